@@ -1,0 +1,27 @@
+/* base/clock.h - CLOCK_MONOTONIC in nanoseconds, and wall time for people. Thread-safe. */
+#ifndef HL_BASE_CLOCK_H
+#define HL_BASE_CLOCK_H
+
+#include <stdint.h>
+#include <stddef.h>
+#include <time.h>
+
+/* Inline because it is read between two steps. */
+static inline uint64_t hl_clock_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+typedef struct hl_clock_cost {
+  double read_ns;       /* mean cost of one read */
+  double resolution_ns; /* smallest step seen between two different reads */
+} hl_clock_cost;
+
+/* Measures both for about a millisecond. */
+hl_clock_cost hl_clock_calibrate(void);
+
+/* "2026-11-27T12:00:00Z" in UTC; `size` >= 21. */
+void hl_clock_utc(char *ret_text, size_t size);
+
+#endif

@@ -1,0 +1,138 @@
+#include "base/file.h"
+
+#include "base/text.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int open_for_reading(const char *path, hl_error *error) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0)
+    hl_error_errno(error, errno == ENOENT ? HL_NOT_FOUND : HL_IO, "cannot open '%s'", path);
+  return fd;
+}
+
+hl_status hl_file_map(const char *path, uint64_t max_bytes, hl_mapping *ret_mapping,
+                      hl_error *error) {
+  static const unsigned char empty[1];
+  int fd = open_for_reading(path, error);
+  if (fd < 0) return errno == ENOENT ? HL_NOT_FOUND : HL_IO;
+  struct stat st;
+  hl_status status = HL_OK;
+  if (fstat(fd, &st) != 0)
+    status = hl_error_errno(error, HL_IO, "cannot stat '%s'", path);
+  else if (!S_ISREG(st.st_mode))
+    status = hl_error_set(error, HL_BAD_DATA, "'%s' is not a regular file", path);
+  else if ((uint64_t)st.st_size > max_bytes)
+    status = hl_error_set(error, HL_LIMIT, "'%s' has %" PRIu64 " bytes; the limit is %" PRIu64,
+                          path, (uint64_t)st.st_size, max_bytes);
+  else if (st.st_size == 0)
+    *ret_mapping = (hl_mapping){.data = empty};
+  else {
+    void *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (data == MAP_FAILED)
+      status = hl_error_errno(error, HL_IO, "cannot map '%s'", path);
+    else
+      *ret_mapping = (hl_mapping){.data = data, .bytes = (size_t)st.st_size};
+  }
+  close(fd);
+  return status;
+}
+
+void hl_file_unmap(hl_mapping *mapping) {
+  if (mapping->bytes) munmap((void *)(uintptr_t)mapping->data, mapping->bytes);
+  *mapping = (hl_mapping){0};
+}
+
+hl_status hl_file_read(const char *path, size_t max_bytes, char **ret_data, size_t *ret_bytes,
+                       hl_error *error) {
+  int fd = open_for_reading(path, error);
+  if (fd < 0) return errno == ENOENT ? HL_NOT_FOUND : HL_IO;
+  hl_text text = HL_TEXT_INIT;
+  text.cap_bytes = max_bytes < SIZE_MAX - 2 ? max_bytes + 2 : SIZE_MAX;
+  hl_status status = HL_OK;
+  char part[16384];
+  for (;;) {
+    ssize_t n = read(fd, part, sizeof part);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) status = hl_error_errno(error, HL_IO, "cannot read '%s'", path);
+    if (n <= 0) break;
+    hl_text_append_n(&text, part, (size_t)n);
+    if (text.failed || text.length > max_bytes) {
+      status = hl_error_set(error, HL_LIMIT, "'%s' is larger than the limit of %zu bytes", path,
+                            max_bytes);
+      break;
+    }
+  }
+  close(fd);
+  if (status == HL_OK) {
+    size_t length = text.length;
+    char *data = hl_text_take(&text);
+    if (data) {
+      *ret_data = data;
+      if (ret_bytes) *ret_bytes = length;
+      return HL_OK;
+    }
+    status = hl_error_set(error, HL_OUT_OF_MEMORY, "no memory to read '%s'", path);
+  }
+  hl_text_release(&text);
+  return status;
+}
+
+hl_status hl_write_all(int fd, const void *data, size_t bytes, const char *what, hl_error *error) {
+  const char *p = data;
+  while (bytes) {
+    ssize_t n = write(fd, p, bytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return hl_error_errno(error, HL_IO, "cannot write %s", what);
+    p += n;
+    bytes -= (size_t)n;
+  }
+  return HL_OK;
+}
+
+hl_status hl_file_write(const char *path, const void *data, size_t bytes, hl_error *error) {
+  HL_CLEANUP(hl_free_pointer) char *temporary = hl_format("%s.XXXXXX", path);
+  HL_CLEANUP(hl_free_pointer) char *what = hl_format("'%s'", path);
+  if (!temporary || !what) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory");
+  int fd = mkostemp(temporary, O_CLOEXEC);
+  if (fd < 0) return hl_error_errno(error, HL_IO, "cannot create '%s'", path);
+  hl_status status = hl_write_all(fd, data, bytes, what, error);
+  if (status == HL_OK) {
+    mode_t mask = umask(0);
+    umask(mask);
+    fchmod(fd, 0666 & ~mask);
+    if (fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
+      status = hl_error_errno(error, HL_IO, "cannot write '%s'", path);
+  }
+  close(fd);
+  if (status == HL_OK && rename(temporary, path) != 0)
+    status = hl_error_errno(error, HL_IO, "cannot replace '%s'", path);
+  if (status != HL_OK) unlink(temporary);
+  return status;
+}
+
+hl_status hl_directory_make(const char *path, hl_error *error) {
+  HL_CLEANUP(hl_free_pointer) char *copy = hl_strdup(path);
+  if (!copy) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory");
+  for (char *p = copy + (copy[0] != '\0');; p++) {
+    if (*p != '/' && *p != '\0') continue;
+    char end = *p;
+    *p = '\0';
+    if (mkdir(copy, 0777) != 0 && errno != EEXIST)
+      return hl_error_errno(error, HL_IO, "cannot create directory '%s'", copy);
+    *p = end;
+    if (end == '\0') break;
+  }
+  struct stat st;
+  if (stat(path, &st) != 0) return hl_error_errno(error, HL_IO, "cannot use '%s'", path);
+  if (!S_ISDIR(st.st_mode))
+    return hl_error_set(error, HL_IO, "'%s' exists and is not a directory", path);
+  return HL_OK;
+}

@@ -1,0 +1,37 @@
+/*
+ * base/file.h - whole files, safely.
+ *
+ * Writing is atomic: a temporary file in the same directory, fsync, rename; a reader sees the old
+ * file or the new one, never a part. Thread-safe.
+ */
+#ifndef HL_BASE_FILE_H
+#define HL_BASE_FILE_H
+
+#include "base/error.h"
+#include <stdbool.h>
+
+/* A read-only mapping of a whole file. */
+typedef struct hl_mapping {
+  const unsigned char *data; /* valid pointer also for an empty file */
+  size_t bytes;
+} hl_mapping;
+
+/* Maps a regular file of at most `max_bytes`; NOT_FOUND, IO, LIMIT or BAD_DATA (not a file). */
+hl_status hl_file_map(const char *path, uint64_t max_bytes, hl_mapping *ret_mapping,
+                      hl_error *error);
+void hl_file_unmap(hl_mapping *mapping);
+
+/* Reads a file (also from /proc and /sys) of at most `max_bytes`; free() the terminated result. */
+hl_status hl_file_read(const char *path, size_t max_bytes, char **ret_data, size_t *ret_bytes,
+                       hl_error *error);
+
+/* Replaces `path` atomically. */
+hl_status hl_file_write(const char *path, const void *data, size_t bytes, hl_error *error);
+
+/* mkdir -p with mode 0777 less umask; an existing directory is success. */
+hl_status hl_directory_make(const char *path, hl_error *error);
+
+/* write() until everything is out; EINTR is retried. */
+hl_status hl_write_all(int fd, const void *data, size_t bytes, const char *what, hl_error *error);
+
+#endif

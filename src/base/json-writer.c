@@ -1,0 +1,133 @@
+#include "base/json-writer.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void hl_json_init(hl_json *json, hl_text *out, hl_json_style style) {
+  *json = (hl_json){.out = out, .style = style};
+}
+
+static void new_line(hl_json *json) {
+  if (json->style != HL_JSON_PRETTY) return;
+  hl_text_char(json->out, '\n');
+  for (int i = 0; i < json->depth; i++) hl_text_append(json->out, "  ");
+}
+
+/* Length of the valid UTF-8 sequence at s (s[0] >= 0x80), or 0. */
+static size_t utf8_length(const unsigned char *s) {
+  size_t n = s[0] >= 0xC2 && s[0] < 0xE0 ? 2 : (s[0] & 0xF0) == 0xE0 ? 3 : s[0] >= 0xF0 && s[0] < 0xF5 ? 4 : 0;
+  for (size_t i = 1; i < n; i++)
+    if ((s[i] & 0xC0) != 0x80) return 0;
+  if (n == 3 && ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] >= 0xA0))) return 0;
+  if (n == 4 && ((s[0] == 0xF0 && s[1] < 0x90) || (s[0] == 0xF4 && s[1] >= 0x90))) return 0;
+  return n;
+}
+
+static void quote(hl_text *out, const char *value) {
+  hl_text_char(out, '"');
+  for (const unsigned char *s = (const unsigned char *)value; *s;) {
+    const char *short_form = strchr("\"\\\n\t\r", *s);
+    if (short_form) {
+      hl_text_char(out, '\\');
+      hl_text_char(out, "\"\\ntr"[short_form - strchr("\"\\\n\t\r", '"')]);
+      s++;
+      continue;
+    }
+    if (*s < 0x20 || *s == 0x7F) {
+      hl_text_format(out, "\\u%04x", *s++);
+    } else if (*s < 0x80) {
+      hl_text_char(out, (char)*s++);
+    } else {
+      size_t n = utf8_length(s);
+      if (n)
+        hl_text_append_n(out, (const char *)s, n);
+      else
+        hl_text_append(out, "\xEF\xBF\xBD");
+      s += n ? n : 1;
+    }
+  }
+  hl_text_char(out, '"');
+}
+
+static void begin_value(hl_json *json, const char *key) {
+  if (json->depth > 0) {
+    bool *has_item = &json->has_item[json->depth - 1];
+    if (*has_item) hl_text_char(json->out, ',');
+    *has_item = true;
+    new_line(json);
+  }
+  if (!key) return;
+  quote(json->out, key);
+  hl_text_append(json->out, json->style == HL_JSON_PRETTY ? ": " : ":");
+}
+
+static void open_scope(hl_json *json, const char *key, bool is_array) {
+  begin_value(json, key);
+  hl_text_char(json->out, is_array ? '[' : '{');
+  if (json->depth == HL_JSON_MAX_DEPTH) {
+    json->out->failed = true;
+    return;
+  }
+  json->is_array[json->depth] = is_array;
+  json->has_item[json->depth] = false;
+  json->depth++;
+}
+
+void hl_json_object(hl_json *json, const char *key) {
+  open_scope(json, key, false);
+}
+
+void hl_json_array(hl_json *json, const char *key) {
+  open_scope(json, key, true);
+}
+
+void hl_json_end(hl_json *json) {
+  if (json->depth == 0) return;
+  json->depth--;
+  if (json->has_item[json->depth]) new_line(json);
+  hl_text_char(json->out, json->is_array[json->depth] ? ']' : '}');
+}
+
+void hl_json_text(hl_json *json, const char *key, const char *value) {
+  begin_value(json, key);
+  if (value)
+    quote(json->out, value);
+  else
+    hl_text_append(json->out, "null");
+}
+
+void hl_json_int(hl_json *json, const char *key, int64_t value) {
+  begin_value(json, key);
+  hl_text_format(json->out, "%" PRId64, value);
+}
+
+void hl_json_format_real(double value, char ret_text[32]) {
+  if (!isfinite(value)) {
+    memcpy(ret_text, "null", 5);
+    return;
+  }
+  for (int digits = 6; digits <= 17; digits++) {
+    snprintf(ret_text, 32, "%.*g", digits, value);
+    if (strtod(ret_text, NULL) == value) return;
+  }
+}
+
+void hl_json_real(hl_json *json, const char *key, double value) {
+  char text[32];
+  hl_json_format_real(value, text);
+  begin_value(json, key);
+  hl_text_append(json->out, text);
+}
+
+void hl_json_bool(hl_json *json, const char *key, bool value) {
+  begin_value(json, key);
+  hl_text_append(json->out, value ? "true" : "false");
+}
+
+void hl_json_null(hl_json *json, const char *key) {
+  begin_value(json, key);
+  hl_text_append(json->out, "null");
+}

@@ -1,0 +1,136 @@
+#include "base/text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+char hl_text_empty[1] = "";
+
+void hl_text_release(hl_text *text) {
+  if (text->data != hl_text_empty) free(text->data);
+  *text = (hl_text){.data = hl_text_empty, .cap_bytes = text->cap_bytes};
+}
+
+void hl_text_clear(hl_text *text) {
+  text->length = 0;
+  text->failed = false;
+  if (text->data != hl_text_empty) text->data[0] = '\0';
+}
+
+static bool reserve(hl_text *text, size_t extra) {
+  size_t cap = text->cap_bytes ? text->cap_bytes : HL_TEXT_CAP;
+  if (text->failed || extra >= cap - text->length) {
+    text->failed = true;
+    return false;
+  }
+  size_t need = text->length + extra + 1;
+  if (need <= text->capacity) return true;
+  size_t capacity = text->capacity ? text->capacity : 128;
+  while (capacity < need) capacity *= 2;
+  char *data = realloc(text->data == hl_text_empty ? NULL : text->data, capacity);
+  if (!data) {
+    text->failed = true;
+    return false;
+  }
+  data[text->length] = '\0';
+  text->data = data;
+  text->capacity = capacity;
+  return true;
+}
+
+void hl_text_append_n(hl_text *text, const char *bytes, size_t length) {
+  if (!reserve(text, length)) return;
+  if (length) memcpy(text->data + text->length, bytes, length);
+  text->length += length;
+  text->data[text->length] = '\0';
+}
+
+void hl_text_append(hl_text *text, const char *string) {
+  hl_text_append_n(text, string, strlen(string));
+}
+
+void hl_text_char(hl_text *text, char c) {
+  hl_text_append_n(text, &c, 1);
+}
+
+static void format_va(hl_text *text, const char *format, va_list args) {
+  va_list again;
+  va_copy(again, args);
+  int length = vsnprintf(NULL, 0, format, args);
+  if (length < 0) {
+    text->failed = true;
+  } else if (reserve(text, (size_t)length)) {
+    vsnprintf(text->data + text->length, (size_t)length + 1, format, again);
+    text->length += (size_t)length;
+  }
+  va_end(again);
+}
+
+void hl_text_format(hl_text *text, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  format_va(text, format, args);
+  va_end(args);
+}
+
+char *hl_text_take(hl_text *text) {
+  if (text->failed || !reserve(text, 0)) {
+    hl_text_release(text);
+    return NULL;
+  }
+  char *data = text->data;
+  *text = (hl_text){.data = hl_text_empty, .cap_bytes = text->cap_bytes};
+  return data;
+}
+
+char *hl_format(const char *format, ...) {
+  hl_text text = HL_TEXT_INIT;
+  va_list args;
+  va_start(args, format);
+  format_va(&text, format, args);
+  va_end(args);
+  return hl_text_take(&text);
+}
+
+char *hl_strdup(const char *string) {
+  return string ? strdup(string) : NULL;
+}
+
+void hl_free_pointer(void *pointer_to_pointer) {
+  free(*(void **)pointer_to_pointer);
+}
+
+hl_status hl_parse_int(const char *string, int64_t min, int64_t max, const char *what,
+                       int64_t *ret_value, hl_error *error) {
+  char *end = NULL;
+  errno = 0;
+  long long value = string ? strtoll(string, &end, 10) : 0;
+  bool plain = string && (string[0] == '-' || (string[0] >= '0' && string[0] <= '9'));
+  if (!plain || end == string || *end != '\0')
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "%s: '%s' is not a whole number", what,
+                        string ? string : "");
+  if (errno == ERANGE || value < min || value > max)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "%s: %s is out of range (%" PRId64 " to %" PRId64 ")", what, string, min,
+                        max);
+  *ret_value = value;
+  return HL_OK;
+}
+
+hl_status hl_parse_real(const char *string, double min, double max, const char *what,
+                        double *ret_value, hl_error *error) {
+  char *end = NULL;
+  double value = string ? strtod(string, &end) : 0;
+  if (!string || end == string || *end != '\0' || !isfinite(value))
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "%s: '%s' is not a number", what,
+                        string ? string : "");
+  if (value < min || value > max)
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "%s: %s is out of range (%g to %g)", what,
+                        string, min, max);
+  *ret_value = value;
+  return HL_OK;
+}

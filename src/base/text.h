@@ -1,0 +1,52 @@
+/*
+ * base/text.h - a growing string with a cap.
+ *
+ *     hl_text text = HL_TEXT_INIT;
+ *     hl_text_format(&text, "%d rows", n);
+ *     puts(text.data);
+ *     hl_text_release(&text);
+ *
+ * `data` is always a terminated string. Appending never fails half-way: beyond the cap or without
+ * memory the whole append is dropped and `failed` is set, to be checked once at the end.
+ */
+#ifndef HL_BASE_TEXT_H
+#define HL_BASE_TEXT_H
+
+#include "base/error.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct hl_text {
+  char *data;
+  size_t length, capacity;
+  size_t cap_bytes; /* 0: HL_TEXT_CAP */
+  bool failed;
+} hl_text;
+
+#define HL_TEXT_CAP ((size_t)256 << 20)
+extern char hl_text_empty[1];
+#define HL_TEXT_INIT {.data = hl_text_empty}
+
+void hl_text_release(hl_text *text); /* back to HL_TEXT_INIT */
+void hl_text_clear(hl_text *text);   /* length 0, memory kept */
+void hl_text_append(hl_text *text, const char *string);
+void hl_text_append_n(hl_text *text, const char *bytes, size_t length);
+void hl_text_char(hl_text *text, char c);
+void hl_text_format(hl_text *text, const char *format, ...) HL_PRINTF(2, 3);
+/* Moves the string out (free() it); the text is empty afterwards. NULL if `failed`. */
+char *hl_text_take(hl_text *text);
+
+/* snprintf into a fresh string; free() it. NULL without memory. */
+char *hl_format(const char *format, ...) HL_PRINTF(1, 2);
+/* strdup that maps NULL to NULL. */
+char *hl_strdup(const char *string);
+/* for HL_CLEANUP on a char* or other pointer from malloc */
+void hl_free_pointer(void *pointer_to_pointer);
+
+/* Strict numbers: the whole string must be one; INVALID_ARGUMENT names `what`. */
+hl_status hl_parse_int(const char *string, int64_t min, int64_t max, const char *what,
+                       int64_t *ret_value, hl_error *error);
+hl_status hl_parse_real(const char *string, double min, double max, const char *what,
+                        double *ret_value, hl_error *error);
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * data/data.h - what a network is fed: a data set of inputs, real or synthetic.
+ *
+ * Files are hostile: sizes are bounded and overflow-checked, errors name file, array and remedy.
+ * Not thread-safe per object.
+ */
+#ifndef HL_DATA_DATA_H
+#define HL_DATA_DATA_H
+
+#include "base/error.h"
+#include "base/text.h"
+
+/* Arrays a file holds, decoded to native-endian row-major order on demand: see data/npz.h. */
+
+/* A set of inputs of one model: for each model input a dense array whose first dimension is
+ * `count`. */
+typedef struct hl_dataset {
+  int64_t count;           /* inputs (first dimension) */
+  size_t input_count;      /* arrays, in the model's order */
+  hl_tensor_view *inputs;  /* owned */
+  char *description;       /* one line: file or generator, what was done to it */
+} hl_dataset;
+
+void hl_dataset_free(hl_dataset *dataset);
+
+/* Seeded synthetic inputs for `ports` (batch dimension -1): floats standard normal, integers 0 or
+ * 1, bools; `count` inputs. */
+hl_status hl_dataset_synthetic(const hl_port *ports, size_t port_count, int64_t count,
+                               uint64_t seed, hl_dataset **ret_dataset, hl_error *error);
+
+/* Reads a file for a model with these ports. A port of shape (-1, C, N, N) named "diffraction" is
+ * filled from a ptychography file (npz, npz.bz2): amplitude, fftshift where DC is at a corner,
+ * cropped or binned to N (and said so in `description`), grouped by nearest neighbours for C = 4,
+ * normalised as PtychoPINN does (intensity scale); a "positions" port from the coordinates. Other
+ * ports are taken from arrays of the port's name (or the only array) with matching shape.
+ * `max_images` 0: all. */
+hl_status hl_dataset_read(const char *path, const hl_port *ports, size_t port_count,
+                          int64_t max_images, uint64_t seed, hl_dataset **ret_dataset,
+                          hl_error *error);
+
+/* `hotlap data show`: what a file holds, as text for a person. */
+hl_status hl_data_describe(const char *path, hl_text *ret_text, hl_error *error);
+
+#endif

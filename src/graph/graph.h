@@ -1,0 +1,196 @@
+/*
+ * graph/graph.h - a neural network as a graph of ONNX operators.
+ *
+ *     hl_graph *graph;
+ *     hl_graph_new("mlp", &graph, error);
+ *     hl_value_id x = hl_graph_input(graph, "input", HL_FLOAT32, 2, (int64_t[]){-1, 1024});
+ *     hl_value_id w = hl_graph_constant(graph, "w", HL_FLOAT32, 2, (int64_t[]){4096, 1024}, data);
+ *     hl_node *node = hl_graph_node(graph, "Gemm", "fc1", (hl_value_id[]){x, w}, 2, &y, 1);
+ *     hl_node_set_int(graph, node, "transB", 1);
+ *     hl_graph_output(graph, y);
+ *
+ * A graph owns its strings and lists in one arena; the bytes of constants are owned by the graph
+ * or borrowed (see hl_graph_constant_borrowed) and live at least as long as it. Values and nodes
+ * are named by index. Nodes are kept in an order in which every producer precedes its consumers
+ * (hl_graph_sort restores it). Building functions that cannot get memory set `graph->failed` and
+ * return -1 or NULL, which further calls accept; check once with hl_graph_status. Not thread-safe;
+ * a finished graph may be read from many threads.
+ *
+ * A dimension is -1 where unknown. The batch dimension of a model is bound by hl_graph_bind before
+ * shapes are inferred, so that a prepared program has no unknown left.
+ */
+#ifndef HL_GRAPH_GRAPH_H
+#define HL_GRAPH_GRAPH_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include <stdbool.h>
+
+typedef int32_t hl_value_id; /* -1: an omitted optional input */
+
+typedef struct hl_shape {
+  int32_t rank; /* -1 while unknown */
+  int64_t dims[HL_MAX_RANK];
+} hl_shape;
+
+typedef enum hl_value_kind {
+  HL_VALUE_TEMPORARY, /* computed by a node */
+  HL_VALUE_INPUT,     /* given by the caller */
+  HL_VALUE_CONSTANT,  /* weights and other known data */
+  HL_VALUE_STATE      /* mutable, kept between steps (training) */
+} hl_value_kind;
+
+typedef struct hl_value {
+  const char *name; /* unique and not empty */
+  hl_value_kind kind;
+  hl_dtype dtype;
+  hl_shape shape;
+  const char *symbols[HL_MAX_RANK]; /* name of a symbolic dimension ("batch"), or NULL */
+  bool is_output;
+  int32_t producer;  /* node index, -1 for none */
+  const void *data;  /* constants, and small values that inference could compute; else NULL */
+  uint64_t bytes;    /* of data */
+} hl_value;
+
+typedef enum hl_attribute_kind {
+  HL_ATTRIBUTE_INT = 1, /* of which kinds: ONNX's AttributeProto.type where it has one */
+  HL_ATTRIBUTE_REAL,
+  HL_ATTRIBUTE_TEXT,
+  HL_ATTRIBUTE_TENSOR,
+  HL_ATTRIBUTE_INTS,
+  HL_ATTRIBUTE_REALS,
+  HL_ATTRIBUTE_TEXTS,
+  HL_ATTRIBUTE_OTHER /* subgraphs, sequences: kept by name only */
+} hl_attribute_kind;
+
+typedef struct hl_attribute {
+  const char *name;
+  hl_attribute_kind kind;
+  int64_t i;
+  float f;
+  const char *text;
+  size_t count; /* of ints, reals or texts; length of text */
+  const int64_t *ints;
+  const float *reals;
+  const char *const *texts;
+  hl_value_id tensor; /* a constant of the graph */
+} hl_attribute;
+
+struct hl_operator; /* graph/operator.h: the row of the operator table */
+
+typedef struct hl_node {
+  const char *name;   /* may be "" */
+  const char *op;     /* "Conv" */
+  const char *domain; /* "" is ai.onnx */
+  const struct hl_operator *row; /* set by hl_graph_resolve; NULL: no such operator here */
+  hl_value_id *inputs;
+  size_t input_count;
+  hl_value_id *outputs;
+  size_t output_count;
+  hl_attribute *attributes;
+  size_t attribute_count;
+} hl_node;
+
+typedef struct hl_graph {
+  hl_arena arena;
+  const char *name;
+  int64_t opset;      /* of ai.onnx */
+  int64_t ir_version; /* as read; the writer uses 8 */
+  hl_value *values;
+  size_t value_count, value_capacity;
+  hl_node *nodes;
+  size_t node_count, node_capacity;
+  hl_value_id *inputs, *outputs; /* in the model's order; inputs exclude initialisers */
+  size_t input_count, input_capacity, output_count, output_capacity;
+  hl_status failed;  /* first failure of a building function */
+  void *storage;     /* mappings and heap blocks behind constants; freed with the graph */
+} hl_graph;
+
+hl_status hl_graph_new(const char *name, hl_graph **ret_graph, hl_error *error);
+void hl_graph_free(hl_graph *graph);
+
+/* HL_OK, or the first failure of a building function. */
+hl_status hl_graph_status(const hl_graph *graph, hl_error *error);
+
+/* -- building ------------------------------------------------------------------------------- */
+
+hl_value_id hl_graph_input(hl_graph *graph, const char *name, hl_dtype dtype, int32_t rank,
+                           const int64_t *dims);
+/* Names dimension `axis` of `value` ("batch"). */
+void hl_graph_symbol(hl_graph *graph, hl_value_id value, int32_t axis, const char *symbol);
+/* Copies `data` (hl_shape_bytes of it; NULL gives zeros that hl_graph_data lets you fill). */
+hl_value_id hl_graph_constant(hl_graph *graph, const char *name, hl_dtype dtype, int32_t rank,
+                              const int64_t *dims, const void *data);
+/* The same without copying: `data` outlives the graph. */
+hl_value_id hl_graph_constant_borrowed(hl_graph *graph, const char *name, hl_dtype dtype,
+                                       int32_t rank, const int64_t *dims, const void *data);
+/* Writable data of a constant that this graph owns, else NULL. */
+void *hl_graph_data(hl_graph *graph, hl_value_id value);
+/* A new node; `ret_outputs` receives fresh temporaries named "<name>_out", "<name>_out1", ... */
+hl_node *hl_graph_node(hl_graph *graph, const char *op, const char *name,
+                       const hl_value_id *inputs, size_t input_count, hl_value_id *ret_outputs,
+                       size_t output_count);
+void hl_graph_output(hl_graph *graph, hl_value_id value);
+/* Renames a value (outputs get their public names by it). */
+void hl_graph_rename(hl_graph *graph, hl_value_id value, const char *name);
+
+/* Attributes; `node` may be NULL after a failure. Arrays are copied. */
+void hl_node_set_int(hl_graph *graph, hl_node *node, const char *name, int64_t value);
+void hl_node_set_real(hl_graph *graph, hl_node *node, const char *name, float value);
+void hl_node_set_text(hl_graph *graph, hl_node *node, const char *name, const char *value);
+void hl_node_set_ints(hl_graph *graph, hl_node *node, const char *name, const int64_t *values,
+                      size_t count);
+
+/* -- reading -------------------------------------------------------------------------------- */
+
+const hl_attribute *hl_node_attribute(const hl_node *node, const char *name); /* or NULL */
+int64_t hl_node_int(const hl_node *node, const char *name, int64_t otherwise);
+float hl_node_real(const hl_node *node, const char *name, float otherwise);
+const char *hl_node_text(const hl_node *node, const char *name, const char *otherwise);
+/* Copies up to `capacity` ints; returns how many the attribute has (0 if absent). */
+size_t hl_node_ints(const hl_node *node, const char *name, int64_t *ret_values, size_t capacity);
+
+/* Input or output number `i` as a value; NULL if omitted or out of range. */
+hl_value *hl_node_input(const hl_graph *graph, const hl_node *node, size_t i);
+hl_value *hl_node_output(const hl_graph *graph, const hl_node *node, size_t i);
+
+size_t hl_dtype_bytes(hl_dtype dtype);       /* of one element; 0 for strings and unknown */
+const char *hl_dtype_name(hl_dtype dtype);   /* "float32" */
+hl_dtype hl_dtype_from_name(const char *name); /* HL_DTYPE_NONE if unknown */
+/* Elements of a fully known shape; -1 if a dimension is unknown or the product overflows. */
+int64_t hl_shape_elements(const hl_shape *shape);
+/* Bytes of a fully known shape; false if unknown or overflowing. */
+bool hl_shape_bytes(const hl_shape *shape, hl_dtype dtype, uint64_t *ret_bytes);
+
+/* -- whole graph ---------------------------------------------------------------------------- */
+
+/* Orders nodes so that producers come first; BAD_DATA names a node on a cycle. */
+hl_status hl_graph_sort(hl_graph *graph, hl_error *error);
+
+/* Sets `row` of every node from the operator table; UNIMPLEMENTED names the first operator and
+ * node without one. */
+hl_status hl_graph_resolve(hl_graph *graph, hl_error *error);
+
+/* Gives an input its dimensions; every one must be known and agree with the declared ones. The
+ * value of a symbol holds for all inputs that use it. */
+hl_status hl_graph_bind(hl_graph *graph, size_t input, int32_t rank, const int64_t *dims,
+                        hl_error *error);
+/* Binds every unknown leading dimension of the inputs to `batch`. INVALID_ARGUMENT if a dimension
+ * other than the first is unknown, naming the input. */
+hl_status hl_graph_bind_batch(hl_graph *graph, int64_t batch, hl_error *error);
+
+/* Infers dtype and shape of every value and folds small integer values (Shape, Gather, Concat ...)
+ * that shapes depend on. After binding, every shape is known or an error names the node. */
+hl_status hl_graph_infer(hl_graph *graph, hl_error *error);
+
+/* Number of elements of floating-point initialisers (the model's parameters). */
+int64_t hl_graph_parameters(const hl_graph *graph);
+
+/* Nominal FLOPs of one run of an inferred graph: a multiply and an add count 2; padding taps
+ * count, as the usual counters do. 0 for data movement. */
+double hl_graph_flops(const hl_graph *graph);
+
+/* A deep copy whose constants borrow from `graph`, which must outlive it. */
+hl_status hl_graph_clone(const hl_graph *graph, hl_graph **ret_copy, hl_error *error);
+
+#endif

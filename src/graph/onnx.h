@@ -1,0 +1,26 @@
+/*
+ * graph/onnx.h - ONNX files in and out.
+ *
+ * The reader walks the protobuf wire format over a memory map: tensors are not copied, nesting
+ * depth, counts and sizes are bounded, and a malformed file gives BAD_DATA with the file's name,
+ * the byte offset and the field. Files are hostile until read.
+ */
+#ifndef HL_GRAPH_ONNX_H
+#define HL_GRAPH_ONNX_H
+
+#include "graph/graph.h"
+
+/* Reads a model. Constants point into the mapping, which the graph owns. The graph is sorted and
+ * resolved: an operator that is not in the table gives UNIMPLEMENTED naming operator and node.
+ * External data is looked for beside the file and nowhere else. */
+hl_status hl_onnx_read(const char *path, hl_graph **ret_graph, hl_error *error);
+
+/* The same from memory, which must outlive the graph; `name` appears in messages. */
+hl_status hl_onnx_read_memory(const void *data, size_t bytes, const char *name,
+                              hl_graph **ret_graph, hl_error *error);
+
+/* Writes a model atomically as ONNX IR 8 with the graph's opset (17 for built-in models). Models
+ * beyond 2 GB are refused with LIMIT. */
+hl_status hl_onnx_write(const hl_graph *graph, const char *path, hl_error *error);
+
+#endif

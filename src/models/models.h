@@ -1,0 +1,42 @@
+/*
+ * models/models.h - the built-in networks.
+ *
+ * A model is named NAME:key=value,key=value, e.g. "ptychopinn:N=128,gridsize=2". Every model has
+ * defaults for its parameters, seeded weights, and one symbolic dimension "batch", the first of
+ * each input. The same specification and seed give the same bytes on every machine.
+ */
+#ifndef HL_MODELS_MODELS_H
+#define HL_MODELS_MODELS_H
+
+#include "graph/graph.h"
+
+typedef struct hl_model_parameter {
+  const char *key;
+  const char *value;  /* the default, as text; NULL ends a list */
+  const char *doc;    /* what it is and what it may be */
+} hl_model_parameter;
+
+typedef struct hl_builtin_model {
+  const char *name;
+  const char *doc; /* one line */
+  const hl_model_parameter *parameters;
+} hl_builtin_model;
+
+/* Row `index` of the table of models, NULL past the end. */
+const hl_builtin_model *hl_models_at(size_t index);
+
+/* True if the part of `spec` before ':' names a built-in model. */
+bool hl_models_has(const char *spec);
+
+/* Checks a specification and writes its canonical form (free() it): name, then only parameters
+ * that differ from their defaults, in the table's order. INVALID_ARGUMENT names the parameter and
+ * lists what is possible. NOT_FOUND for an unknown model, with the nearest names. */
+hl_status hl_models_canonical(const char *spec, char **ret_spec, hl_error *error);
+
+/* Builds the network with seeded weights (opset 17); the graph is sorted and resolved. */
+hl_status hl_models_build(const char *spec, uint64_t seed, hl_graph **ret_graph, hl_error *error);
+
+/* Patterns per input: gridsize^2 for ptychopinn, 1 for others. `spec` must be valid. */
+int64_t hl_models_patterns_per_input(const char *spec);
+
+#endif

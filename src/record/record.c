@@ -1,0 +1,235 @@
+#include "record/record.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const outcome_names[] = {
+    [HL_PASSED] = "PASSED",         [HL_FAILED] = "FAILED",
+    [HL_SKIPPED] = "SKIPPED",       [HL_NOT_IMPLEMENTED] = "UNIMPLEMENTED",
+    [HL_MISTRUSTED] = "MISTRUSTED", [HL_DIED] = "CRASHED",
+    [HL_NO_MEMORY] = "OUT_OF_MEMORY", [HL_TIME_OUT] = "TIMED_OUT",
+};
+
+const hl_metric hl_metrics[] = {
+#define X(kind, key, unit, better, title, doc)                                                     \
+  {HL_METRIC_##kind, #key, unit, HL_BETTER_##better, title, doc, offsetof(hl_record, key)},
+#include "record/metrics.def"
+#undef X
+};
+const size_t hl_metric_count = HL_COUNT(hl_metrics);
+
+const hl_metric *hl_metric_find(const char *key) {
+  for (size_t i = 0; i < hl_metric_count; i++)
+    if (strcmp(hl_metrics[i].key, key) == 0) return &hl_metrics[i];
+  return NULL;
+}
+
+const char *hl_outcome_name(hl_outcome outcome) {
+  return (size_t)outcome < HL_COUNT(outcome_names) ? outcome_names[outcome] : "FAILED";
+}
+
+bool hl_outcome_from_name(const char *name, hl_outcome *ret_outcome) {
+  for (size_t i = 0; name && i < HL_COUNT(outcome_names); i++)
+    if (strcmp(outcome_names[i], name) == 0) {
+      *ret_outcome = (hl_outcome)i;
+      return true;
+    }
+  return false;
+}
+
+hl_outcome hl_outcome_from_status(hl_status status) {
+  switch (status) {
+  case HL_OK: return HL_PASSED;
+  case HL_OUT_OF_MEMORY: return HL_NO_MEMORY;
+  case HL_UNIMPLEMENTED: return HL_NOT_IMPLEMENTED;
+  case HL_TIMED_OUT: return HL_TIME_OUT;
+  case HL_CRASHED: return HL_DIED;
+  case HL_UNAVAILABLE: return HL_SKIPPED;
+  default: return HL_FAILED;
+  }
+}
+
+void hl_record_init(hl_record *record) {
+  memset(record, 0, sizeof *record);
+  for (size_t i = 0; i < hl_metric_count; i++) {
+    void *field = hl_record_field_mutable(record, &hl_metrics[i]);
+    switch (hl_metrics[i].kind) {
+    case HL_METRIC_TEXT: *(char **)field = NULL; break;
+    case HL_METRIC_INT: *(int64_t *)field = HL_INT_NULL; break;
+    case HL_METRIC_REAL: *(double *)field = (double)NAN; break;
+    case HL_METRIC_BOOL: *(int8_t *)field = -1; break;
+    case HL_METRIC_PAIR: *(hl_pair *)field = (hl_pair){(double)NAN, (double)NAN}; break;
+    }
+  }
+}
+
+void hl_record_release(hl_record *record) {
+  for (size_t i = 0; i < hl_metric_count; i++)
+    if (hl_metrics[i].kind == HL_METRIC_TEXT)
+      free(*(char **)hl_record_field_mutable(record, &hl_metrics[i]));
+  free(record->samples_ns);
+  hl_record_init(record);
+}
+
+hl_status hl_record_copy(const hl_record *from, hl_record *ret_to, hl_error *error) {
+  hl_record copy = *from;
+  bool ok = true;
+  for (size_t i = 0; i < hl_metric_count; i++) {
+    if (hl_metrics[i].kind != HL_METRIC_TEXT) continue;
+    char **field = hl_record_field_mutable(&copy, &hl_metrics[i]);
+    char *old = *field;
+    *field = hl_strdup(old);
+    ok = ok && (!old || *field);
+  }
+  copy.samples_ns = NULL;
+  if (from->sample_count) {
+    copy.samples_ns = malloc(from->sample_count * sizeof *copy.samples_ns);
+    if (copy.samples_ns)
+      memcpy(copy.samples_ns, from->samples_ns, from->sample_count * sizeof *copy.samples_ns);
+    ok = ok && copy.samples_ns;
+  }
+  if (!ok) {
+    hl_record_release(&copy);
+    return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a record");
+  }
+  *ret_to = copy;
+  return HL_OK;
+}
+
+void hl_record_set_text(char **field, const char *value) {
+  char *copy = hl_strdup(value);
+  free(*field);
+  *field = copy;
+}
+
+void hl_record_note(hl_record *record, const char *format, ...) {
+  char sentence[1024];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(sentence, sizeof sentence, format, args);
+  va_end(args);
+  bool first = !record->notes || !record->notes[0];
+  char *joined = first ? hl_strdup(sentence) : hl_format("%s; %s", record->notes, sentence);
+  if (!joined) return;
+  free(record->notes);
+  record->notes = joined;
+}
+
+bool hl_record_passed(const hl_record *record) {
+  return record->outcome && strcmp(record->outcome, "PASSED") == 0;
+}
+
+const void *hl_record_field(const hl_record *record, const hl_metric *metric) {
+  return (const char *)record + metric->offset;
+}
+
+void *hl_record_field_mutable(hl_record *record, const hl_metric *metric) {
+  return (char *)record + metric->offset;
+}
+
+bool hl_record_is_null(const hl_record *record, const hl_metric *metric) {
+  const void *field = hl_record_field(record, metric);
+  switch (metric->kind) {
+  case HL_METRIC_TEXT: return *(char *const *)field == NULL;
+  case HL_METRIC_INT: return *(const int64_t *)field == HL_INT_NULL;
+  case HL_METRIC_REAL: return !isfinite(*(const double *)field);
+  case HL_METRIC_BOOL: return *(const int8_t *)field < 0;
+  case HL_METRIC_PAIR: {
+    const hl_pair *pair = field;
+    return !isfinite(pair->low) || !isfinite(pair->high);
+  }
+  }
+  return true;
+}
+
+void hl_record_write_json(const hl_record *record, hl_json *json) {
+  for (size_t i = 0; i < hl_metric_count; i++) {
+    const hl_metric *m = &hl_metrics[i];
+    const void *field = hl_record_field(record, m);
+    /* `notes` is text for people to read: empty rather than null. */
+    if (strcmp(m->key, "notes") == 0) {
+      hl_json_text(json, m->key, record->notes ? record->notes : "");
+      continue;
+    }
+    if (hl_record_is_null(record, m)) {
+      hl_json_null(json, m->key);
+      continue;
+    }
+    switch (m->kind) {
+    case HL_METRIC_TEXT: hl_json_text(json, m->key, *(char *const *)field); break;
+    case HL_METRIC_INT: hl_json_int(json, m->key, *(const int64_t *)field); break;
+    case HL_METRIC_REAL: hl_json_real(json, m->key, *(const double *)field); break;
+    case HL_METRIC_BOOL: hl_json_bool(json, m->key, *(const int8_t *)field != 0); break;
+    case HL_METRIC_PAIR:
+      hl_json_array(json, m->key);
+      hl_json_real(json, NULL, ((const hl_pair *)field)->low);
+      hl_json_real(json, NULL, ((const hl_pair *)field)->high);
+      hl_json_end(json);
+      break;
+    }
+  }
+}
+
+void hl_record_field_text(const hl_record *record, const hl_metric *metric, hl_text *out) {
+  if (hl_record_is_null(record, metric)) return;
+  const void *field = hl_record_field(record, metric);
+  char low[32], high[32];
+  switch (metric->kind) {
+  case HL_METRIC_TEXT: hl_text_append(out, *(char *const *)field); break;
+  case HL_METRIC_INT: hl_text_format(out, "%" PRId64, *(const int64_t *)field); break;
+  case HL_METRIC_BOOL: hl_text_append(out, *(const int8_t *)field ? "true" : "false"); break;
+  case HL_METRIC_REAL:
+    hl_json_format_real(*(const double *)field, low);
+    hl_text_append(out, low);
+    break;
+  case HL_METRIC_PAIR:
+    hl_json_format_real(((const hl_pair *)field)->low, low);
+    hl_json_format_real(((const hl_pair *)field)->high, high);
+    hl_text_format(out, "%s %s", low, high);
+    break;
+  }
+}
+
+void hl_records_release(hl_records *records) {
+  for (size_t i = 0; i < records->count; i++) hl_record_release(&records->items[i]);
+  free(records->items);
+  *records = (hl_records){0};
+}
+
+hl_status hl_records_take(hl_records *records, hl_record *record, hl_error *error) {
+  if (records->count == records->capacity) {
+    size_t capacity = records->capacity ? 2 * records->capacity : 16;
+    hl_record *items = realloc(records->items, capacity * sizeof *items);
+    if (!items) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a record");
+    records->items = items;
+    records->capacity = capacity;
+  }
+  records->items[records->count++] = *record;
+  hl_record_init(record);
+  return HL_OK;
+}
+
+void hl_run_info_init(hl_run_info *info) {
+  *info = (hl_run_info){.cores = HL_INT_NULL,
+                        .memory_bytes = HL_INT_NULL,
+                        .max_time_s = (double)NAN,
+                        .overhead_ns = (double)NAN,
+                        .clock_read_ns = (double)NAN,
+                        .clock_resolution_ns = (double)NAN,
+                        .peak_gflops = (double)NAN,
+                        .peak_bandwidth_gbs = (double)NAN,
+                        .safety_margin = 0.1,
+                        .memory_limit_mb = HL_INT_NULL,
+                        .max_batch_size = HL_INT_NULL};
+}
+
+void hl_run_info_release(hl_run_info *info) {
+  char *texts[] = {info->id,  info->created, info->hotlap_version, info->command, info->machine_id,
+                   info->cpu, info->os,      info->kernel,         info->percentiles, info->warmup};
+  for (size_t i = 0; i < HL_COUNT(texts); i++) free(texts[i]);
+  hl_run_info_init(info);
+}

@@ -1,0 +1,125 @@
+/*
+ * record/record.h - one row per configuration; everything printed or exported comes from records.
+ *
+ *     hl_record record;
+ *     hl_record_init(&record);
+ *     hl_record_set_text(&record.engine, "native");
+ *     record.latency_p50_ms = 1.25;
+ *     hl_record_release(&record);
+ */
+#ifndef HL_RECORD_RECORD_H
+#define HL_RECORD_RECORD_H
+
+#include "base/error.h"
+#include "base/json-writer.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#define HL_INT_NULL INT64_MIN
+
+typedef enum hl_outcome {
+  HL_PASSED,
+  HL_FAILED,
+  HL_SKIPPED,
+  HL_NOT_IMPLEMENTED,
+  HL_MISTRUSTED,
+  HL_DIED,
+  HL_NO_MEMORY,
+  HL_TIME_OUT
+} hl_outcome;
+
+const char *hl_outcome_name(hl_outcome outcome); /* "PASSED" ... as in contract and database */
+/* false for an unknown name */
+bool hl_outcome_from_name(const char *name, hl_outcome *ret_outcome);
+/* The outcome a failed row has for a status. */
+hl_outcome hl_outcome_from_status(hl_status status);
+
+typedef struct hl_pair {
+  double low, high;
+} hl_pair;
+
+#define HL_FIELD_TEXT char *
+#define HL_FIELD_INT int64_t
+#define HL_FIELD_REAL double
+#define HL_FIELD_BOOL int8_t
+#define HL_FIELD_PAIR hl_pair
+
+typedef struct hl_record {
+#define X(kind, key, unit, better, title, doc) HL_FIELD_##kind key;
+#include "record/metrics.def"
+#undef X
+  /* Durations of the measured full-batch samples, in order; owned, may be NULL. */
+  uint64_t *samples_ns;
+  size_t sample_count;
+} hl_record;
+
+typedef enum hl_metric_kind {
+  HL_METRIC_TEXT,
+  HL_METRIC_INT,
+  HL_METRIC_REAL,
+  HL_METRIC_BOOL,
+  HL_METRIC_PAIR
+} hl_metric_kind;
+typedef enum hl_metric_better { HL_BETTER_NEITHER, HL_BETTER_HIGHER, HL_BETTER_LOWER } hl_metric_better;
+
+/* A row of the table of metrics; `offset` is that of the field in hl_record. */
+typedef struct hl_metric {
+  hl_metric_kind kind;
+  const char *key, *unit;
+  hl_metric_better better;
+  const char *title, *doc;
+  size_t offset;
+} hl_metric;
+
+extern const hl_metric hl_metrics[];
+extern const size_t hl_metric_count;
+const hl_metric *hl_metric_find(const char *key); /* or NULL */
+
+void hl_record_init(hl_record *record); /* everything null */
+void hl_record_release(hl_record *record);
+hl_status hl_record_copy(const hl_record *from, hl_record *ret_to, hl_error *error);
+/* Replaces a text field by a copy; NULL clears. Without memory the field becomes NULL. */
+void hl_record_set_text(char **field, const char *value);
+/* Adds a sentence to `notes`, separated by "; ". */
+void hl_record_note(hl_record *record, const char *format, ...) HL_PRINTF(2, 3);
+bool hl_record_passed(const hl_record *record);
+
+/* The field of a metric. */
+const void *hl_record_field(const hl_record *record, const hl_metric *metric);
+void *hl_record_field_mutable(hl_record *record, const hl_metric *metric);
+bool hl_record_is_null(const hl_record *record, const hl_metric *metric);
+
+/* Writes all metrics as members of the object that is open in `json`. */
+void hl_record_write_json(const hl_record *record, hl_json *json);
+/* A field as the text of a CSV cell before quoting; empty for null. */
+void hl_record_field_text(const hl_record *record, const hl_metric *metric, hl_text *out);
+
+/* A growing list of records. */
+typedef struct hl_records {
+  hl_record *items;
+  size_t count, capacity;
+} hl_records;
+void hl_records_release(hl_records *records);
+/* Moves `record` to the end of the list and leaves it initialised. */
+hl_status hl_records_take(hl_records *records, hl_record *record, hl_error *error);
+
+/* What the records of one run share. */
+typedef struct hl_run_info {
+  char *id;            /* "20261127T120000Z-1a2b" */
+  char *created;       /* UTC */
+  char *hotlap_version;
+  char *command;       /* command line, quoted for a shell */
+  char *machine_id, *cpu, *os, *kernel;
+  int64_t cores, memory_bytes;
+  char *percentiles;   /* "linear" */
+  char *warmup;        /* "auto" or a number */
+  double max_time_s, overhead_ns, clock_read_ns, clock_resolution_ns;
+  double peak_gflops, peak_bandwidth_gbs; /* measured limits of the roofline; NaN if not measured */
+  double safety_margin;                   /* 0.1 */
+  int64_t memory_limit_mb;                /* HL_INT_NULL: none */
+  int64_t max_batch_size;                 /* observed boundary, HL_INT_NULL if not searched */
+} hl_run_info;
+void hl_run_info_init(hl_run_info *info);
+void hl_run_info_release(hl_run_info *info);
+
+#endif
