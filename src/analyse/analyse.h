@@ -1,0 +1,135 @@
+/*
+ * analyse/analyse.h - what the rows of a sweep say together: best batch, curves, bottleneck,
+ * advice.
+ *
+ *     hl_analysis analysis;
+ *     hl_status status = hl_analysis_make(&records, &info, &analysis, error);
+ *     for (size_t i = 0; i < analysis.group_count; i++) puts(analysis.groups[i].name);
+ *     hl_analysis_write_json(&analysis, &json, "analysis");
+ *     hl_analysis_release(&analysis);
+ *
+ * Rows that differ in workload, model, engine, dtype, threads or device are different groups. Only
+ * PASSED rows become points; the others are counted and listed. An unknown number is NaN or
+ * HL_INT_NULL, never 0, and `..._reason` says why where a reader would ask. Pure: nothing is
+ * measured here.
+ */
+#ifndef HL_ANALYSE_ANALYSE_H
+#define HL_ANALYSE_ANALYSE_H
+
+#include "record/record.h"
+
+typedef enum hl_bottleneck {
+  HL_BOUND_UNKNOWN,
+  HL_BOUND_COMPUTE,
+  HL_BOUND_MEMORY,
+  HL_BOUND_OVERHEAD,
+  HL_BOUND_MIXED
+} hl_bottleneck;
+
+/* "unknown", "compute_bound", "memory_bound", "overhead_bound", "mixed" */
+const char *hl_bottleneck_name(hl_bottleneck bottleneck);
+
+/* One batch size that ran. Times are of a full step. */
+typedef struct hl_analysis_point {
+  size_t row; /* index into the records that were analysed */
+  int64_t batch_size;
+  double latency_ms;         /* median, or the mean where a row has no median */
+  double throughput_ips;     /* images/s */
+  hl_pair throughput_ci_ips; /* both NaN if the row has none */
+  double latency_per_image_ms;
+  double memory_mb;
+  double efficiency;   /* images/s/MB */
+  double speedup;      /* throughput over that of the group's `baseline_batch` */
+  double gflops;       /* executed FLOPs of a step / latency / 1e9; NaN if unknown */
+  double intensity;    /* executed FLOPs per byte of planned traffic; NaN if unknown */
+  double compute_use;  /* u_c = F / (T * peak), 0..1 or so; NaN if unknown */
+  double memory_use;   /* u_m = Q / (T * bandwidth); NaN if unknown */
+  bool ties_with_best; /* its throughput interval overlaps the best's */
+} hl_analysis_point;
+
+/* y = a0 + a1 * x */
+typedef struct hl_analysis_line {
+  size_t points; /* distinct batch sizes used; below 2 nothing else is known */
+  double a0, a1;
+  double r_squared; /* weighted; NaN for two points, which fit any line */
+} hl_analysis_line;
+
+typedef enum hl_advice {
+  HL_ADVICE_SPEED,
+  HL_ADVICE_LATENCY,
+  HL_ADVICE_MEMORY,
+  HL_ADVICE_BALANCE,
+  HL_ADVICE_LIMIT,   /* the largest batch, and the margin under it */
+  HL_ADVICE_HINT,    /* steal, system time, page faults, no steady state */
+  HL_ADVICE_FALLBACK /* nothing passed */
+} hl_advice;
+
+typedef struct hl_recommendation {
+  hl_advice kind;
+  int64_t batch_size; /* the batch size advised, or HL_INT_NULL */
+  char *text;         /* a sentence with its numbers */
+} hl_recommendation;
+
+typedef struct hl_analysis_group {
+  char *name; /* "ptychopinn, native, float32, 2 threads, cpu" */
+  char *workload, *model, *engine, *dtype, *device; /* NULL where the rows say nothing */
+  int64_t threads;
+
+  hl_analysis_point *points; /* by rising batch size, one for each size */
+  size_t point_count;
+  size_t *failed_rows; /* indices of the rows with another outcome than PASSED or SKIPPED */
+  size_t failed_count;
+  size_t row_count; /* all rows of the group */
+  size_t mistrusted_count;
+
+  size_t best_point, optimal_point, plateau_point; /* indices into points; SIZE_MAX if none */
+  int64_t optimal_batch_size; /* smallest whose throughput interval overlaps the best's */
+  int64_t plateau_batch_size; /* smallest with at least 95 % of the best throughput */
+  int64_t max_batch_size;     /* the observed boundary, null if not searched */
+  double max_throughput_ips;
+  int64_t baseline_batch;     /* 1, or the smallest size that passed */
+  double speedup_vs_batch_1;  /* best throughput over that of batch 1; NaN without batch 1 */
+  double speedup_vs_baseline; /* the same over that of baseline_batch */
+  double speedup_vs_batch_32; /* NaN without batch 32 */
+  double best_latency_per_image_ms;
+  double best_efficiency;
+
+  hl_analysis_line time_fit; /* ms: a0 = t0, a1 = t1; weighted by 1/T^2 */
+  double x_max_ips;          /* 1 / t1; NaN if t1 is not positive */
+  double half_speed_batch;   /* t0 / t1, where half of x_max is reached; NaN if there is none */
+  bool two_pieces;           /* the BIC of two lines is better by more than 10 */
+  int64_t break_batch_size;  /* last size of the first piece; null unless two_pieces */
+  hl_analysis_line time_fit_low, time_fit_high;
+  double bic_gain; /* NaN with too few points */
+
+  hl_analysis_line memory_fit; /* MB: a0 = m0, a1 = m1; unweighted */
+
+  hl_bottleneck bottleneck;  /* of the best point */
+  char *bottleneck_evidence; /* a sentence with the numbers, or why it is unknown */
+
+  hl_recommendation *recommendations;
+  size_t recommendation_count;
+} hl_analysis_group;
+
+typedef struct hl_analysis {
+  hl_analysis_group *groups; /* in the order in which the records name them */
+  size_t group_count;        /* 0 only when there are no records */
+} hl_analysis;
+
+/* Analyses `records`; `info` may be NULL (no limits, no roofline). OUT_OF_MEMORY, which leaves
+ * `ret_analysis` untouched; on success the caller releases it. */
+hl_status hl_analysis_make(const hl_records *records, const hl_run_info *info,
+                           hl_analysis *ret_analysis, hl_error *error);
+void hl_analysis_release(hl_analysis *analysis);
+
+/* The shape of the contract: an object for one group (or none: all null), else a list. */
+void hl_analysis_write_json(const hl_analysis *analysis, hl_json *json, const char *key);
+
+/* The first recommendation of a kind, or NULL. */
+const hl_recommendation *hl_analysis_find_advice(const hl_analysis_group *group, hl_advice kind);
+
+/* Appends the fitted curves and the bottleneck as sentences, one a line, for terminal and report:
+ * "T(b) = 0.81 ms + 1.93 ms/image * b (R2 0.9998, 8 sizes): at most 518 images/s". */
+void hl_analysis_describe_fit(const hl_analysis_group *group, hl_text *out);
+
+#endif
