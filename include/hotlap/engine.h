@@ -127,15 +127,15 @@ typedef struct hl_option {
 
 typedef struct hl_engine_config {
   uint32_t size;
-  int32_t threads;      /* compute threads, >= 1 */
-  const char *device;   /* "cpu", "cuda:0", ...; never NULL */
+  int32_t threads;    /* compute threads, >= 1 */
+  const char *device; /* "cpu", "cuda:0", ...; never NULL */
   const hl_option *options;
   size_t option_count;
 } hl_engine_config;
 
 typedef struct hl_model_source {
   uint32_t size;
-  const char *path;  /* an ONNX file, never NULL */
+  const char *path; /* an ONNX file, never NULL */
 } hl_model_source;
 
 typedef struct hl_model_info {
@@ -160,11 +160,11 @@ typedef struct hl_program_spec {
 /* What a program will need, before anything is allocated. */
 typedef struct hl_program_plan {
   uint32_t size;
-  uint64_t weight_bytes;   /* weights as the engine keeps them, shared by programs of one model */
-  uint64_t arena_bytes;    /* activations and scratchpads at their peak */
-  uint64_t io_bytes;       /* input and output buffers the engine allocates */
-  double executed_flops;   /* FLOPs one submit executes, 0 if unknown */
-  uint64_t traffic_bytes;  /* bytes one submit moves to and from memory at least, 0 if unknown */
+  uint64_t weight_bytes;  /* weights as the engine keeps them, shared by programs of one model */
+  uint64_t arena_bytes;   /* activations and scratchpads at their peak */
+  uint64_t io_bytes;      /* input and output buffers the engine allocates */
+  double executed_flops;  /* FLOPs one submit executes, 0 if unknown */
+  uint64_t traffic_bytes; /* bytes one submit moves to and from memory at least, 0 if unknown */
 } hl_program_plan;
 
 typedef struct hl_engine_memory {
@@ -217,8 +217,7 @@ typedef struct hl_engine_ops {
 
   /* required: says where input number `input` lies. The data is read at each submit and stays the
    * caller's; it must stay valid until the next bind of this input or the request's release. */
-  hl_status (*bind)(hl_request *request, size_t input, const hl_tensor_view *view,
-                    hl_error *error);
+  hl_status (*bind)(hl_request *request, size_t input, const hl_tensor_view *view, hl_error *error);
 
   /* required: starts one step; may return before it is done. */
   hl_status (*submit)(hl_request *request, hl_error *error);
@@ -240,8 +239,7 @@ typedef struct hl_engine_ops {
   hl_status (*memory)(hl_engine *engine, hl_engine_memory *ret_memory, hl_error *error);
 
   /* optional: runs one step with per-operator times. */
-  hl_status (*profile)(hl_request *request, hl_profile_visit visit, void *context,
-                       hl_error *error);
+  hl_status (*profile)(hl_request *request, hl_profile_visit visit, void *context, hl_error *error);
 
   /* optional: reads or writes the named mutable state of a program (training). */
   hl_status (*state_read)(hl_program *program, const char *name, hl_tensor_view *ret_view,

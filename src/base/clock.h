@@ -2,8 +2,8 @@
 #ifndef HL_BASE_CLOCK_H
 #define HL_BASE_CLOCK_H
 
-#include <stdint.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <time.h>
 
 /* Inline because it is read between two steps. */

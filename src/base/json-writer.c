@@ -18,7 +18,10 @@ static void new_line(hl_json *json) {
 
 /* Length of the valid UTF-8 sequence at s (s[0] >= 0x80), or 0. */
 static size_t utf8_length(const unsigned char *s) {
-  size_t n = s[0] >= 0xC2 && s[0] < 0xE0 ? 2 : (s[0] & 0xF0) == 0xE0 ? 3 : s[0] >= 0xF0 && s[0] < 0xF5 ? 4 : 0;
+  size_t n = s[0] >= 0xC2 && s[0] < 0xE0   ? 2
+             : (s[0] & 0xF0) == 0xE0       ? 3
+             : s[0] >= 0xF0 && s[0] < 0xF5 ? 4
+                                           : 0;
   for (size_t i = 1; i < n; i++)
     if ((s[i] & 0xC0) != 0x80) return 0;
   if (n == 3 && ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] >= 0xA0))) return 0;

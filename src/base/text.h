@@ -25,7 +25,8 @@ typedef struct hl_text {
 
 #define HL_TEXT_CAP ((size_t)256 << 20)
 extern char hl_text_empty[1];
-#define HL_TEXT_INIT {.data = hl_text_empty}
+#define HL_TEXT_INIT                                                                               \
+  { .data = hl_text_empty }
 
 void hl_text_release(hl_text *text); /* back to HL_TEXT_INIT */
 void hl_text_clear(hl_text *text);   /* length 0, memory kept */

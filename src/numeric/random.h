@@ -25,9 +25,9 @@ typedef struct hl_random {
 void hl_random_init(hl_random *random, uint64_t seed, uint64_t stream);
 uint32_t hl_random_u32(hl_random *random);
 uint64_t hl_random_u64(hl_random *random);
-double hl_random_uniform(hl_random *random);                  /* in (0, 1) */
-double hl_random_normal(hl_random *random);                   /* mean 0, deviation 1 */
-uint64_t hl_random_below(hl_random *random, uint64_t limit);  /* in [0, limit), unbiased */
+double hl_random_uniform(hl_random *random);                 /* in (0, 1) */
+double hl_random_normal(hl_random *random);                  /* mean 0, deviation 1 */
+uint64_t hl_random_below(hl_random *random, uint64_t limit); /* in [0, limit), unbiased */
 /* Poisson with mean `lambda` >= 0: inversion below 30, PTRS (Hormann 1993) above. */
 double hl_random_poisson(hl_random *random, double lambda);
 

@@ -8,9 +8,9 @@
 #include <string.h>
 
 static const char *const outcome_names[] = {
-    [HL_PASSED] = "PASSED",         [HL_FAILED] = "FAILED",
-    [HL_SKIPPED] = "SKIPPED",       [HL_NOT_IMPLEMENTED] = "UNIMPLEMENTED",
-    [HL_MISTRUSTED] = "MISTRUSTED", [HL_DIED] = "CRASHED",
+    [HL_PASSED] = "PASSED",           [HL_FAILED] = "FAILED",
+    [HL_SKIPPED] = "SKIPPED",         [HL_NOT_IMPLEMENTED] = "UNIMPLEMENTED",
+    [HL_MISTRUSTED] = "MISTRUSTED",   [HL_DIED] = "CRASHED",
     [HL_NO_MEMORY] = "OUT_OF_MEMORY", [HL_TIME_OUT] = "TIMED_OUT",
 };
 
@@ -43,13 +43,20 @@ bool hl_outcome_from_name(const char *name, hl_outcome *ret_outcome) {
 
 hl_outcome hl_outcome_from_status(hl_status status) {
   switch (status) {
-  case HL_OK: return HL_PASSED;
-  case HL_OUT_OF_MEMORY: return HL_NO_MEMORY;
-  case HL_UNIMPLEMENTED: return HL_NOT_IMPLEMENTED;
-  case HL_TIMED_OUT: return HL_TIME_OUT;
-  case HL_CRASHED: return HL_DIED;
-  case HL_UNAVAILABLE: return HL_SKIPPED;
-  default: return HL_FAILED;
+  case HL_OK:
+    return HL_PASSED;
+  case HL_OUT_OF_MEMORY:
+    return HL_NO_MEMORY;
+  case HL_UNIMPLEMENTED:
+    return HL_NOT_IMPLEMENTED;
+  case HL_TIMED_OUT:
+    return HL_TIME_OUT;
+  case HL_CRASHED:
+    return HL_DIED;
+  case HL_UNAVAILABLE:
+    return HL_SKIPPED;
+  default:
+    return HL_FAILED;
   }
 }
 
@@ -58,11 +65,21 @@ void hl_record_init(hl_record *record) {
   for (size_t i = 0; i < hl_metric_count; i++) {
     void *field = hl_record_field_mutable(record, &hl_metrics[i]);
     switch (hl_metrics[i].kind) {
-    case HL_METRIC_TEXT: *(char **)field = NULL; break;
-    case HL_METRIC_INT: *(int64_t *)field = HL_INT_NULL; break;
-    case HL_METRIC_REAL: *(double *)field = (double)NAN; break;
-    case HL_METRIC_BOOL: *(int8_t *)field = -1; break;
-    case HL_METRIC_PAIR: *(hl_pair *)field = (hl_pair){(double)NAN, (double)NAN}; break;
+    case HL_METRIC_TEXT:
+      *(char **)field = NULL;
+      break;
+    case HL_METRIC_INT:
+      *(int64_t *)field = HL_INT_NULL;
+      break;
+    case HL_METRIC_REAL:
+      *(double *)field = (double)NAN;
+      break;
+    case HL_METRIC_BOOL:
+      *(int8_t *)field = -1;
+      break;
+    case HL_METRIC_PAIR:
+      *(hl_pair *)field = (hl_pair){(double)NAN, (double)NAN};
+      break;
     }
   }
 }
@@ -134,10 +151,14 @@ void *hl_record_field_mutable(hl_record *record, const hl_metric *metric) {
 bool hl_record_is_null(const hl_record *record, const hl_metric *metric) {
   const void *field = hl_record_field(record, metric);
   switch (metric->kind) {
-  case HL_METRIC_TEXT: return *(char *const *)field == NULL;
-  case HL_METRIC_INT: return *(const int64_t *)field == HL_INT_NULL;
-  case HL_METRIC_REAL: return !isfinite(*(const double *)field);
-  case HL_METRIC_BOOL: return *(const int8_t *)field < 0;
+  case HL_METRIC_TEXT:
+    return *(char *const *)field == NULL;
+  case HL_METRIC_INT:
+    return *(const int64_t *)field == HL_INT_NULL;
+  case HL_METRIC_REAL:
+    return !isfinite(*(const double *)field);
+  case HL_METRIC_BOOL:
+    return *(const int8_t *)field < 0;
   case HL_METRIC_PAIR: {
     const hl_pair *pair = field;
     return !isfinite(pair->low) || !isfinite(pair->high);
@@ -160,10 +181,18 @@ void hl_record_write_json(const hl_record *record, hl_json *json) {
       continue;
     }
     switch (m->kind) {
-    case HL_METRIC_TEXT: hl_json_text(json, m->key, *(char *const *)field); break;
-    case HL_METRIC_INT: hl_json_int(json, m->key, *(const int64_t *)field); break;
-    case HL_METRIC_REAL: hl_json_real(json, m->key, *(const double *)field); break;
-    case HL_METRIC_BOOL: hl_json_bool(json, m->key, *(const int8_t *)field != 0); break;
+    case HL_METRIC_TEXT:
+      hl_json_text(json, m->key, *(char *const *)field);
+      break;
+    case HL_METRIC_INT:
+      hl_json_int(json, m->key, *(const int64_t *)field);
+      break;
+    case HL_METRIC_REAL:
+      hl_json_real(json, m->key, *(const double *)field);
+      break;
+    case HL_METRIC_BOOL:
+      hl_json_bool(json, m->key, *(const int8_t *)field != 0);
+      break;
     case HL_METRIC_PAIR:
       hl_json_array(json, m->key);
       hl_json_real(json, NULL, ((const hl_pair *)field)->low);
@@ -179,9 +208,15 @@ void hl_record_field_text(const hl_record *record, const hl_metric *metric, hl_t
   const void *field = hl_record_field(record, metric);
   char low[32], high[32];
   switch (metric->kind) {
-  case HL_METRIC_TEXT: hl_text_append(out, *(char *const *)field); break;
-  case HL_METRIC_INT: hl_text_format(out, "%" PRId64, *(const int64_t *)field); break;
-  case HL_METRIC_BOOL: hl_text_append(out, *(const int8_t *)field ? "true" : "false"); break;
+  case HL_METRIC_TEXT:
+    hl_text_append(out, *(char *const *)field);
+    break;
+  case HL_METRIC_INT:
+    hl_text_format(out, "%" PRId64, *(const int64_t *)field);
+    break;
+  case HL_METRIC_BOOL:
+    hl_text_append(out, *(const int8_t *)field ? "true" : "false");
+    break;
   case HL_METRIC_REAL:
     hl_json_format_real(*(const double *)field, low);
     hl_text_append(out, low);
@@ -228,8 +263,9 @@ void hl_run_info_init(hl_run_info *info) {
 }
 
 void hl_run_info_release(hl_run_info *info) {
-  char *texts[] = {info->id,  info->created, info->hotlap_version, info->command, info->machine_id,
-                   info->cpu, info->os,      info->kernel,         info->percentiles, info->warmup};
+  char *texts[] = {
+      info->id,  info->created, info->hotlap_version, info->command,     info->machine_id,
+      info->cpu, info->os,      info->kernel,         info->percentiles, info->warmup};
   for (size_t i = 0; i < HL_COUNT(texts); i++) free(texts[i]);
   hl_run_info_init(info);
 }

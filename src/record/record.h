@@ -60,7 +60,11 @@ typedef enum hl_metric_kind {
   HL_METRIC_BOOL,
   HL_METRIC_PAIR
 } hl_metric_kind;
-typedef enum hl_metric_better { HL_BETTER_NEITHER, HL_BETTER_HIGHER, HL_BETTER_LOWER } hl_metric_better;
+typedef enum hl_metric_better {
+  HL_BETTER_NEITHER,
+  HL_BETTER_HIGHER,
+  HL_BETTER_LOWER
+} hl_metric_better;
 
 /* A row of the table of metrics; `offset` is that of the field in hl_record. */
 typedef struct hl_metric {
@@ -105,14 +109,14 @@ hl_status hl_records_take(hl_records *records, hl_record *record, hl_error *erro
 
 /* What the records of one run share. */
 typedef struct hl_run_info {
-  char *id;            /* "20261127T120000Z-1a2b" */
-  char *created;       /* UTC */
+  char *id;      /* "20261127T120000Z-1a2b" */
+  char *created; /* UTC */
   char *hotlap_version;
-  char *command;       /* command line, quoted for a shell */
+  char *command; /* command line, quoted for a shell */
   char *machine_id, *cpu, *os, *kernel;
   int64_t cores, memory_bytes;
-  char *percentiles;   /* "linear" */
-  char *warmup;        /* "auto" or a number */
+  char *percentiles; /* "linear" */
+  char *warmup;      /* "auto" or a number */
   double max_time_s, overhead_ns, clock_read_ns, clock_resolution_ns;
   double peak_gflops, peak_bandwidth_gbs; /* measured limits of the roofline; NaN if not measured */
   double safety_margin;                   /* 0.1 */

@@ -1,0 +1,68 @@
+#include "cli/cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int hl_cli_fail(const hl_error *error, int exit_status) {
+  fprintf(stderr, "hotlap: %s\n", error->msg);
+  return exit_status;
+}
+
+int hl_cli_options(char command, const char *usage, int argc, char **argv,
+                   hl_options *ret_options) {
+  hl_error error = {0};
+  if (hl_options_parse(command, argc, argv, ret_options, &error) != HL_OK)
+    return hl_cli_fail(&error, HL_EXIT_USAGE);
+  if (!hl_options_on(ret_options, HL_OPTION_HELP)) return -1;
+  hl_text text = HL_TEXT_INIT;
+  hl_options_help(command, &text);
+  printf("%s\nOptions:\n%s", usage, text.data);
+  hl_text_release(&text);
+  hl_options_release(ret_options);
+  return HL_EXIT_OK;
+}
+
+/* $variable/hotlap, or ~/fallback/hotlap. */
+static hl_status xdg_directory(const char *variable, const char *fallback, char **ret_path,
+                               hl_error *error) {
+  const char *base = getenv(variable), *home = getenv("HOME");
+  char *path = NULL;
+  if (base && base[0] == '/')
+    path = hl_format("%s/hotlap", base);
+  else if (home && home[0] == '/')
+    path = hl_format("%s/%s/hotlap", home, fallback);
+  else
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "neither %s nor HOME is an absolute path; set one", variable);
+  if (!path) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
+  *ret_path = path;
+  return HL_OK;
+}
+
+hl_status hl_cli_store_path(const hl_options *options, char **ret_path, hl_error *error) {
+  const char *given = hl_options_get(options, HL_OPTION_STORE);
+  if (given && strcmp(given, "none") == 0) {
+    *ret_path = NULL;
+    return HL_OK;
+  }
+  if (given) {
+    *ret_path = hl_strdup(given);
+    return *ret_path ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
+  }
+  HL_CLEANUP(hl_free_pointer) char *directory = NULL;
+  hl_status status = xdg_directory("XDG_DATA_HOME", ".local/share", &directory, error);
+  if (status != HL_OK) return status;
+  *ret_path = hl_format("%s/hotlap.db", directory);
+  return *ret_path ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
+}
+
+hl_status hl_cli_cache_directory(char **ret_path, hl_error *error) {
+  return xdg_directory("XDG_CACHE_HOME", ".cache", ret_path, error);
+}
+
+bool hl_cli_colour(int fd) {
+  const char *no_color = getenv("NO_COLOR");
+  return isatty(fd) && !(no_color && no_color[0]);
+}

@@ -1,0 +1,47 @@
+/*
+ * cli/cli.h - one function per command, and what they share.
+ *
+ * A command is options -> plan -> runner -> view. argv[0] is the command's name. Returns the exit
+ * status of the process: 0 all well, 1 a row failed, 2 usage or bad input, 3 nothing could be
+ * measured, 4 --fail-if held, 130 interrupted.
+ */
+#ifndef HL_CLI_CLI_H
+#define HL_CLI_CLI_H
+
+#include "base/error.h"
+#include "plan/options.h"
+
+enum {
+  HL_EXIT_OK = 0,
+  HL_EXIT_ROW_FAILED = 1,
+  HL_EXIT_USAGE = 2,
+  HL_EXIT_NOTHING = 3,
+  HL_EXIT_INTERRUPTED = 130
+};
+
+int hl_cli_sweep(int argc, char **argv);
+int hl_cli_models(int argc, char **argv);
+int hl_cli_engines(int argc, char **argv);
+int hl_cli_data(int argc, char **argv);
+int hl_cli_doctor(int argc, char **argv);
+int hl_cli_history(int argc, char **argv);
+int hl_cli_report(int argc, char **argv);
+
+/* Parses options; on --help prints `usage` and the options. Returns -1 to go on, else the exit
+ * status to return. */
+int hl_cli_options(char command, const char *usage, int argc, char **argv, hl_options *ret_options);
+
+/* Prints "hotlap: message" on standard error; returns `exit_status`. */
+int hl_cli_fail(const hl_error *error, int exit_status);
+
+/* The store's path from --store and the environment: free() it; NULL for 'none'. INVALID_ARGUMENT
+ * where there is no home directory. */
+hl_status hl_cli_store_path(const hl_options *options, char **ret_path, hl_error *error);
+
+/* $XDG_CACHE_HOME/hotlap or ~/.cache/hotlap; free() it. */
+hl_status hl_cli_cache_directory(char **ret_path, hl_error *error);
+
+/* True if `fd` is a terminal and NO_COLOR is unset. */
+bool hl_cli_colour(int fd);
+
+#endif

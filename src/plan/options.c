@@ -1,0 +1,244 @@
+#include "plan/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct row {
+  const char *name, *value, *initial, *aliases, *commands, *doc;
+} row;
+
+static const row table[HL_OPTION_COUNT] = {
+#define X(id, name, value, initial, aliases, commands, doc)                                        \
+  {name, value, initial, aliases, commands, doc},
+#include "plan/options.def"
+#undef X
+};
+
+const char *hl_option_name(hl_option_id id) {
+  return table[id].name;
+}
+
+/* Equal up to '-' and '_'; `length` characters of `given`. */
+static bool same_name(const char *name, size_t name_length, const char *given, size_t length) {
+  if (name_length != length) return false;
+  for (size_t i = 0; i < length; i++) {
+    char c = given[i] == '_' ? '-' : given[i];
+    if ((name[i] == '_' ? '-' : name[i]) != c) return false;
+  }
+  return true;
+}
+
+static bool row_has_name(const row *r, const char *given, size_t length) {
+  if (same_name(r->name, strlen(r->name), given, length)) return true;
+  for (const char *alias = r->aliases; *alias;) {
+    size_t n = strcspn(alias, " ");
+    if (same_name(alias, n, given, length)) return true;
+    alias += n + (alias[n] == ' ');
+  }
+  return false;
+}
+
+static size_t edit_distance(const char *a, const char *b) {
+  enum { longest = 40 };
+  size_t n = strlen(a), m = strlen(b), previous[longest + 1];
+  if (n > longest || m > longest) return longest;
+  for (size_t j = 0; j <= m; j++) previous[j] = j;
+  for (size_t i = 1; i <= n; i++) {
+    size_t diagonal = previous[0];
+    previous[0] = i;
+    for (size_t j = 1; j <= m; j++) {
+      size_t cost = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = previous[j];
+      size_t step = (previous[j] < previous[j - 1] ? previous[j] : previous[j - 1]) + 1;
+      previous[j] = cost < step ? cost : step;
+    }
+  }
+  return previous[m];
+}
+
+static hl_status unknown(char command, const char *given, size_t length, hl_error *error) {
+  char name[64];
+  if (length >= sizeof name) length = sizeof name - 1;
+  memcpy(name, given, length);
+  name[length] = '\0';
+  const row *nearest = NULL;
+  size_t best = 4; /* farther than this is no help */
+  for (size_t i = 0; i < HL_OPTION_COUNT; i++) {
+    if (!strchr(table[i].commands, command)) continue;
+    size_t distance = edit_distance(name, table[i].name);
+    if (distance < best) {
+      best = distance;
+      nearest = &table[i];
+    }
+  }
+  if (nearest)
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "unknown option --%s; did you mean --%s?", name,
+                        nearest->name);
+  return hl_error_set(error, HL_INVALID_ARGUMENT, "unknown option --%s; --help lists the options",
+                      name);
+}
+
+static bool is_list(const row *r) {
+  return strcmp(r->value, "LIST") == 0;
+}
+
+static hl_status append(hl_options *o, hl_option_id id, const char *value, hl_error *error) {
+  const char **items = realloc(o->items, (o->item_count + 1) * sizeof *items);
+  if (items) o->items = items;
+  hl_option_id *ids = realloc(o->item_ids, (o->item_count + 1) * sizeof *ids);
+  if (ids) o->item_ids = ids;
+  if (!items || !ids) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for options");
+  o->items[o->item_count] = value;
+  o->item_ids[o->item_count++] = id;
+  o->value[id] = value;
+  return HL_OK;
+}
+
+/* "--batch-sizes 1 8 32": joins the arguments that start with a digit. */
+static hl_status join_list(hl_options *o, hl_option_id id, const char *first, int argc, char **argv,
+                           int *i, hl_error *error) {
+  hl_text text = HL_TEXT_INIT;
+  hl_text_append(&text, first);
+  while (*i + 1 < argc && argv[*i + 1][0] >= '0' && argv[*i + 1][0] <= '9') {
+    hl_text_char(&text, ',');
+    hl_text_append(&text, argv[++*i]);
+  }
+  char *joined = hl_text_take(&text);
+  if (!joined) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for options");
+  free(o->joined[id]);
+  o->joined[id] = joined;
+  return append(o, id, joined, error);
+}
+
+static hl_status parse_one(hl_options *o, int argc, char **argv, int *i, hl_error *error) {
+  const char *name = argv[*i] + (argv[*i][1] == '-' ? 2 : 1);
+  size_t length = strcspn(name, "=");
+  const char *inline_value = name[length] == '=' ? name + length + 1 : NULL;
+  hl_option_id id = HL_OPTION_COUNT;
+  for (size_t k = 0; k < HL_OPTION_COUNT; k++)
+    if (strchr(table[k].commands, o->command) && row_has_name(&table[k], name, length))
+      id = (hl_option_id)k;
+  if (id == HL_OPTION_COUNT) return unknown(o->command, name, length, error);
+  const row *r = &table[id];
+  if (r->value[0] == '\0') {
+    if (inline_value)
+      return hl_error_set(error, HL_INVALID_ARGUMENT, "--%s takes no value", r->name);
+    return append(o, id, "1", error);
+  }
+  const char *value = inline_value;
+  if (!value) {
+    if (*i + 1 >= argc)
+      return hl_error_set(error, HL_INVALID_ARGUMENT, "--%s needs a value (%s)", r->name, r->value);
+    value = argv[++*i];
+  }
+  if (is_list(r) && !inline_value) return join_list(o, id, value, argc, argv, i, error);
+  return append(o, id, value, error);
+}
+
+hl_status hl_options_parse(char command, int argc, char **argv, hl_options *ret_options,
+                           hl_error *error) {
+  hl_options o = {.command = command};
+  o.positionals = calloc((size_t)argc + 1, sizeof *o.positionals);
+  hl_status status = o.positionals ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory");
+  bool options_end = false;
+  for (int i = 1; i < argc && status == HL_OK; i++) {
+    if (!options_end && strcmp(argv[i], "--") == 0)
+      options_end = true;
+    else if (!options_end && argv[i][0] == '-' && argv[i][1] != '\0')
+      status = parse_one(&o, argc, argv, &i, error);
+    else
+      o.positionals[o.positional_count++] = argv[i];
+  }
+  if (status != HL_OK) {
+    hl_options_release(&o);
+    return status;
+  }
+  *ret_options = o;
+  return HL_OK;
+}
+
+void hl_options_release(hl_options *options) {
+  free(options->items);
+  free(options->item_ids);
+  free(options->positionals);
+  for (size_t i = 0; i < HL_OPTION_COUNT; i++) free(options->joined[i]);
+  *options = (hl_options){0};
+}
+
+const char *hl_options_get(const hl_options *options, hl_option_id id) {
+  return options->value[id] ? options->value[id] : table[id].initial;
+}
+
+bool hl_options_given(const hl_options *options, hl_option_id id) {
+  return options->value[id] != NULL;
+}
+
+bool hl_options_on(const hl_options *options, hl_option_id id) {
+  return options->value[id] != NULL;
+}
+
+const char *hl_options_at(const hl_options *options, hl_option_id id, size_t index) {
+  for (size_t i = 0; i < options->item_count; i++)
+    if (options->item_ids[i] == id && index-- == 0) return options->items[i];
+  return NULL;
+}
+
+hl_status hl_options_int(const hl_options *options, hl_option_id id, int64_t min, int64_t max,
+                         int64_t otherwise, int64_t *ret_value, hl_error *error) {
+  const char *text = hl_options_get(options, id);
+  char what[64] = "--";
+  strncat(what, table[id].name, sizeof what - 3);
+  if (text) return hl_parse_int(text, min, max, what, ret_value, error);
+  *ret_value = otherwise;
+  return HL_OK;
+}
+
+hl_status hl_options_real(const hl_options *options, hl_option_id id, double min, double max,
+                          double otherwise, double *ret_value, hl_error *error) {
+  const char *text = hl_options_get(options, id);
+  char what[64] = "--";
+  strncat(what, table[id].name, sizeof what - 3);
+  if (text) return hl_parse_real(text, min, max, what, ret_value, error);
+  *ret_value = otherwise;
+  return HL_OK;
+}
+
+enum { doc_column = 28, line_width = 80 };
+
+static void wrap(hl_text *out, const char *text, size_t column) {
+  for (const char *word = text; *word;) {
+    size_t n = strcspn(word, " ");
+    if (column + n > line_width && column > doc_column) {
+      hl_text_format(out, "\n%*s", doc_column, "");
+      column = doc_column;
+    }
+    hl_text_append_n(out, word, n);
+    column += n;
+    word += n;
+    if (*word == ' ') {
+      word++;
+      if (*word && column < line_width) {
+        hl_text_char(out, ' ');
+        column++;
+      }
+    }
+  }
+}
+
+void hl_options_help(char command, hl_text *out) {
+  for (size_t i = 0; i < HL_OPTION_COUNT; i++) {
+    const row *r = &table[i];
+    if (!strchr(r->commands, command)) continue;
+    HL_CLEANUP(hl_free_pointer)
+    char *head = hl_format("  --%s%s%s", r->name, r->value[0] ? " " : "", r->value);
+    HL_CLEANUP(hl_free_pointer)
+    char *doc = r->initial ? hl_format("%s (default %s)", r->doc, r->initial) : hl_strdup(r->doc);
+    if (!head || !doc) continue;
+    if (strlen(head) + 2 > doc_column)
+      hl_text_format(out, "%s\n%*s", head, doc_column, "");
+    else
+      hl_text_format(out, "%-*s", doc_column, head);
+    wrap(out, doc, doc_column);
+    hl_text_char(out, '\n');
+  }
+}
