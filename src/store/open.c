@@ -1,0 +1,176 @@
+#include "base/file.h"
+#include "store/sql.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* "HLAP" in the file's header, so that another program's database is not taken for a store. */
+enum { APPLICATION_ID = 0x484c4150, BUSY_MS = 10000 };
+
+static hl_status check_identity(hl_store *store, int64_t *ret_version, hl_error *error) {
+  int64_t id = 0, version = 0, tables = 0;
+  hl_status status = hl_sql_int(store, "PRAGMA application_id", &id, error);
+  if (status == HL_OK) status = hl_sql_int(store, "PRAGMA user_version", &version, error);
+  if (status == HL_OK)
+    status = hl_sql_int(store, "SELECT count(*) FROM sqlite_master", &tables, error);
+  if (status != HL_OK) return status;
+  if (id != APPLICATION_ID && (version != 0 || tables != 0))
+    return hl_error_set(error, HL_BAD_DATA,
+                        "%s: an SQLite database of another program. Name another file with --store",
+                        store->path);
+  if (version < 0 || version > hl_store_schema_count)
+    return hl_error_set(error, HL_BAD_DATA,
+                        "%s: schema %" PRId64 " was written by a newer hotlap; this one knows "
+                        "schemas up to %d. Use that hotlap, or name another store with --store",
+                        store->path, version, hl_store_schema_count);
+  *ret_version = version;
+  return HL_OK;
+}
+
+static hl_status count_missing(hl_store *store, const hl_store_table *table, bool add,
+                               size_t *ret_missing, hl_error *error) {
+  static const char *const types[] = {[HL_METRIC_TEXT] = "TEXT",
+                                      [HL_METRIC_INT] = "INTEGER",
+                                      [HL_METRIC_REAL] = "REAL",
+                                      [HL_METRIC_BOOL] = "INTEGER",
+                                      [HL_METRIC_PAIR] = "REAL"};
+  HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
+  hl_status status = hl_sql_prepare(
+      store, "SELECT count(*) FROM pragma_table_info(?) WHERE name = ?", &statement, error);
+  hl_sql_bind_text(statement, 1, table->name);
+  for (size_t i = 0; status == HL_OK && i < table->count; i++) {
+    bool row = false;
+    sqlite3_reset(statement);
+    hl_sql_bind_text(statement, 2, table->columns[i].name);
+    status = hl_sql_step(store, statement, &row, error);
+    if (status != HL_OK || sqlite3_column_int(statement, 0) != 0) continue;
+    sqlite3_reset(statement);
+    ++*ret_missing;
+    if (!add) continue;
+    /* Names come from our own table of metrics, never from input. */
+    HL_CLEANUP(hl_free_pointer)
+    char *sql = hl_format("ALTER TABLE %s ADD COLUMN \"%s\" %s", table->name,
+                          table->columns[i].name, types[table->columns[i].kind]);
+    status =
+        sql ? hl_sql_run(store, sql, error) : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory");
+  }
+  return status;
+}
+
+static hl_status columns_missing(hl_store *store, bool add, size_t *ret_missing, hl_error *error) {
+  hl_status status = count_missing(store, &hl_store_runs_table, add, ret_missing, error);
+  if (status == HL_OK) status = count_missing(store, &hl_store_rows_table, add, ret_missing, error);
+  return status;
+}
+
+static hl_status migrate(hl_store *store, hl_error *error) {
+  hl_status status = hl_sql_run(store, "BEGIN IMMEDIATE", error);
+  if (status != HL_OK) return status;
+  /* Read again under the lock: another process may have been first. */
+  int64_t version = 0;
+  status = check_identity(store, &version, error);
+  for (int64_t v = version; status == HL_OK && v < hl_store_schema_count; v++)
+    status = hl_sql_run(store, hl_store_schemas[v], error);
+  size_t missing = 0;
+  if (status == HL_OK) status = columns_missing(store, true, &missing, error);
+  if (status == HL_OK) {
+    HL_CLEANUP(hl_free_pointer)
+    char *sql = hl_format("PRAGMA application_id = %d; PRAGMA user_version = %d", APPLICATION_ID,
+                          hl_store_schema_count);
+    status =
+        sql ? hl_sql_run(store, sql, error) : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory");
+  }
+  return hl_sql_end(store, status, error);
+}
+
+/* The change to WAL takes the file alone and does not wait by itself as other statements do. */
+static hl_status enter_wal(hl_store *store, hl_error *error) {
+  hl_status status = HL_OK;
+  for (int waited_ms = 0; waited_ms <= BUSY_MS; waited_ms += 20) {
+    status = hl_sql_run(store, "PRAGMA journal_mode = WAL", error);
+    if (status != HL_UNAVAILABLE) break;
+    usleep(20000);
+  }
+  return status;
+}
+
+static hl_status prepare_store(hl_store *store, hl_error *error) {
+  sqlite3_busy_timeout(store->db, BUSY_MS);
+  sqlite3_extended_result_codes(store->db, 1);
+  /* A damaged or hostile file gets no chance to run what it says. */
+  sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+  sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+  int64_t version = 0;
+  hl_status status = check_identity(store, &version, error);
+  size_t missing = 0;
+  if (status == HL_OK && version == hl_store_schema_count)
+    status = columns_missing(store, false, &missing, error);
+  bool current = version == hl_store_schema_count && missing == 0;
+  if (sqlite3_db_readonly(store->db, "main") == 1) {
+    if (status == HL_OK && version < hl_store_schema_count)
+      return hl_error_set(error, HL_IO,
+                          "%s: a store of an older hotlap that has to be converted, but it is "
+                          "read-only. Copy it to a place that can be written, and name it with "
+                          "--store",
+                          store->path);
+    return status; /* an absent column reads as null */
+  }
+  if (status == HL_OK) status = enter_wal(store, error);
+  if (status == HL_OK) status = hl_sql_run(store, "PRAGMA foreign_keys = ON", error);
+  return status == HL_OK && !current ? migrate(store, error) : status;
+}
+
+static hl_status make_parent(const char *path, hl_error *error) {
+  const char *slash = strrchr(path, '/');
+  if (!slash || slash == path) return HL_OK;
+  HL_CLEANUP(hl_free_pointer) char *parent = hl_strdup(path);
+  if (!parent) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory");
+  parent[slash - path] = '\0';
+  return hl_directory_make(parent, error);
+}
+
+hl_status hl_store_open(const char *path, hl_store_mode mode, hl_store **ret_store,
+                        hl_error *error) {
+  hl_status status = HL_OK;
+  if (mode == HL_STORE_WRITE)
+    status = make_parent(path, error);
+  else if (access(path, F_OK) != 0)
+    status = hl_error_set(error, HL_NOT_FOUND,
+                          "%s: there is no store here yet. `hotlap sweep` makes one; --store names "
+                          "another",
+                          path);
+  if (status != HL_OK) return status;
+  hl_store *store = calloc(1, sizeof *store);
+  if (store) store->path = hl_strdup(path);
+  if (!store || !store->path) {
+    hl_store_free(store);
+    return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a store");
+  }
+  /* A reader, too, opens for writing where it may: WAL needs it, and so do older schemas. */
+  int flags = SQLITE_OPEN_READWRITE | (mode == HL_STORE_WRITE ? SQLITE_OPEN_CREATE : 0);
+  if (sqlite3_open_v2(path, &store->db, flags, NULL) != SQLITE_OK)
+    status = hl_sql_error(store, error);
+  else
+    status = prepare_store(store, error);
+  if (status == HL_OK && mode == HL_STORE_WRITE && sqlite3_db_readonly(store->db, "main") == 1)
+    status = hl_error_set(error, HL_IO,
+                          "%s: the store is read-only. Change its permissions, or name another "
+                          "with --store",
+                          path);
+  if (status != HL_OK) {
+    hl_store_free(store);
+    return status;
+  }
+  *ret_store = store;
+  return HL_OK;
+}
+
+void hl_store_free(hl_store *store) {
+  if (!store) return;
+  sqlite3_close(store->db);
+  free(store->path);
+  free(store);
+}

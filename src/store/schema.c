@@ -1,0 +1,45 @@
+#include "store/schema.h"
+
+#include <stddef.h>
+
+#define COLUMN_TEXT(key) {#key, HL_METRIC_TEXT, offsetof(hl_record, key)},
+#define COLUMN_INT(key) {#key, HL_METRIC_INT, offsetof(hl_record, key)},
+#define COLUMN_REAL(key) {#key, HL_METRIC_REAL, offsetof(hl_record, key)},
+#define COLUMN_BOOL(key) {#key, HL_METRIC_BOOL, offsetof(hl_record, key)},
+#define COLUMN_PAIR(key)                                                                           \
+  {#key "_low", HL_METRIC_REAL, offsetof(hl_record, key) + offsetof(hl_pair, low)},                \
+      {#key "_high", HL_METRIC_REAL, offsetof(hl_record, key) + offsetof(hl_pair, high)},
+
+static const hl_store_column row_columns[] = {
+#define X(kind, key, unit, better, title, doc) COLUMN_##kind(key)
+#include "record/metrics.def"
+#undef X
+};
+
+#define RUN(kind, key)                                                                             \
+  { #key, HL_METRIC_##kind, offsetof(hl_run_info, key) }
+static const hl_store_column run_columns[] = {
+    RUN(TEXT, created),
+    RUN(TEXT, hotlap_version),
+    RUN(TEXT, command),
+    RUN(TEXT, machine_id),
+    RUN(TEXT, cpu),
+    RUN(TEXT, os),
+    RUN(TEXT, kernel),
+    RUN(INT, cores),
+    RUN(INT, memory_bytes),
+    RUN(TEXT, percentiles),
+    RUN(TEXT, warmup),
+    RUN(REAL, max_time_s),
+    RUN(REAL, overhead_ns),
+    RUN(REAL, clock_read_ns),
+    RUN(REAL, clock_resolution_ns),
+    RUN(REAL, peak_gflops),
+    RUN(REAL, peak_bandwidth_gbs),
+    RUN(REAL, safety_margin),
+    RUN(INT, memory_limit_mb),
+    RUN(INT, max_batch_size),
+};
+
+const hl_store_table hl_store_rows_table = {"rows", row_columns, HL_COUNT(row_columns)};
+const hl_store_table hl_store_runs_table = {"runs", run_columns, HL_COUNT(run_columns)};

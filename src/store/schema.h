@@ -1,0 +1,32 @@
+/*
+ * store/schema.h - what the tables of a store look like (inside src/store only).
+ *
+ * hl_store_schemas[n - 1] is schema/000n.sql, which brings a store from version n - 1 to n. The
+ * columns of rows and runs that hold fields of hl_record and hl_run_info come from the two lists
+ * below.
+ */
+#ifndef HL_STORE_SCHEMA_H
+#define HL_STORE_SCHEMA_H
+
+#include "record/record.h"
+
+extern const char *const hl_store_schemas[];
+extern const int hl_store_schema_count;
+
+/* A column and the field that it holds; kind is never PAIR, which takes two columns. */
+typedef struct hl_store_column {
+  const char *name;
+  hl_metric_kind kind;
+  size_t offset;
+} hl_store_column;
+
+typedef struct hl_store_table {
+  const char *name;
+  const hl_store_column *columns;
+  size_t count;
+} hl_store_table;
+
+extern const hl_store_table hl_store_rows_table; /* fields of hl_record, from metrics.def */
+extern const hl_store_table hl_store_runs_table; /* fields of hl_run_info */
+
+#endif

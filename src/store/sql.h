@@ -1,0 +1,49 @@
+/*
+ * store/sql.h - short forms of SQLite's calls, with hotlap's errors (inside src/store only).
+ *
+ *     HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
+ *     hl_status status = hl_sql_prepare(store, "SELECT ... WHERE id = ?", &statement, error);
+ *     hl_sql_bind_text(statement, 1, id);
+ *     bool row;
+ *     while ((status = hl_sql_step(store, statement, &row, error)) == HL_OK && row) ...
+ */
+#ifndef HL_STORE_SQL_H
+#define HL_STORE_SQL_H
+
+#include "base/text.h"
+#include "store/schema.h"
+#include "store/store.h"
+#include <sqlite3.h>
+
+struct hl_store {
+  sqlite3 *db;
+  char *path;
+};
+
+/* The status of the last failed call on this store, with a message that says what to do. */
+hl_status hl_sql_error(hl_store *store, hl_error *error);
+hl_status hl_sql_prepare(hl_store *store, const char *sql, sqlite3_stmt **ret_statement,
+                         hl_error *error);
+hl_status hl_sql_run(hl_store *store, const char *sql, hl_error *error);
+/* One step; `*ret_row` says whether there is a row to read. */
+hl_status hl_sql_step(hl_store *store, sqlite3_stmt *statement, bool *ret_row, hl_error *error);
+/* Steps a statement that gives no rows. */
+hl_status hl_sql_finish(hl_store *store, sqlite3_stmt *statement, hl_error *error);
+/* The whole of a statement that gives one integer. */
+hl_status hl_sql_int(hl_store *store, const char *sql, int64_t *ret_value, hl_error *error);
+void hl_sql_finalize(sqlite3_stmt **statement);
+
+/* Ends a transaction: COMMIT if `status` is HL_OK, else ROLLBACK; the status of the whole. */
+hl_status hl_sql_end(hl_store *store, hl_status status, hl_error *error);
+
+void hl_sql_bind_text(sqlite3_stmt *statement, int index, const char *text); /* NULL binds null */
+/* A copy of a text column, NULL for null; free() it. */
+char *hl_sql_text(sqlite3_stmt *statement, int column);
+
+/* Binds all fields of a table's object from parameter `first` on. */
+void hl_sql_bind_fields(sqlite3_stmt *statement, int first, const hl_store_table *table,
+                        const void *object);
+/* Reads the columns that have a field's name into the object; others stay as they are. */
+void hl_sql_read_fields(sqlite3_stmt *statement, const hl_store_table *table, void *object);
+
+#endif

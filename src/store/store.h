@@ -1,0 +1,109 @@
+/*
+ * store/store.h - the database of all runs: one SQLite file.
+ *
+ *     hl_store *store = NULL;
+ *     hl_store_open(path, HL_STORE_WRITE, &store, &error);
+ *     hl_store_run_begin(store, &info, plan_hash, &error);
+ *     hl_store_row_add(store, info.id, "ptychopinn engine=native batch=8", &record, &error);
+ *     hl_store_run_end(store, &info, HL_RUN_FINISHED, &error);
+ *     hl_store_free(store);
+ *
+ * A row is on the disk when hl_store_row_add returns: a run that is killed keeps what it has. Any
+ * number of processes may write into one store; each waits up to 10 s for the others. The file is
+ * in WAL mode, so a reader never blocks a writer. A handle belongs to one thread.
+ *
+ * Errors: IO (disk full, read-only, no permission), BAD_DATA (not a store, damaged, written by a
+ * newer hotlap), UNAVAILABLE (another process holds the store), NOT_FOUND. The message names the
+ * file and the remedy.
+ */
+#ifndef HL_STORE_STORE_H
+#define HL_STORE_STORE_H
+
+#include "record/record.h"
+
+typedef struct hl_store hl_store;
+
+typedef enum hl_store_mode {
+  HL_STORE_READ, /* the file has to exist */
+  HL_STORE_WRITE /* file and parent directories are made where they are missing */
+} hl_store_mode;
+
+typedef enum hl_run_state { HL_RUN_RUNNING, HL_RUN_FINISHED, HL_RUN_INTERRUPTED } hl_run_state;
+const char *hl_run_state_name(hl_run_state state);
+
+/* Opens the store and brings it to this version's tables. */
+hl_status hl_store_open(const char *path, hl_store_mode mode, hl_store **ret_store,
+                        hl_error *error);
+void hl_store_free(hl_store *store); /* NULL is fine */
+
+/*
+ * Enters the run, with this process as its writer. A run that is there already (one that is
+ * resumed) is taken over and keeps its rows. `info->id` is required; plan_hash may be NULL.
+ */
+hl_status hl_store_run_begin(hl_store *store, const hl_run_info *info, const char *plan_hash,
+                             hl_error *error);
+
+/*
+ * Adds a row and commits it. `configuration` names what was measured, the same string in each run
+ * of a plan; a second row of one configuration in one run replaces the first.
+ */
+hl_status hl_store_row_add(hl_store *store, const char *run_id, const char *configuration,
+                           const hl_record *record, hl_error *error);
+
+/* Ends the run; the fields of `info` that became known while it ran are written again. */
+hl_status hl_store_run_end(hl_store *store, const hl_run_info *info, hl_run_state state,
+                           hl_error *error);
+
+/*
+ * The newest run of this plan on this machine that did not finish and that no living process
+ * writes: free() the id; NULL when there is none.
+ */
+hl_status hl_store_run_resumable(hl_store *store, const char *plan_hash, const char *machine_id,
+                                 char **ret_id, hl_error *error);
+
+/* Whether the run has a row of this configuration. */
+hl_status hl_store_row_exists(hl_store *store, const char *run_id, const char *configuration,
+                              bool *ret_exists, hl_error *error);
+
+/*
+ * What a person typed -> id of a run, free() it: an id, the start of one that no other run has, or
+ * "latest". NOT_FOUND, or INVALID_ARGUMENT for an ambiguous start.
+ */
+hl_status hl_store_run_resolve(hl_store *store, const char *text, char **ret_id, hl_error *error);
+
+/*
+ * Loads one run: `ret_info` and `ret_records` (in the order of measuring, with samples) are
+ * initialised by the callee; release both. A run has one machine, so its rows are never mixed.
+ */
+hl_status hl_store_run_load(hl_store *store, const char *run_id, hl_run_info *ret_info,
+                            hl_records *ret_records, hl_error *error);
+
+/* One line of the history. */
+typedef struct hl_store_run {
+  char *id, *created, *state, *machine_id, *cpu, *command;
+  char *models; /* "mlp,resnet50" */
+  int64_t row_count, passed_count;
+  /* The passed row of the highest throughput; NULL, HL_INT_NULL and NaN if no row passed. */
+  char *best_model, *best_engine;
+  int64_t best_batch_size;
+  double best_throughput_ips;
+} hl_store_run;
+
+typedef struct hl_store_runs {
+  hl_store_run *items;
+  size_t count, capacity;
+} hl_store_runs;
+void hl_store_runs_release(hl_store_runs *runs);
+
+/* NULL members do not filter. */
+typedef struct hl_store_filter {
+  const char *model;   /* part of a row's model */
+  const char *machine; /* a machine's id, or part of its CPU's name */
+  int64_t limit;       /* 0: all */
+} hl_store_filter;
+
+/* The newest runs first. */
+hl_status hl_store_runs_list(hl_store *store, const hl_store_filter *filter,
+                             hl_store_runs *ret_runs, hl_error *error);
+
+#endif

@@ -1,0 +1,192 @@
+#include "base/clock.h"
+#include "base/file.h"
+#include "store/samples.h"
+#include "store/sql.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const state_names[] = {[HL_RUN_RUNNING] = "running",
+                                          [HL_RUN_FINISHED] = "finished",
+                                          [HL_RUN_INTERRUPTED] = "interrupted"};
+
+const char *hl_run_state_name(hl_run_state state) {
+  return (size_t)state < HL_COUNT(state_names) ? state_names[state] : "interrupted";
+}
+
+/* Field 22 of /proc/PID/stat: start in clock ticks after boot. Empty where it cannot be read. */
+static void process_start(int64_t pid, char ret_text[32]) {
+  char path[64];
+  ret_text[0] = '\0';
+  snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
+  HL_CLEANUP(hl_free_pointer) char *stat = NULL;
+  if (hl_file_read(path, 4096, &stat, NULL, NULL) != HL_OK) return;
+  char *at = strrchr(stat, ')'); /* field 2, the name, may hold anything */
+  for (int field = 2; at && field < 22; field++) at = strchr(at + 1, ' ');
+  if (at) snprintf(ret_text, 32, "%.*s", (int)strcspn(at + 1, " "), at + 1);
+}
+
+/* "INSERT INTO table (keys, columns...) VALUES (?, ...) ON CONFLICT (conflict) DO UPDATE SET ..."
+ */
+static char *upsert_sql(const hl_store_table *table, const char *const *keys, size_t key_count,
+                        const char *conflict) {
+  hl_text sql = HL_TEXT_INIT;
+  hl_text_format(&sql, "INSERT INTO %s (", table->name);
+  for (size_t i = 0; i < key_count; i++) hl_text_format(&sql, "%s%s", i ? "," : "", keys[i]);
+  for (size_t i = 0; i < table->count; i++) hl_text_format(&sql, ",\"%s\"", table->columns[i].name);
+  hl_text_append(&sql, ") VALUES (?");
+  for (size_t i = 1; i < key_count + table->count; i++) hl_text_append(&sql, ",?");
+  hl_text_format(&sql, ") ON CONFLICT (%s) DO UPDATE SET ", conflict);
+  for (size_t i = 0; i < key_count; i++)
+    hl_text_format(&sql, "%s%s = excluded.%s", i ? "," : "", keys[i], keys[i]);
+  for (size_t i = 0; i < table->count; i++)
+    hl_text_format(&sql, ",\"%s\" = excluded.\"%s\"", table->columns[i].name,
+                   table->columns[i].name);
+  return hl_text_take(&sql);
+}
+
+static hl_status prepare_upsert(hl_store *store, const hl_store_table *table,
+                                const char *const *keys, size_t key_count, const char *conflict,
+                                sqlite3_stmt **ret_statement, hl_error *error) {
+  HL_CLEANUP(hl_free_pointer) char *sql = upsert_sql(table, keys, key_count, conflict);
+  if (!sql) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory");
+  return hl_sql_prepare(store, sql, ret_statement, error);
+}
+
+hl_status hl_store_run_begin(hl_store *store, const hl_run_info *info, const char *plan_hash,
+                             hl_error *error) {
+  static const char *const keys[] = {"id", "plan_hash", "state", "writer_pid", "writer_start"};
+  if (!info->id) return hl_error_set(error, HL_INVALID_ARGUMENT, "a run needs an id");
+  char start[32];
+  process_start(getpid(), start);
+  HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
+  hl_status status =
+      prepare_upsert(store, &hl_store_runs_table, keys, HL_COUNT(keys), "id", &statement, error);
+  if (status != HL_OK) return status;
+  hl_sql_bind_text(statement, 1, info->id);
+  hl_sql_bind_text(statement, 2, plan_hash);
+  hl_sql_bind_text(statement, 3, hl_run_state_name(HL_RUN_RUNNING));
+  sqlite3_bind_int64(statement, 4, getpid());
+  hl_sql_bind_text(statement, 5, start);
+  hl_sql_bind_fields(statement, 1 + (int)HL_COUNT(keys), &hl_store_runs_table, info);
+  return hl_sql_finish(store, statement, error);
+}
+
+hl_status hl_store_run_end(hl_store *store, const hl_run_info *info, hl_run_state state,
+                           hl_error *error) {
+  static const char *const keys[] = {"id", "state", "ended"};
+  char now[32];
+  hl_clock_utc(now, sizeof now);
+  HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
+  hl_status status =
+      prepare_upsert(store, &hl_store_runs_table, keys, HL_COUNT(keys), "id", &statement, error);
+  if (status != HL_OK) return status;
+  hl_sql_bind_text(statement, 1, info->id);
+  hl_sql_bind_text(statement, 2, hl_run_state_name(state));
+  hl_sql_bind_text(statement, 3, now);
+  hl_sql_bind_fields(statement, 1 + (int)HL_COUNT(keys), &hl_store_runs_table, info);
+  return hl_sql_finish(store, statement, error);
+}
+
+static hl_status delete_row(hl_store *store, const char *run_id, const char *configuration,
+                            hl_error *error) {
+  HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
+  hl_status status = hl_sql_prepare(
+      store, "DELETE FROM rows WHERE run_id = ? AND configuration = ?", &statement, error);
+  hl_sql_bind_text(statement, 1, run_id);
+  hl_sql_bind_text(statement, 2, configuration);
+  return status == HL_OK ? hl_sql_finish(store, statement, error) : status;
+}
+
+static hl_status insert_samples(hl_store *store, int64_t row_id, const hl_record *record,
+                                hl_error *error) {
+  if (!record->samples_ns || !record->sample_count) return HL_OK;
+  hl_samples_blob blob = {0};
+  hl_status status = hl_samples_encode(record->samples_ns, record->sample_count, &blob, error);
+  HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
+  if (status == HL_OK)
+    status = hl_sql_prepare(store,
+                            "INSERT INTO samples (row_id, count, codec, data) VALUES (?, ?, ?, ?)",
+                            &statement, error);
+  if (status == HL_OK) {
+    sqlite3_bind_int64(statement, 1, row_id);
+    sqlite3_bind_int64(statement, 2, (int64_t)record->sample_count);
+    hl_sql_bind_text(statement, 3, blob.codec);
+    sqlite3_bind_blob64(statement, 4, blob.data, blob.bytes, SQLITE_STATIC);
+    status = hl_sql_finish(store, statement, error);
+  }
+  free(blob.data);
+  return status;
+}
+
+static hl_status insert_row(hl_store *store, const char *run_id, const char *configuration,
+                            const hl_record *record, hl_error *error) {
+  static const char *const keys[] = {"run_id", "configuration"};
+  HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
+  hl_status status = prepare_upsert(store, &hl_store_rows_table, keys, HL_COUNT(keys),
+                                    "run_id, configuration", &statement, error);
+  if (status != HL_OK) return status;
+  hl_sql_bind_text(statement, 1, run_id);
+  hl_sql_bind_text(statement, 2, configuration);
+  hl_sql_bind_fields(statement, 1 + (int)HL_COUNT(keys), &hl_store_rows_table, record);
+  return hl_sql_finish(store, statement, error);
+}
+
+hl_status hl_store_row_add(hl_store *store, const char *run_id, const char *configuration,
+                           const hl_record *record, hl_error *error) {
+  hl_status status = hl_sql_run(store, "BEGIN IMMEDIATE", error);
+  if (status != HL_OK) return status;
+  /* The earlier row goes with its samples, so that rows stay in the order of measuring. */
+  status = delete_row(store, run_id, configuration, error);
+  if (status == HL_OK) status = insert_row(store, run_id, configuration, record, error);
+  if (status == HL_OK)
+    status = insert_samples(store, sqlite3_last_insert_rowid(store->db), record, error);
+  return hl_sql_end(store, status, error);
+}
+
+/* Whether the process that wrote the run in this row (columns: pid, start) is still there. */
+static bool writer_lives(sqlite3_stmt *statement) {
+  const char *start = (const char *)sqlite3_column_text(statement, 2);
+  int64_t pid = sqlite3_column_int64(statement, 1);
+  char now[32];
+  if (pid <= 0 || pid == getpid() || !start || !start[0]) return false;
+  process_start(pid, now);
+  return strcmp(now, start) == 0;
+}
+
+hl_status hl_store_run_resumable(hl_store *store, const char *plan_hash, const char *machine_id,
+                                 char **ret_id, hl_error *error) {
+  HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
+  hl_status status = hl_sql_prepare(store,
+                                    "SELECT id, writer_pid, writer_start, state FROM runs WHERE "
+                                    "plan_hash = ? AND machine_id IS ? AND state <> 'finished' "
+                                    "ORDER BY created DESC, rowid DESC",
+                                    &statement, error);
+  hl_sql_bind_text(statement, 1, plan_hash);
+  hl_sql_bind_text(statement, 2, machine_id);
+  char *id = NULL;
+  bool row = false;
+  while (status == HL_OK && !id && (status = hl_sql_step(store, statement, &row, error)) == HL_OK &&
+         row) {
+    const char *state = (const char *)sqlite3_column_text(statement, 3);
+    bool running = state && strcmp(state, hl_run_state_name(HL_RUN_RUNNING)) == 0;
+    if (!running || !writer_lives(statement)) id = hl_sql_text(statement, 0);
+  }
+  if (status == HL_OK) *ret_id = id;
+  return status;
+}
+
+hl_status hl_store_row_exists(hl_store *store, const char *run_id, const char *configuration,
+                              bool *ret_exists, hl_error *error) {
+  HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
+  hl_status status = hl_sql_prepare(
+      store, "SELECT 1 FROM rows WHERE run_id = ? AND configuration = ?", &statement, error);
+  hl_sql_bind_text(statement, 1, run_id);
+  hl_sql_bind_text(statement, 2, configuration);
+  bool row = false;
+  if (status == HL_OK) status = hl_sql_step(store, statement, &row, error);
+  if (status == HL_OK) *ret_exists = row;
+  return status;
+}
