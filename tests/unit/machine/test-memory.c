@@ -1,0 +1,218 @@
+#include "fake-tree.h"
+#include "machine/cgroup.h"
+#include "machine/counters.h"
+#include "machine/memory.h"
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAPPING_BYTES = 64 << 20 };
+
+static unsigned char *map_pages(void) {
+  void *data =
+      mmap(NULL, MAPPING_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_true(data != MAP_FAILED);
+  madvise(data, MAPPING_BYTES, MADV_NOHUGEPAGE); /* one fault a page */
+  return data;
+}
+
+static void touch(unsigned char *data) {
+  for (size_t i = 0; i < MAPPING_BYTES; i += 4096) data[i] = 1;
+}
+
+static void peak_outlives_the_mapping(void **state) {
+  (void)state;
+  hl_memory before, after, reset;
+  if (hl_memory_peak_reset(NULL)) skip();
+  assert_int_equal(hl_memory_read_exact(NULL, &before, NULL), HL_OK);
+  unsigned char *data = map_pages();
+  touch(data);
+  munmap(data, MAPPING_BYTES);
+  assert_int_equal(hl_memory_read_exact(NULL, &after, NULL), HL_OK);
+  assert_true(after.peak_bytes >= before.resident_bytes + MAPPING_BYTES * 95ull / 100);
+  assert_true(after.resident_bytes < before.resident_bytes + MAPPING_BYTES / 2);
+  assert_int_equal(hl_memory_peak_reset(NULL), HL_OK);
+  assert_int_equal(hl_memory_read_exact(NULL, &reset, NULL), HL_OK);
+  assert_true(reset.peak_bytes < after.peak_bytes - MAPPING_BYTES / 2);
+}
+
+static void anonymous_memory_is_told_apart(void **state) {
+  (void)state;
+  hl_memory before, after;
+  assert_int_equal(hl_memory_read_exact(NULL, &before, NULL), HL_OK);
+  unsigned char *data = map_pages();
+  touch(data);
+  assert_int_equal(hl_memory_read_exact(NULL, &after, NULL), HL_OK);
+  munmap(data, MAPPING_BYTES);
+  assert_true(after.anonymous_bytes >= before.anonymous_bytes + MAPPING_BYTES);
+  assert_true(after.file_bytes < before.file_bytes + MAPPING_BYTES / 2);
+}
+
+static void faults_are_counted(void **state) {
+  (void)state;
+  hl_counter_source source;
+  hl_counters before, after, slice;
+  hl_counter_source_init(&source, NULL);
+  unsigned char *data = map_pages();
+  hl_counters_read(&source, &before);
+  touch(data);
+  hl_counters_read(&source, &after);
+  hl_counters_difference(&before, &after, &slice);
+  long pages = MAPPING_BYTES / sysconf(_SC_PAGESIZE);
+  assert_in_range(slice.minor_faults, pages, pages + pages / 4);
+  assert_true(slice.time_ns > 0);
+
+  touch(data); /* mapped already */
+  hl_counters_read(&source, &before);
+  hl_counters_difference(&after, &before, &slice);
+  assert_true(slice.minor_faults < (uint64_t)pages / 8);
+  munmap(data, MAPPING_BYTES);
+  hl_counter_source_release(&source);
+}
+
+static void waiting_and_working_are_told_apart(void **state) {
+  (void)state;
+  hl_counter_source source;
+  hl_counters before, middle, after, sleeping, working;
+  hl_counter_source_init(&source, NULL);
+  hl_counters_read(&source, &before);
+  const struct timespec pause = {.tv_nsec = 20000000};
+  nanosleep(&pause, NULL);
+  hl_counters_read(&source, &middle);
+  volatile uint64_t sum = 0;
+  do {
+    for (uint64_t i = 0; i < 1000000; i++) sum += i;
+    hl_counters_read(&source, &after);
+    hl_counters_difference(&middle, &after, &working);
+  } while (working.user_ns + working.system_ns < 30000000);
+  hl_counters_difference(&before, &middle, &sleeping);
+  assert_true(sleeping.voluntary_switches >= 1);
+  assert_true(sleeping.time_ns >= 20000000);
+  assert_true(sleeping.user_ns + sleeping.system_ns < 15000000);
+  hl_counter_source_release(&source);
+}
+
+static void counters_of_a_tree(void **state) {
+  (void)state;
+  fake_tree tree;
+  fake_tree_init(&tree);
+  fake_tree_file(&tree, "/proc/self/status", "Cpus_allowed_list:\t1\n");
+  fake_tree_file(&tree, "/proc/stat",
+                 "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 9 9 9 9 9 9 9 900 0 0\n"
+                 "cpu1 10 0 10 60 0 0 0 20 0 0\nintr 5\n");
+  fake_tree_file(&tree, "/proc/pressure/cpu",
+                 "some avg10=0.00 avg60=0.00 avg300=0.00 total=2500000\nfull avg10=0\n");
+  fake_tree_file(&tree, "/proc/self/cgroup", "2:cpu,cpuacct:/job\n0::/\n");
+  fake_tree_file(&tree, "/proc/self/mountinfo",
+                 "30 25 0:26 / /sys/fs/cgroup/cpu rw shared:9 - cgroup cgroup rw,cpu,cpuacct\n");
+  fake_tree_file(&tree, "/sys/fs/cgroup/cpu/job/cpu.stat",
+                 "nr_periods 4\nnr_throttled 1\nthrottled_time 1500000000\n");
+  hl_counter_source source;
+  hl_counters counters;
+  hl_counter_source_init(&source, tree.root);
+  hl_counters_read(&source, &counters);
+  double tick = 1.0 / (double)source.ticks_per_second;
+  assert_true(fabs(counters.steal_s - 20 * tick) < 1e-9); /* of CPU 1 only */
+  assert_true(fabs(counters.cpu_s - 100 * tick) < 1e-9);
+  assert_true(fabs(hl_counters_steal_fraction(&counters) - .2) < 1e-9);
+  assert_true(fabs(counters.throttled_s - 1.5) < 1e-9);
+  assert_true(fabs(counters.pressure_s - 2.5) < 1e-9);
+  hl_counter_source_release(&source);
+  fake_tree_release(&tree);
+
+  fake_tree_init(&tree); /* nothing known: NaN, never 0 */
+  hl_counter_source_init(&source, tree.root);
+  hl_counters_read(&source, &counters);
+  assert_true(isnan(counters.steal_s) && isnan(counters.throttled_s) && isnan(counters.pressure_s));
+  assert_true(isnan(hl_counters_steal_fraction(&counters)));
+  hl_counter_source_release(&source);
+  fake_tree_release(&tree);
+}
+
+/* Where the group lies, by cgroup and mountinfo. */
+static void groups_are_found(void **state) {
+  (void)state;
+  static const struct {
+    const char *cgroup, *mountinfo, *directory, *path;
+    int version;
+  } cases[] = {
+      {"4:memory:/job/x\n0::/\n", "1 1 0:1 / /cg/memory rw - cgroup cgroup rw,memory\n",
+       "/cg/memory/job/x", "/cg/memory/job/x", 1},
+      /* a container that sees only its part: the mount's root is the group */
+      {"4:memory:/docker/ab\n", "1 1 0:1 /docker/ab /cg/memory ro - cgroup cgroup rw,memory\n",
+       "/cg/memory", "/cg/memory", 1},
+      /* the name is outside of what is mounted */
+      {"4:memory:/elsewhere\n", "1 1 0:1 / /cg/memory rw - cgroup cgroup rw,memory\n", "/cg/memory",
+       "/cg/memory", 1},
+      {"0::/user.slice/s\n", "1 1 0:1 / /cg rw master:3 - cgroup2 none rw\n", "/cg/user.slice/s",
+       "/cg/user.slice/s", 2},
+      {"4:cpu:/x\n", "1 1 0:1 / /cg/cpu rw - cgroup cgroup rw,cpu\n", "/cg/cpu/x", NULL, 0}};
+  for (size_t i = 0; i < HL_COUNT(cases); i++) {
+    fake_tree tree;
+    char file[256];
+    hl_cgroup group;
+    fake_tree_init(&tree);
+    fake_tree_file(&tree, "/proc/self/cgroup", cases[i].cgroup);
+    fake_tree_file(&tree, "/proc/self/mountinfo", cases[i].mountinfo);
+    strcat(strcpy(file, cases[i].directory), "/memory.any");
+    fake_tree_file(&tree, file, "");
+    fake_tree_file(&tree, "/cg/cgroup.controllers", "cpu memory\n");
+    assert_int_equal(hl_cgroup_find(tree.root, "memory", &group), cases[i].path != NULL);
+    if (cases[i].path) {
+      assert_string_equal(group.path, cases[i].path);
+      assert_int_equal(group.version, cases[i].version);
+    }
+    fake_tree_release(&tree);
+  }
+}
+
+static void limits_come_from_all_levels(void **state) {
+  (void)state;
+  fake_tree tree;
+  fake_tree_init(&tree);
+  fake_tree_file(&tree, "/proc/self/cgroup", "4:memory:/a/b\n");
+  fake_tree_file(&tree, "/proc/self/mountinfo", "1 1 0:1 / /cg rw - cgroup cgroup rw,memory\n");
+  fake_tree_file(&tree, "/proc/meminfo", "MemTotal: 9000000 kB\nMemAvailable: 8000000 kB\n");
+  fake_tree_file(&tree, "/cg/a/b/memory.limit_in_bytes", "9223372036854771712\n");
+  fake_tree_file(&tree, "/cg/a/b/memory.usage_in_bytes", "1000\n");
+  fake_tree_file(&tree, "/cg/a/b/memory.max_usage_in_bytes", "2000\n");
+  fake_tree_file(&tree, "/cg/a/b/memory.oom_control",
+                 "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n");
+  fake_tree_file(&tree, "/cg/a/memory.limit_in_bytes", "50000\n");
+  fake_tree_file(&tree, "/cg/a/memory.usage_in_bytes", "20000\n");
+  hl_cgroup_memory memory = hl_cgroup_memory_read(tree.root);
+  assert_int_equal(memory.version, 1);
+  assert_int_equal(memory.limit_bytes, 50000);
+  assert_int_equal(memory.headroom_bytes, 30000);
+  assert_int_equal(memory.current_bytes, 1000);
+  assert_int_equal(memory.peak_bytes, 2000);
+  assert_int_equal(memory.oom_kill_count, 3);
+  assert_int_equal(hl_memory_available(tree.root), 30000);
+  fake_tree_release(&tree);
+  fake_tree_init(&tree);
+  assert_int_equal(hl_cgroup_memory_read(tree.root).version, 0);
+  assert_true(hl_cgroup_memory_read(tree.root).peak_bytes == UINT64_MAX);
+  assert_true(hl_memory_available(tree.root) == UINT64_MAX);
+  hl_memory self;
+  assert_int_equal(hl_memory_read(tree.root, &self, NULL), HL_IO);
+  fake_tree_release(&tree);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(peak_outlives_the_mapping),
+                                     cmocka_unit_test(anonymous_memory_is_told_apart),
+                                     cmocka_unit_test(faults_are_counted),
+                                     cmocka_unit_test(waiting_and_working_are_told_apart),
+                                     cmocka_unit_test(counters_of_a_tree),
+                                     cmocka_unit_test(groups_are_found),
+                                     cmocka_unit_test(limits_come_from_all_levels)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
