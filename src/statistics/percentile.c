@@ -1,0 +1,121 @@
+#include "statistics/percentile.h"
+
+#include "statistics/distribution.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const rule_names[] = {
+    [HL_PERCENTILE_LINEAR] = "linear",
+    [HL_PERCENTILE_LOADGEN] = "loadgen",
+    [HL_PERCENTILE_NEAREST] = "nearest",
+};
+enum { RULE_COUNT = sizeof rule_names / sizeof rule_names[0] };
+
+/* Half of the 5 % on each side. */
+static const double tail = 0.025;
+
+const char *hl_percentile_rule_name(hl_percentile_rule rule) {
+  return (size_t)rule < RULE_COUNT ? rule_names[rule] : "linear";
+}
+
+bool hl_percentile_rule_from_name(const char *name, hl_percentile_rule *ret_rule) {
+  for (size_t i = 0; name && i < RULE_COUNT; i++)
+    if (strcmp(rule_names[i], name) == 0) {
+      *ret_rule = (hl_percentile_rule)i;
+      return true;
+    }
+  return false;
+}
+
+static int compare(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+void hl_sort(double *values, size_t n) {
+  if (n > 1) qsort(values, n, sizeof *values, compare);
+}
+
+/* n * percent / 100, where a product that is an integer but for rounding becomes that integer:
+ * 99.9 % of 1000 is element 999, not 1000. */
+static double position(size_t n, double percent) {
+  double exact = (double)n * percent / 100, whole = nearbyint(exact);
+  return fabs(exact - whole) <= 1e-9 * fmax(1, exact) ? whole : exact;
+}
+
+static double linear(const double *sorted, size_t n, double percent) {
+  double index = (double)(n - 1) * percent / 100, whole = floor(index);
+  size_t i = (size_t)whole;
+  if (i + 1 >= n) return sorted[n - 1];
+  return sorted[i] + (index - whole) * (sorted[i + 1] - sorted[i]);
+}
+
+double hl_percentile(const double *sorted, size_t n, double percent, hl_percentile_rule rule) {
+  if (n == 0 || !(percent >= 0 && percent <= 100)) return (double)NAN;
+  if (rule == HL_PERCENTILE_LINEAR) return linear(sorted, n, percent);
+  double at = position(n, percent);
+  size_t index;
+  if (rule == HL_PERCENTILE_LOADGEN) {
+    index = (size_t)floor(at);
+  } else {
+    size_t rank = (size_t)ceil(at);
+    index = rank ? rank - 1 : 0;
+  }
+  return sorted[index < n ? index : n - 1];
+}
+
+double hl_median(double *values, size_t n) {
+  hl_sort(values, n);
+  return hl_percentile(values, n, 50, HL_PERCENTILE_LINEAR);
+}
+
+/* Number of k in 0..n with P(B <= k) <= tail: the CDF rises, so halving finds it. */
+static size_t count_below_tail(size_t n, double p) {
+  size_t low = 0, high = n + 1;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (hl_binomial_cdf((int64_t)middle, (int64_t)n, p) <= tail)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+bool hl_percentile_ranks(size_t n, double percent, hl_ranks *ret_ranks) {
+  if (n == 0 || n > (size_t)1 << 52 || !(percent > 0 && percent < 100)) return false;
+  double p = percent / 100;
+  /* P(B < low) = P(B <= low - 1), and P(B >= high) is the same with the roles of p and 1 - p. */
+  size_t low = count_below_tail(n, p), from_above = count_below_tail(n, 1 - p);
+  if (low == 0 || from_above == 0) return false;
+  *ret_ranks = (hl_ranks){low, n + 1 - from_above};
+  return true;
+}
+
+size_t hl_percentile_least_n(double percent) {
+  if (!(percent > 0 && percent < 100)) return 0;
+  double p = fmax(percent, 100 - percent) / 100;
+  return (size_t)ceil(log(tail) / log(p));
+}
+
+size_t hl_effective_count(size_t n, double rho) {
+  if (n == 0 || !(rho > 0)) return n;
+  double worth = rho < 1 ? (double)n * (1 - rho) / (1 + rho) : 0;
+  return worth < 1 ? 1 : (size_t)worth;
+}
+
+bool hl_percentile_interval(const double *sorted, size_t n, double percent, double rho,
+                            double *ret_low, double *ret_high) {
+  size_t effective = hl_effective_count(n, rho);
+  hl_ranks ranks;
+  if (!hl_percentile_ranks(effective, percent, &ranks)) return false;
+  double stretch = (double)n / (double)effective;
+  size_t low = (size_t)floor((double)(ranks.low - 1) * stretch);
+  size_t high = (size_t)ceil((double)ranks.high * stretch) - 1;
+  *ret_low = sorted[low < n ? low : n - 1];
+  *ret_high = sorted[high < n ? high : n - 1];
+  return true;
+}
