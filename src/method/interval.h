@@ -1,0 +1,30 @@
+/*
+ * method/interval.h - the 95 % interval of the median of a series of step times.
+ *
+ * From 150 samples on: the 10th and 21st of the sorted medians of 30 contiguous batches (95.7 %),
+ * which stands autocorrelation shorter than a batch. With fewer: order statistics of the samples.
+ */
+#ifndef HL_METHOD_INTERVAL_H
+#define HL_METHOD_INTERVAL_H
+
+#include "base/error.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { HL_BATCHES = 30, HL_BATCH_LEAST = 5, HL_SAMPLES_LEAST = HL_BATCHES * HL_BATCH_LEAST };
+
+typedef struct hl_median_interval {
+  size_t n;
+  bool by_batches; /* else by order statistics of the samples */
+  double median;
+  double low, high;       /* NaN with fewer than 6 samples */
+  double half_width;      /* (high - low) / (2 median); NaN where they are, 0 if all are 0 */
+  double autocorrelation; /* lag 1, of the batch medians; NaN with fewer samples */
+  bool independent;       /* autocorrelation < 1.645 / sqrt(30); false if unknown */
+} hl_median_interval;
+
+/* `values` in the order in which they were measured. n = 0 gives NaN. OUT_OF_MEMORY. */
+hl_status hl_median_interval_make(const double *values, size_t n, hl_median_interval *ret_interval,
+                                  hl_error *error);
+
+#endif
