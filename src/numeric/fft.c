@@ -271,7 +271,7 @@ static void lines_run(const hl_fft *fft, const axis *a, unsigned flags, float co
                       size_t lines, size_t line, size_t stride) {
   if (a->n == 1) return;
   size_t part = fft->scratch_length * LANES;
-  int inverse = (flags & HL_FFT_INVERSE) != 0;
+  size_t inverse = (flags & HL_FFT_INVERSE) != 0;
   float scale = flags & HL_FFT_ORTHONORMAL ? (float)(1 / sqrt((double)a->n))
                 : inverse                  ? (float)(1 / (double)a->n)
                                            : 1.0f;
