@@ -1,0 +1,21 @@
+/* machine/roofline-kernels.h - the inner loops of machine/roofline.c, one set per instruction set.
+ */
+#ifndef HL_MACHINE_ROOFLINE_KERNELS_H
+#define HL_MACHINE_ROOFLINE_KERNELS_H
+
+#include <stddef.h>
+
+/* A panel pair that fits a 32 KiB first-level cache: DEPTH·(rows + columns) floats. */
+enum { HL_ROOFLINE_DEPTH = 128, HL_ROOFLINE_MAX_ROWS = 12, HL_ROOFLINE_MAX_COLUMNS = 32 };
+
+typedef struct hl_roofline_kernel {
+  const char *isa;
+  int rows, columns; /* of the block of C that stays in registers */
+  /* C (rows × columns) += A (depth × rows) · B (depth × columns), `repeat` times. */
+  void (*product)(const float *a, const float *b, float *c, size_t repeat);
+} hl_roofline_kernel;
+
+/* The best that this processor runs. */
+const hl_roofline_kernel *hl_roofline_kernel_best(void);
+
+#endif
