@@ -10,10 +10,23 @@
 
 #include "graph/graph.h"
 
+typedef enum hl_model_kind {
+  HL_MODEL_INT = 0, /* a whole number from min to max */
+  HL_MODEL_REAL,    /* a number from min to max */
+  HL_MODEL_CHOICE,  /* one of `choices` */
+  HL_MODEL_SWITCH,  /* on or off; also true, false, yes, no, 1, 0 */
+  HL_MODEL_SIZES    /* whole numbers from min to max, joined by `joint` */
+} hl_model_kind;
+
 typedef struct hl_model_parameter {
   const char *key;
-  const char *value;  /* the default, as text; NULL ends a list */
-  const char *doc;    /* what it is and what it may be */
+  const char *value;   /* the default, as text; NULL ends a list */
+  const char *doc;     /* what it is and what it may be */
+  const char *alias;   /* another accepted key, or NULL */
+  const char *choices; /* HL_MODEL_CHOICE: "64, 128" */
+  double min, max;
+  hl_model_kind kind;
+  char joint;
 } hl_model_parameter;
 
 typedef struct hl_builtin_model {
