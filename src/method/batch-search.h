@@ -53,9 +53,10 @@ typedef struct hl_batch_search_options {
 } hl_batch_search_options;
 
 #define HL_SEARCH_MAX_BATCH ((int64_t)1 << 20)
-#define HL_SEARCH_FRACTION 0.9 /* of the available memory: beyond it a size is predicted to fail   \
-                                */
-enum { HL_SEARCH_POINTS = 64 };
+#define HL_SEARCH_FRACTION                                                                         \
+  0.9 /* of the available memory: beyond it a size is predicted to fail                            \
+       */
+enum { HL_SEARCH_POINTS = 256 };
 
 typedef struct hl_batch_probe {
   int64_t batch;
@@ -74,6 +75,9 @@ typedef struct hl_batch_search {
   char reason[256];
   double batches[HL_SEARCH_POINTS], bytes[HL_SEARCH_POINTS]; /* of sizes that passed */
   size_t point_count;
+  int64_t failures[HL_SEARCH_POINTS]; /* sizes that did not run */
+  bool predicted[HL_SEARCH_POINTS];   /* of each failure: it was not even tried */
+  size_t failure_count;
 } hl_batch_search;
 
 void hl_batch_search_init(hl_batch_search *search, const hl_batch_search_options *options);

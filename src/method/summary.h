@@ -1,7 +1,7 @@
 /*
  * method/summary.h - from the raw times of a row to its numbers.
  *
- *     hl_step_rule rule = hl_step_rule_make(516, 64, false, 1);   // 516 images in batches of 64
+ *     hl_step_rule rule = hl_step_rule_make(516, 64, false);   // 516 images in batches of 64
  *     hl_row_summarise(&record, samples_ns, count, &rule, HL_PERCENTILE_LINEAR, error);
  *
  * A worker steps through the data from its start and begins again after each pass; where the batch

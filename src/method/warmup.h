@@ -41,8 +41,9 @@ typedef struct hl_warmup_options {
 enum { HL_WARMUP_DROP = 3, HL_WARMUP_BLOCKS = 5 };
 
 typedef struct hl_warmup_block {
-  double median_ns; /* of a step */
-  uint64_t steps, elapsed_ns, minor_faults, major_faults;
+  double median_ns; /* of a full step; while the block is open, the sum of the medians of its
+                     * slices times their full steps */
+  uint64_t full_steps, steps, elapsed_ns, minor_faults, major_faults;
 } hl_warmup_block;
 
 /* Read-only for callers. */
@@ -55,7 +56,7 @@ typedef struct hl_warmup {
   double step_ns;             /* latest estimate of a step; 0 while unknown */
   uint64_t block_steps;       /* size of blocks */
   double block_ns;
-  hl_warmup_block open; /* being filled; median_ns holds a sum of medians * steps */
+  hl_warmup_block open;                   /* being filled */
   hl_warmup_block last[HL_WARMUP_BLOCKS]; /* oldest first */
   size_t block_count;                     /* finished blocks so far */
 } hl_warmup;

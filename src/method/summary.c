@@ -1,0 +1,206 @@
+#include "method/summary.h"
+
+#include "method/interval.h"
+#include "statistics/descriptive.h"
+#include "statistics/series.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* MSER-5 drops a few values of any series; only a drop that matters is told. */
+static const double hidden_share = 0.05, hidden_change = 0.01;
+static const double overhead_share = 0.01;
+enum { FEW_FIXED_STEPS = 50 };
+
+hl_step_rule hl_step_rule_make(int64_t image_count, int64_t batch_size, bool wraps) {
+  hl_step_rule rule = {.batch_size = batch_size,
+                       .last_images = batch_size,
+                       .steps_per_pass = 1,
+                       .steps_per_sample = 1};
+  if (image_count <= 0 || batch_size <= 0 || batch_size > image_count) return rule;
+  int64_t partial = image_count % batch_size;
+  rule.steps_per_pass = (uint64_t)(image_count / batch_size) + (partial != 0);
+  if (partial && !wraps) rule.last_images = partial;
+  return rule;
+}
+
+double hl_step_rule_images(const hl_step_rule *rule, uint64_t index, bool *ret_full) {
+  uint64_t first = rule->first_step + index * rule->steps_per_sample;
+  uint64_t end = first + rule->steps_per_sample, partial = 0;
+  if (rule->last_images < rule->batch_size)
+    partial = end / rule->steps_per_pass - first / rule->steps_per_pass;
+  *ret_full = partial == 0;
+  return (double)rule->steps_per_sample * (double)rule->batch_size -
+         (double)partial * (double)(rule->batch_size - rule->last_images);
+}
+
+size_t hl_step_rule_full(const hl_step_rule *rule, const uint64_t *samples_ns, size_t count,
+                         uint64_t first_sample, uint64_t *ret_full) {
+  size_t full_count = 0;
+  for (size_t i = 0; i < count; i++) {
+    bool full;
+    hl_step_rule_images(rule, first_sample + i, &full);
+    if (full) ret_full[full_count++] = samples_ns[i];
+  }
+  return full_count;
+}
+
+/* All there is while a row is summarised. */
+typedef struct summary {
+  hl_record *record;
+  const hl_step_rule *rule;
+  hl_percentile_rule percentiles;
+  const double *ms; /* full steps in order */
+  const double *sorted;
+  size_t n;
+} summary;
+
+static void totals(hl_record *record, const uint64_t *samples_ns, size_t count,
+                   const hl_step_rule *rule) {
+  double images = 0, ns = 0;
+  for (size_t i = 0; i < count; i++) {
+    bool full;
+    images += hl_step_rule_images(rule, i, &full);
+    ns += (double)samples_ns[i];
+  }
+  record->measurement_iterations = (int64_t)count * rule->steps_per_sample;
+  record->steps_per_sample = rule->steps_per_sample;
+  record->measured_ms = ns / 1e6;
+  record->throughput_ips = ns > 0 ? images / ns * 1e9 : (double)NAN;
+  record->patterns_per_second = rule->patterns_per_image > 0
+                                    ? record->throughput_ips * rule->patterns_per_image
+                                    : (double)NAN;
+}
+
+static void percentile(const summary *s, double percent, double rho, double *ret_value,
+                       hl_pair *ret_interval) {
+  *ret_value = hl_percentile(s->sorted, s->n, percent, s->percentiles);
+  double low, high;
+  if (hl_percentile_interval(s->sorted, s->n, percent, rho, &low, &high)) {
+    *ret_interval = (hl_pair){low, high};
+    return;
+  }
+  size_t worth = hl_effective_count(s->n, rho), least = hl_percentile_least_n(percent);
+  if (worth < s->n)
+    hl_record_note(s->record, "n too small for p%g (%zu autocorrelated steps, worth %zu < %zu)",
+                   percent, s->n, worth, least);
+  else
+    hl_record_note(s->record, "n too small for p%g (%zu < %zu)", percent, s->n, least);
+}
+
+static void latencies(const summary *s) {
+  hl_record *r = s->record;
+  hl_description d = hl_describe(s->ms, s->n);
+  r->latency_mean_ms = d.mean;
+  r->latency_per_image_ms = d.mean / (double)s->rule->batch_size;
+  r->latency_p50_ms = hl_percentile(s->sorted, s->n, 50, s->percentiles);
+  if (s->rule->steps_per_sample > 1) {
+    hl_record_note(r,
+                   "steps are timed in groups of %" PRIu32 ": p50 is the median of group means, "
+                   "other percentiles, deviation, least and most do not exist",
+                   s->rule->steps_per_sample);
+    return;
+  }
+  r->latency_std_ms = d.std;
+  r->latency_min_ms = d.min;
+  r->latency_max_ms = d.max;
+  double rho = hl_autocorrelation(s->ms, s->n);
+  percentile(s, 95, rho, &r->latency_p95_ms, &r->latency_p95_ci_ms);
+  percentile(s, 99, rho, &r->latency_p99_ms, &r->latency_p99_ci_ms);
+}
+
+static void median_interval(const summary *s, const hl_median_interval *interval) {
+  hl_record *r = s->record;
+  r->lag1_autocorrelation = interval->autocorrelation;
+  if (!isfinite(interval->low)) {
+    hl_record_note(r, "n too small for p50's interval (%zu < %zu)", s->n,
+                   hl_percentile_least_n(50));
+    return;
+  }
+  r->latency_p50_ci_ms = (hl_pair){interval->low, interval->high};
+  if (interval->low > 0) {
+    /* Batch over an end of the interval, moved by throughput over (batch over median). */
+    double scaled = r->throughput_ips * interval->median;
+    r->throughput_ci_ips = (hl_pair){scaled / interval->high, scaled / interval->low};
+  }
+  if (r->stop && strcmp(r->stop, "budget_exhausted") == 0)
+    hl_record_note(r, "budget_exhausted: the median is known to +-%.2g %%",
+                   100 * interval->half_width);
+  if (r->stop && strcmp(r->stop, "fixed") == 0 && s->n < FEW_FIXED_STEPS)
+    hl_record_note(r, "only %zu fixed steps: the median is known to +-%.2g %%", s->n,
+                   100 * interval->half_width);
+}
+
+static void hidden_warmup(const summary *s) {
+  size_t drop = hl_mser5(s->ms, s->n);
+  if ((double)drop < hidden_share * (double)s->n) return;
+  double all = hl_describe(s->ms, s->n).mean, rest = hl_describe(s->ms + drop, s->n - drop).mean;
+  if (fabs(all - rest) <= hidden_change * rest) return;
+  hl_record_note(s->record,
+                 "warm-up may hide in the samples: without the first %zu of %zu steps (MSER-5) the "
+                 "mean changes by %+.2g %%",
+                 drop, s->n, 100 * (rest - all) / all);
+}
+
+static void overhead(const summary *s) {
+  double median_ns = s->record->latency_p50_ms * 1e6, own = s->record->overhead_ns;
+  if (isfinite(own) && own > overhead_share * median_ns)
+    hl_record_note(s->record, "hotlap's own overhead of %.3g ns is %.2g %% of a step", own,
+                   100 * own / median_ns);
+}
+
+void hl_row_set_efficiency(hl_record *record) {
+  bool known = isfinite(record->throughput_ips) && record->memory_mb > 0;
+  record->efficiency = known ? record->throughput_ips / record->memory_mb : (double)NAN;
+}
+
+static hl_status full_steps(const summary *s, hl_error *error) {
+  hl_median_interval interval;
+  hl_status status = hl_median_interval_make(s->ms, s->n, &interval, error);
+  if (status != HL_OK) return status;
+  latencies(s);
+  median_interval(s, &interval);
+  hidden_warmup(s);
+  overhead(s);
+  return HL_OK;
+}
+
+static bool rule_is_valid(const hl_step_rule *rule) {
+  return rule->batch_size >= 1 && rule->last_images >= 1 && rule->last_images <= rule->batch_size &&
+         rule->steps_per_pass >= 1 && rule->steps_per_sample >= 1;
+}
+
+hl_status hl_row_summarise(hl_record *record, const uint64_t *samples_ns, size_t count,
+                           const hl_step_rule *rule, hl_percentile_rule percentiles,
+                           hl_error *error) {
+  if (count == 0) return hl_error_set(error, HL_INVALID_ARGUMENT, "no step was measured");
+  if (!rule_is_valid(rule))
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "the rule of images per step is inconsistent");
+  HL_CLEANUP(hl_free_pointer) uint64_t *full = malloc(count * sizeof *full);
+  HL_CLEANUP(hl_free_pointer) double *ms = malloc(2 * count * sizeof *ms);
+  if (!full || !ms)
+    return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for %zu samples", count);
+  size_t n = hl_step_rule_full(rule, samples_ns, count, 0, full);
+  double *sorted = ms + count;
+  for (size_t i = 0; i < n; i++) ms[i] = sorted[i] = (double)full[i] / rule->steps_per_sample / 1e6;
+  hl_sort(sorted, n);
+
+  if (record->batch_size == HL_INT_NULL) record->batch_size = rule->batch_size;
+  record->full_batch_iterations = (int64_t)n * rule->steps_per_sample;
+  totals(record, samples_ns, count, rule);
+  summary s = {record, rule, percentiles, ms, sorted, n};
+  if (n) {
+    hl_status status = full_steps(&s, error);
+    if (status != HL_OK) return status;
+  } else {
+    hl_record_note(record, "no step of a full batch was measured: latencies are unknown");
+  }
+  hl_row_set_efficiency(record);
+  free(record->samples_ns);
+  record->samples_ns = n ? full : NULL;
+  record->sample_count = n;
+  if (n) full = NULL;
+  return HL_OK;
+}
