@@ -1,0 +1,132 @@
+#include "engine/registry.h"
+
+#include "null/null.h"
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct builtin {
+  const char *name;
+  const hl_engine_ops *(*entry)(void); /* NULL: in a shared object of its own */
+} builtin;
+
+static const builtin builtins[] = {
+    {"native", NULL},
+    {"null", hl_engine_null},
+};
+
+const char *hl_engine_builtin(size_t index) {
+  return index < HL_COUNT(builtins) ? builtins[index].name : NULL;
+}
+
+hl_status hl_engine_adopt(const hl_engine_ops *given, const char *where, hl_engine_ops *ret_ops,
+                          hl_error *error) {
+  if (!given || given->abi != HL_ENGINE_ABI)
+    return hl_error_set(error, HL_UNAVAILABLE,
+                        "%s: engine interface version %u; this hotlap speaks version %u: rebuild "
+                        "the engine against its hotlap/engine.h",
+                        where, given ? given->abi : 0, HL_ENGINE_ABI);
+  if (given->size < offsetof(hl_engine_ops, memory))
+    return hl_error_set(error, HL_UNAVAILABLE, "%s: its table of %u bytes lacks required hooks",
+                        where, given->size);
+  hl_engine_ops ops = {0};
+  memcpy(&ops, given, given->size < sizeof ops ? given->size : sizeof ops);
+  bool complete = ops.name && ops.name[0] && ops.version && ops.probe && ops.open && ops.load &&
+                  ops.describe && ops.prepare && ops.request && ops.bind && ops.submit &&
+                  ops.wait && ops.output && ops.request_free && ops.program_free &&
+                  ops.model_free && ops.close;
+  if (!complete)
+    return hl_error_set(error, HL_UNAVAILABLE, "%s: a required hook is missing", where);
+  *ret_ops = ops;
+  return HL_OK;
+}
+
+static hl_status open_object(const char *path, hl_engine_ops *ret_ops, hl_error *error) {
+  void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!object) return hl_error_set(error, HL_UNAVAILABLE, "cannot open engine: %s", dlerror());
+  void *symbol = dlsym(object, "hl_engine_entry");
+  if (!symbol)
+    return hl_error_set(error, HL_UNAVAILABLE, "%s exports no hl_engine_entry: not an engine",
+                        path);
+  hl_engine_entry_fn entry;
+  memcpy(&entry, &symbol, sizeof entry); /* ISO C has no cast from object to function pointer */
+  return hl_engine_adopt(entry(), path, ret_ops, error);
+}
+
+/* Directory of the running program; free() it. */
+static char *program_directory(void) {
+  char path[4096];
+  ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+  if (n <= 0) return NULL;
+  path[n] = '\0';
+  char *slash = strrchr(path, '/');
+  if (!slash) return NULL;
+  *slash = '\0';
+  return strdup(path);
+}
+
+static hl_status open_builtin_object(const char *name, hl_engine_ops *ret_ops, char **ret_path,
+                                     hl_error *error) {
+  HL_CLEANUP(hl_free_pointer) char *directory = program_directory();
+  if (!directory)
+    return hl_error_errno(error, HL_UNAVAILABLE, "cannot find the program's directory");
+  char *candidates[] = {
+      hl_format("%s/engines/%s/hotlap-engine-%s.so", directory, name, name),
+      hl_format("%s/%s/hotlap-engine-%s.so", directory, HL_ENGINE_DIRECTORY, name),
+  };
+  hl_status status = HL_NOT_FOUND;
+  for (size_t i = 0; i < HL_COUNT(candidates); i++) {
+    if (status == HL_NOT_FOUND && candidates[i] && access(candidates[i], F_OK) == 0) {
+      status = open_object(candidates[i], ret_ops, error);
+      if (status == HL_OK && ret_path) {
+        *ret_path = candidates[i];
+        candidates[i] = NULL;
+      }
+    }
+  }
+  if (status == HL_NOT_FOUND)
+    status = hl_error_set(error, HL_UNAVAILABLE, "engine '%s' is not installed: there is no %s",
+                          name, candidates[1] ? candidates[1] : "shared object");
+  for (size_t i = 0; i < HL_COUNT(candidates); i++) free(candidates[i]);
+  return status;
+}
+
+static hl_status unknown_engine(const char *name, hl_error *error) {
+  hl_text names = HL_TEXT_INIT;
+  for (size_t i = 0; i < HL_COUNT(builtins); i++)
+    hl_text_format(&names, "%s%s", i ? ", " : "", builtins[i].name);
+  hl_status status = hl_error_set(error, HL_NOT_FOUND,
+                                  "no engine '%s'; there are %s, and plug-ins with --plugin PATH",
+                                  name, names.data);
+  hl_text_release(&names);
+  return status;
+}
+
+hl_status hl_engine_open(const char *name, const char *plugin_path, hl_engine_ops *ret_ops,
+                         char **ret_path, hl_error *error) {
+  if (plugin_path) {
+    HL_CLEANUP(hl_free_pointer)
+    char *path = strchr(plugin_path, '/') ? hl_strdup(plugin_path) : hl_format("./%s", plugin_path);
+    if (!path) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
+    hl_engine_ops ops;
+    hl_status status = open_object(path, &ops, error);
+    if (status != HL_OK) return status;
+    if (name && strcmp(name, ops.name) != 0)
+      return hl_error_set(error, HL_NOT_FOUND, "%s holds engine '%s', not '%s'", path, ops.name,
+                          name);
+    *ret_ops = ops;
+    if (ret_path) {
+      *ret_path = path;
+      path = NULL;
+    }
+    return HL_OK;
+  }
+  for (size_t i = 0; i < HL_COUNT(builtins); i++) {
+    if (strcmp(builtins[i].name, name) != 0) continue;
+    if (!builtins[i].entry) return open_builtin_object(name, ret_ops, ret_path, error);
+    if (ret_path) *ret_path = hl_strdup("");
+    return hl_engine_adopt(builtins[i].entry(), name, ret_ops, error);
+  }
+  return unknown_engine(name, error);
+}

@@ -1,0 +1,101 @@
+#include "plan/configuration.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+hl_configuration hl_configuration_with_batch(const hl_configuration *configuration, int64_t batch) {
+  hl_configuration copy = *configuration;
+  copy.batch_size = batch;
+  return copy;
+}
+
+void hl_shell_quote(hl_text *out, const char *word) {
+  static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                             "_-+=:,./@%";
+  if (word[0] && word[strspn(word, safe)] == '\0') {
+    hl_text_append(out, word);
+    return;
+  }
+  hl_text_char(out, '\'');
+  for (; *word; word++) {
+    if (*word == '\'')
+      hl_text_append(out, "'\\''");
+    else
+      hl_text_char(out, *word);
+  }
+  hl_text_char(out, '\'');
+}
+
+static void option_text(hl_text *out, const char *name, const char *value) {
+  hl_text_format(out, " --%s ", name);
+  hl_shell_quote(out, value);
+}
+
+static void option_int(hl_text *out, const char *name, int64_t value) {
+  hl_text_format(out, " --%s %" PRId64, name, value);
+}
+
+/* What the row computes: common to the command that repeats it and to its identity. */
+static void append_identity(hl_text *out, const hl_configuration *c) {
+  hl_shell_quote(out, c->model);
+  if (c->plugin) option_text(out, "plugin", c->plugin);
+  option_text(out, "engine", c->engine);
+  for (size_t i = 0; i < c->engine_option_count; i++) {
+    HL_CLEANUP(hl_free_pointer)
+    char *pair = hl_format("%s=%s", c->engine_options[i].key, c->engine_options[i].value);
+    if (pair) option_text(out, "engine-option", pair);
+  }
+  option_text(out, "dtype", c->dtype);
+  if (strcmp(c->device, "cpu") != 0) option_text(out, "device", c->device);
+  option_int(out, "threads", c->threads);
+  option_int(out, "batch-sizes", c->batch_size);
+  if (c->test_data) option_text(out, "test-data", c->test_data);
+  if (c->n_images) option_int(out, "n-images", c->n_images);
+  option_int(out, "seed", c->seed);
+  if (c->simulated)
+    hl_text_format(out, " --simulated-clock %g+%g", c->simulated_t0_ns, c->simulated_t1_ns);
+}
+
+static void append_method(hl_text *out, const hl_method_options *m) {
+  if (m->iterations) option_int(out, "iterations", m->iterations);
+  if (m->num_runs) option_int(out, "num-runs", m->num_runs);
+  if (m->warmup_iterations >= 0) option_int(out, "warmup-iterations", m->warmup_iterations);
+  if (m->warmup_runs) option_int(out, "warmup-runs", m->warmup_runs);
+  if (m->min_time_s > 0) hl_text_format(out, " --min-time %g", m->min_time_s);
+  hl_text_format(out, " --max-time %g", m->max_time_s);
+  if (m->memory_limit_mb) option_int(out, "memory-limit", m->memory_limit_mb);
+  if (!m->predict) hl_text_append(out, " --no-predict");
+  if (!m->check) hl_text_append(out, " --no-check");
+}
+
+char *hl_configuration_reproduce(const hl_configuration *configuration,
+                                 const hl_method_options *method) {
+  hl_text text = HL_TEXT_INIT;
+  hl_text_append(&text, "hotlap sweep ");
+  append_identity(&text, configuration);
+  append_method(&text, method);
+  return hl_text_take(&text);
+}
+
+char *hl_configuration_key(const hl_configuration *configuration) {
+  hl_text text = HL_TEXT_INIT;
+  append_identity(&text, configuration);
+  return hl_text_take(&text);
+}
+
+void hl_plan_hash(const hl_plan *plan, char ret_text[17]) {
+  hl_text text = HL_TEXT_INIT;
+  for (size_t i = 0; i < plan->count; i++) {
+    append_identity(&text, &plan->items[i]);
+    hl_text_char(&text, '\n');
+  }
+  append_method(&text, &plan->method);
+  hl_text_format(&text, " %d %" PRId64, plan->method.adaptive, plan->method.max_batch);
+  uint64_t hash = 0xCBF29CE484222325u; /* FNV-1a */
+  for (size_t i = 0; i < text.length; i++)
+    hash = (hash ^ (unsigned char)text.data[i]) * 0x100000001B3u;
+  hl_text_release(&text);
+  snprintf(ret_text, 17, "%016" PRIx64, hash);
+}

@@ -1,0 +1,88 @@
+/*
+ * plan/configuration.h - what is to be measured (configurations) and how (the method).
+ *
+ * A plan is the one list that the command line, a matrix or a list of tasks are written into. All
+ * strings live in the plan's arena.
+ */
+#ifndef HL_PLAN_CONFIGURATION_H
+#define HL_PLAN_CONFIGURATION_H
+
+#include "base/arena.h"
+#include "plan/options.h"
+
+/* One row: everything that decides what a step computes. */
+typedef struct hl_configuration {
+  const char *model; /* built-in specification in canonical form, or path of an ONNX file */
+  bool is_builtin;
+  const char *engine;
+  const char *plugin; /* path of the engine's object, or NULL */
+  const hl_option *engine_options;
+  size_t engine_option_count;
+  const char *dtype;
+  const char *device;
+  int64_t batch_size;
+  int64_t threads;
+  const char *test_data; /* file, or NULL: synthetic */
+  int64_t n_images;      /* 0: all of a file, one batch if synthetic */
+  int64_t seed;
+  bool simulated; /* a simulated clock: a step takes t0 + t1 * batch */
+  double simulated_t0_ns, simulated_t1_ns;
+} hl_configuration;
+
+/* How each row is measured. Zero or negative counts mean "not fixed". */
+typedef struct hl_method_options {
+  double min_time_s, max_time_s;
+  int64_t iterations;        /* 0: until converged */
+  int64_t num_runs;          /* 0: not by passes */
+  int64_t warmup_iterations; /* -1: auto */
+  int64_t warmup_runs;       /* 0: not by passes */
+  bool check;                /* compare outputs with the reference */
+  bool predict;              /* refuse sizes that the plan says cannot fit */
+  bool adaptive;             /* search the memory boundary after the rows */
+  int64_t max_batch;
+  int64_t memory_limit_mb; /* 0: none */
+  double safety_margin;    /* 0.1 */
+} hl_method_options;
+
+typedef struct hl_plan {
+  hl_arena arena;
+  hl_configuration *items;
+  size_t count;
+  hl_method_options method;
+} hl_plan;
+
+/* A model named on the command line, already checked. */
+typedef struct hl_plan_model {
+  const char *name;
+  bool is_builtin;
+} hl_plan_model;
+
+/* Builds models x engines x types x threads x batch sizes, in that order, from options.
+ * `default_threads` is used where --threads is not given. INVALID_ARGUMENT names the option. */
+hl_status hl_plan_build(const hl_options *options, const hl_plan_model *models, size_t model_count,
+                        int64_t default_threads, hl_plan *ret_plan, hl_error *error);
+void hl_plan_release(hl_plan *plan);
+
+/* The same configuration with another batch size. */
+hl_configuration hl_configuration_with_batch(const hl_configuration *configuration, int64_t batch);
+
+/* The command that repeats just this row; free() it. */
+char *hl_configuration_reproduce(const hl_configuration *configuration,
+                                 const hl_method_options *method);
+
+/* Identity of a row within a run, for --resume; free() it. */
+char *hl_configuration_key(const hl_configuration *configuration);
+
+/* 16 hexadecimal digits of a hash over all rows and the method: the same plan again. */
+void hl_plan_hash(const hl_plan *plan, char ret_text[17]);
+
+/* Quotes for a POSIX shell where needed; appended to `out`. */
+void hl_shell_quote(hl_text *out, const char *word);
+
+/* Parses "1,2 4", "1-64*2", "1-9+2" or a preset into ascending order of appearance without
+ * repeats; free() it. INVALID_ARGUMENT names the part. */
+hl_status hl_batch_sizes_parse(const char *text, int64_t **ret_sizes, size_t *ret_count,
+                               hl_error *error);
+#define HL_BATCH_LIMIT 1000000
+
+#endif

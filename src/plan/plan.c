@@ -1,0 +1,244 @@
+#include "plan/configuration.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { most_rows = 100000, plan_bytes = 256 << 20 };
+
+static hl_status no_memory(hl_error *error) {
+  return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the plan");
+}
+
+/* A list of words in the plan's arena. */
+typedef struct words {
+  const char **items;
+  size_t count;
+} words;
+
+static hl_status split(hl_arena *arena, const char *text, const char *option, words *ret_words,
+                       hl_error *error) {
+  words w = {0};
+  w.items = hl_arena_array(arena, strlen(text) + 1, sizeof *w.items);
+  char *copy = hl_arena_text(arena, text);
+  if (!w.items || !copy) return no_memory(error);
+  for (char *part; (part = strsep(&copy, ", "));)
+    if (part[0]) w.items[w.count++] = part;
+  if (w.count == 0)
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "--%s: nothing in '%s'", option, text);
+  *ret_words = w;
+  return HL_OK;
+}
+
+/* `pytorch` is the suites' name of the engine torch; `both` are theirs together. */
+static const char *engine_of_framework(const char *framework) {
+  return strcmp(framework, "pytorch") == 0 ? "torch" : framework;
+}
+
+static hl_status read_engines(const hl_options *o, hl_arena *arena, words *ret_engines,
+                              hl_error *error) {
+  const char *framework = hl_options_get(o, HL_OPTION_FRAMEWORK);
+  if (!framework || hl_options_given(o, HL_OPTION_ENGINE))
+    return split(arena, hl_options_get(o, HL_OPTION_ENGINE), "engine", ret_engines, error);
+  if (strcmp(framework, "both") == 0) framework = "pytorch,jax";
+  hl_status status = split(arena, framework, "framework", ret_engines, error);
+  for (size_t i = 0; status == HL_OK && i < ret_engines->count; i++)
+    ret_engines->items[i] = engine_of_framework(ret_engines->items[i]);
+  return status;
+}
+
+static hl_status read_engine_options(const hl_options *o, hl_arena *arena, hl_configuration *base,
+                                     hl_error *error) {
+  size_t count = 0;
+  while (hl_options_at(o, HL_OPTION_ENGINE_OPTION, count)) count++;
+  hl_option *items = hl_arena_array(arena, count, sizeof *items);
+  if (!items) return no_memory(error);
+  for (size_t i = 0; i < count; i++) {
+    const char *text = hl_options_at(o, HL_OPTION_ENGINE_OPTION, i);
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text)
+      return hl_error_set(error, HL_INVALID_ARGUMENT, "--engine-option: '%s' is not KEY=VALUE",
+                          text);
+    items[i].key = hl_arena_text_n(arena, text, (size_t)(equals - text));
+    items[i].value = equals + 1;
+    if (!items[i].key) return no_memory(error);
+  }
+  base->engine_options = items;
+  base->engine_option_count = count;
+  return HL_OK;
+}
+
+static hl_status read_simulated(const hl_options *o, hl_configuration *base, hl_error *error) {
+  const char *text = hl_options_get(o, HL_OPTION_SIMULATED_CLOCK);
+  if (!text) return HL_OK;
+  char *end = NULL;
+  base->simulated = true;
+  base->simulated_t0_ns = strtod(text, &end);
+  bool ok = end != text && *end == '+';
+  if (ok) {
+    const char *second = end + 1;
+    base->simulated_t1_ns = strtod(second, &end);
+    ok = end != second && *end == '\0';
+  }
+  ok = ok && base->simulated_t0_ns >= 0 && base->simulated_t1_ns >= 0 &&
+       base->simulated_t0_ns + base->simulated_t1_ns >= 1 && base->simulated_t0_ns < 1e15 &&
+       base->simulated_t1_ns < 1e12;
+  return ok ? HL_OK
+            : hl_error_set(error, HL_INVALID_ARGUMENT,
+                           "--simulated-clock: '%s' is not T0+T1 in nanoseconds", text);
+}
+
+static hl_status read_base(const hl_options *o, hl_arena *arena, hl_configuration *base,
+                           hl_error *error) {
+  *base = (hl_configuration){.plugin = hl_options_at(o, HL_OPTION_PLUGIN, 0),
+                             .device = hl_options_get(o, HL_OPTION_DEVICE),
+                             .test_data = hl_options_get(o, HL_OPTION_TEST_DATA)};
+  if (base->test_data && strcmp(base->test_data, "synthetic") == 0) base->test_data = NULL;
+  hl_status status = hl_options_int(o, HL_OPTION_N_IMAGES, 1, 100000000, 0, &base->n_images, error);
+  if (status == HL_OK)
+    status = hl_options_int(o, HL_OPTION_SEED, 0, INT64_MAX, 42, &base->seed, error);
+  if (status == HL_OK) status = read_engine_options(o, arena, base, error);
+  if (status == HL_OK) status = read_simulated(o, base, error);
+  return status;
+}
+
+static hl_status read_method(const hl_options *o, hl_method_options *m, hl_error *error) {
+  *m = (hl_method_options){.check = !hl_options_on(o, HL_OPTION_NO_CHECK),
+                           .predict = !hl_options_on(o, HL_OPTION_NO_PREDICT),
+                           .adaptive = hl_options_on(o, HL_OPTION_ADAPTIVE_SIZING),
+                           .warmup_iterations = -1};
+  double margin = 10;
+  const char *warmup = hl_options_get(o, HL_OPTION_WARMUP_ITERATIONS);
+  hl_status status = hl_options_real(o, HL_OPTION_MIN_TIME, 0, 86400, 0, &m->min_time_s, error);
+  if (status == HL_OK)
+    status = hl_options_real(o, HL_OPTION_MAX_TIME, 0.001, 86400, 30, &m->max_time_s, error);
+  if (status == HL_OK)
+    status = hl_options_int(o, HL_OPTION_ITERATIONS, 1, 100000000, 0, &m->iterations, error);
+  if (status == HL_OK)
+    status = hl_options_int(o, HL_OPTION_NUM_RUNS, 1, 1000000, 0, &m->num_runs, error);
+  if (status == HL_OK && strcmp(warmup, "auto") != 0)
+    status = hl_options_int(o, HL_OPTION_WARMUP_ITERATIONS, 0, 100000000, -1, &m->warmup_iterations,
+                            error);
+  if (status == HL_OK)
+    status = hl_options_int(o, HL_OPTION_WARMUP_RUNS, 0, 1000000, 0, &m->warmup_runs, error);
+  if (status == HL_OK)
+    status = hl_options_int(o, HL_OPTION_MEMORY_LIMIT, 1, 100000000, 0, &m->memory_limit_mb, error);
+  if (status == HL_OK)
+    status = hl_options_int(o, HL_OPTION_MAX_BATCH, 1, HL_BATCH_LIMIT, 65536, &m->max_batch, error);
+  if (status == HL_OK)
+    status = hl_options_real(o, HL_OPTION_SAFETY_MARGIN, 0, 90, 10, &margin, error);
+  m->safety_margin = margin / 100;
+  if (status == HL_OK && m->min_time_s > m->max_time_s)
+    status = hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "--min-time %g is longer than --max-time %g: raise --max-time",
+                          m->min_time_s, m->max_time_s);
+  if (status == HL_OK && m->iterations && m->num_runs)
+    status = hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "--iterations and --num-runs both fix the steps: give one of them");
+  return status;
+}
+
+static hl_status read_threads(hl_arena *arena, const hl_options *o, int64_t default_threads,
+                              int64_t **ret_threads, size_t *ret_count, hl_error *error) {
+  const char *text = hl_options_get(o, HL_OPTION_THREADS);
+  words w = {0};
+  if (text) {
+    hl_status status = split(arena, text, "threads", &w, error);
+    if (status != HL_OK) return status;
+  }
+  size_t count = text ? w.count : 1;
+  int64_t *threads = hl_arena_array(arena, count, sizeof *threads);
+  if (!threads) return no_memory(error);
+  threads[0] = default_threads;
+  for (size_t i = 0; i < w.count; i++) {
+    hl_status status = hl_parse_int(w.items[i], 1, 4096, "--threads", &threads[i], error);
+    if (status != HL_OK) return status;
+  }
+  *ret_threads = threads;
+  *ret_count = count;
+  return HL_OK;
+}
+
+static hl_status check_dtypes(const words *dtypes, hl_error *error) {
+  static const char *const known[] = {"float32", "float16", "bfloat16", "float64", "int8"};
+  for (size_t i = 0; i < dtypes->count; i++) {
+    bool found = false;
+    for (size_t k = 0; k < HL_COUNT(known); k++)
+      found = found || strcmp(dtypes->items[i], known[k]) == 0;
+    if (!found)
+      return hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "--dtype: '%s' is none of float32, float16, bfloat16, float64, int8",
+                          dtypes->items[i]);
+  }
+  return HL_OK;
+}
+
+/* Axes of the product of configurations. */
+typedef struct axes {
+  words engines, dtypes;
+  int64_t *threads, *batches;
+  size_t thread_count, batch_count;
+} axes;
+
+static hl_status fill(hl_plan *plan, const hl_configuration *base, const hl_plan_model *models,
+                      size_t model_count, const axes *a, hl_error *error) {
+  size_t per_model = a->engines.count * a->dtypes.count * a->thread_count * a->batch_count;
+  if (per_model > most_rows / (model_count ? model_count : 1))
+    return hl_error_set(error, HL_LIMIT, "the plan has more than %d rows", most_rows);
+  plan->items = hl_arena_array(&plan->arena, per_model * model_count, sizeof *plan->items);
+  if (!plan->items) return no_memory(error);
+  for (size_t i = 0; i < per_model * model_count; i++) {
+    size_t rest = i;
+    hl_configuration *c = &plan->items[plan->count++];
+    *c = *base;
+    c->batch_size = a->batches[rest % a->batch_count];
+    rest /= a->batch_count;
+    c->threads = a->threads[rest % a->thread_count];
+    rest /= a->thread_count;
+    c->dtype = a->dtypes.items[rest % a->dtypes.count];
+    rest /= a->dtypes.count;
+    c->engine = a->engines.items[rest % a->engines.count];
+    const hl_plan_model *model = &models[rest / a->engines.count];
+    c->is_builtin = model->is_builtin;
+    c->model = hl_arena_text(&plan->arena, model->name);
+    if (!c->model) return no_memory(error);
+  }
+  return HL_OK;
+}
+
+static hl_status build(const hl_options *o, const hl_plan_model *models, size_t model_count,
+                       int64_t default_threads, hl_plan *plan, axes *a, hl_error *error) {
+  hl_configuration base;
+  hl_status status = read_method(o, &plan->method, error);
+  if (status == HL_OK) status = read_base(o, &plan->arena, &base, error);
+  if (status == HL_OK) status = read_engines(o, &plan->arena, &a->engines, error);
+  if (status == HL_OK)
+    status = split(&plan->arena, hl_options_get(o, HL_OPTION_DTYPE), "dtype", &a->dtypes, error);
+  if (status == HL_OK) status = check_dtypes(&a->dtypes, error);
+  if (status == HL_OK)
+    status = read_threads(&plan->arena, o, default_threads, &a->threads, &a->thread_count, error);
+  if (status == HL_OK)
+    status = hl_batch_sizes_parse(hl_options_get(o, HL_OPTION_BATCH_SIZES), &a->batches,
+                                  &a->batch_count, error);
+  if (status == HL_OK) status = fill(plan, &base, models, model_count, a, error);
+  return status;
+}
+
+hl_status hl_plan_build(const hl_options *options, const hl_plan_model *models, size_t model_count,
+                        int64_t default_threads, hl_plan *ret_plan, hl_error *error) {
+  hl_plan plan = {0};
+  axes a = {0};
+  hl_arena_init(&plan.arena, plan_bytes);
+  hl_status status = build(options, models, model_count, default_threads, &plan, &a, error);
+  free(a.batches);
+  if (status != HL_OK) {
+    hl_plan_release(&plan);
+    return status;
+  }
+  *ret_plan = plan;
+  return HL_OK;
+}
+
+void hl_plan_release(hl_plan *plan) {
+  hl_arena_release(&plan->arena);
+  *plan = (hl_plan){0};
+}

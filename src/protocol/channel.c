@@ -1,0 +1,169 @@
+#include "protocol/channel.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void hl_channel_init(hl_channel *channel, int in, int out) {
+  *channel = (hl_channel){.in = in, .out = out, .received = HL_TEXT_INIT};
+}
+
+void hl_channel_release(hl_channel *channel) {
+  if (channel->in >= 0) close(channel->in);
+  if (channel->out >= 0 && channel->out != channel->in) close(channel->out);
+  hl_text_release(&channel->received);
+  channel->in = channel->out = -1;
+}
+
+hl_status hl_channel_send(hl_channel *channel, json_t *object, const void *bytes, size_t byte_count,
+                          hl_error *error) {
+  if (byte_count) json_object_set_new(object, "bytes", json_integer((json_int_t)byte_count));
+  char *line = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
+  if (!line) return hl_error_set(error, HL_INTERNAL, "a message cannot be written as JSON");
+  size_t length = strlen(line);
+  line[length] = '\n'; /* in place of the terminator */
+  hl_status status = hl_write_all(channel->out, line, length + 1, "to the other process", error);
+  free(line);
+  if (status == HL_OK && byte_count)
+    status = hl_write_all(channel->out, bytes, byte_count, "to the other process", error);
+  return status;
+}
+
+void hl_message_release(hl_message *message) {
+  json_decref(message->object);
+  free(message->bytes);
+  *message = (hl_message){0};
+}
+
+/* Waits until `in` is readable. */
+static hl_status wait_readable(hl_channel *channel, uint64_t deadline_ns, int wake_fd,
+                               hl_error *error) {
+  for (;;) {
+    int timeout_ms = -1;
+    if (deadline_ns != UINT64_MAX) {
+      uint64_t now = hl_clock_ns();
+      if (now >= deadline_ns) return hl_error_set(error, HL_TIMED_OUT, "no answer in time");
+      uint64_t left_ms = (deadline_ns - now) / 1000000u + 1;
+      timeout_ms = left_ms > 1000000 ? 1000000 : (int)left_ms;
+    }
+    struct pollfd fds[2] = {{.fd = channel->in, .events = POLLIN},
+                            {.fd = wake_fd, .events = POLLIN}};
+    int n = poll(fds, wake_fd >= 0 ? 2 : 1, timeout_ms);
+    if (n < 0 && errno != EINTR) return hl_error_errno(error, HL_IO, "cannot wait for a message");
+    if (n > 0 && wake_fd >= 0 && fds[1].revents)
+      return hl_error_set(error, HL_INTERRUPTED, "interrupted");
+    if (n > 0 && fds[0].revents) return HL_OK;
+  }
+}
+
+/* Reads what is there, at most `limit` bytes. */
+static hl_status read_some(hl_channel *channel, void *buffer, size_t limit, uint64_t deadline_ns,
+                           int wake_fd, size_t *ret_count, hl_error *error) {
+  for (;;) {
+    hl_status status = wait_readable(channel, deadline_ns, wake_fd, error);
+    if (status != HL_OK) return status;
+    ssize_t n = read(channel->in, buffer, limit);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return hl_error_errno(error, HL_IO, "cannot read a message");
+    if (n == 0) return hl_error_set(error, HL_CRASHED, "the other process closed the connection");
+    *ret_count = (size_t)n;
+    return HL_OK;
+  }
+}
+
+static hl_status receive_line(hl_channel *channel, uint64_t deadline_ns, int wake_fd,
+                              json_t **ret_object, hl_error *error) {
+  char part[4096];
+  char *end;
+  while (!(end = memchr(channel->received.data, '\n', channel->received.length))) {
+    if (channel->received.length > HL_CHANNEL_LINE)
+      return hl_error_set(error, HL_BAD_DATA, "a message is longer than %zu bytes",
+                          HL_CHANNEL_LINE);
+    size_t n = 0;
+    hl_status status = read_some(channel, part, sizeof part, deadline_ns, wake_fd, &n, error);
+    if (status != HL_OK) return status;
+    hl_text_append_n(&channel->received, part, n);
+    if (channel->received.failed)
+      return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a message");
+  }
+  size_t length = (size_t)(end - channel->received.data);
+  json_error_t json_error;
+  json_t *object = json_loadb(channel->received.data, length, JSON_REJECT_DUPLICATES, &json_error);
+  if (!object || !json_is_object(object)) {
+    json_decref(object);
+    return hl_error_set(error, HL_BAD_DATA, "not a message: '%.60s'", channel->received.data);
+  }
+  size_t rest = channel->received.length - length - 1;
+  memmove(channel->received.data, end + 1, rest);
+  channel->received.length = rest;
+  channel->received.data[rest] = '\0';
+  *ret_object = object;
+  return HL_OK;
+}
+
+static hl_status receive_bytes(hl_channel *channel, size_t count, uint64_t deadline_ns, int wake_fd,
+                               unsigned char **ret_bytes, hl_error *error) {
+  unsigned char *bytes = malloc(count);
+  if (!bytes) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for %zu bytes", count);
+  size_t got = channel->received.length < count ? channel->received.length : count;
+  memcpy(bytes, channel->received.data, got);
+  size_t rest = channel->received.length - got;
+  memmove(channel->received.data, channel->received.data + got, rest);
+  channel->received.length = rest;
+  if (channel->received.capacity) channel->received.data[rest] = '\0';
+  while (got < count) {
+    size_t n = 0;
+    hl_status status =
+        read_some(channel, bytes + got, count - got, deadline_ns, wake_fd, &n, error);
+    if (status != HL_OK) {
+      free(bytes);
+      return status;
+    }
+    got += n;
+  }
+  *ret_bytes = bytes;
+  return HL_OK;
+}
+
+hl_status hl_channel_receive(hl_channel *channel, uint64_t deadline_ns, int wake_fd,
+                             hl_message *ret_message, hl_error *error) {
+  hl_message message = {0};
+  hl_status status = receive_line(channel, deadline_ns, wake_fd, &message.object, error);
+  if (status != HL_OK) return status;
+  int64_t count = hl_json_get_int(message.object, "bytes", 0);
+  if (count < 0 || (uint64_t)count > HL_CHANNEL_BYTES)
+    status = hl_error_set(error, HL_BAD_DATA, "a message announces %lld bytes", (long long)count);
+  else if (count > 0)
+    status = receive_bytes(channel, (size_t)count, deadline_ns, wake_fd, &message.bytes, error);
+  if (status != HL_OK) {
+    hl_message_release(&message);
+    return status;
+  }
+  message.byte_count = (size_t)count;
+  *ret_message = message;
+  return HL_OK;
+}
+
+const char *hl_json_get_text(const json_t *object, const char *key, const char *otherwise) {
+  const char *text = json_string_value(json_object_get(object, key));
+  return text ? text : otherwise;
+}
+
+int64_t hl_json_get_int(const json_t *object, const char *key, int64_t otherwise) {
+  const json_t *value = json_object_get(object, key);
+  return json_is_integer(value) ? (int64_t)json_integer_value(value) : otherwise;
+}
+
+double hl_json_get_real(const json_t *object, const char *key, double otherwise) {
+  const json_t *value = json_object_get(object, key);
+  return json_is_number(value) ? json_number_value(value) : otherwise;
+}
+
+bool hl_json_get_bool(const json_t *object, const char *key, bool otherwise) {
+  const json_t *value = json_object_get(object, key);
+  return json_is_boolean(value) ? json_is_true(value) : otherwise;
+}

@@ -1,0 +1,51 @@
+/*
+ * protocol/channel.h - JSON lines with attached bytes over a pair of file descriptors.
+ *
+ * A message is one JSON object on a line. If it has a member "bytes": n, n raw bytes follow the
+ * line. docs/protocol.md lists the messages. What arrives is untrusted: lines are limited to
+ * HL_CHANNEL_LINE bytes and attachments to HL_CHANNEL_BYTES.
+ */
+#ifndef HL_PROTOCOL_CHANNEL_H
+#define HL_PROTOCOL_CHANNEL_H
+
+#include "base/error.h"
+#include "base/text.h"
+#include <jansson.h>
+
+#define HL_PROTOCOL_VERSION 1
+#define HL_CHANNEL_LINE ((size_t)1 << 20)
+#define HL_CHANNEL_BYTES ((size_t)1 << 30)
+
+typedef struct hl_channel {
+  int in, out; /* owned */
+  hl_text received;
+} hl_channel;
+
+void hl_channel_init(hl_channel *channel, int in, int out);
+void hl_channel_release(hl_channel *channel); /* closes both */
+
+/* Sends `object` (a reference is not taken) and `byte_count` raw bytes. IO if the peer is gone;
+ * SIGPIPE must be ignored by the process. */
+hl_status hl_channel_send(hl_channel *channel, json_t *object, const void *bytes, size_t byte_count,
+                          hl_error *error);
+
+typedef struct hl_message {
+  json_t *object;       /* owned */
+  unsigned char *bytes; /* owned, may be NULL */
+  size_t byte_count;
+} hl_message;
+void hl_message_release(hl_message *message);
+
+/* Waits until `deadline_ns` (of hl_clock_ns; UINT64_MAX: for ever) for a message. TIMED_OUT,
+ * CRASHED at end of file, BAD_DATA for what is not a message. A byte on `wake_fd` (>= 0) ends the
+ * wait with INTERRUPTED. */
+hl_status hl_channel_receive(hl_channel *channel, uint64_t deadline_ns, int wake_fd,
+                             hl_message *ret_message, hl_error *error);
+
+/* Members of a message with a check; `otherwise` where absent or of another type. */
+const char *hl_json_get_text(const json_t *object, const char *key, const char *otherwise);
+int64_t hl_json_get_int(const json_t *object, const char *key, int64_t otherwise);
+double hl_json_get_real(const json_t *object, const char *key, double otherwise);
+bool hl_json_get_bool(const json_t *object, const char *key, bool otherwise);
+
+#endif

@@ -1,0 +1,107 @@
+#include "protocol/messages.h"
+
+#include <math.h>
+#include <string.h>
+
+static void set_text(json_t *object, const char *key, const char *value) {
+  json_object_set_new(object, key, value ? json_string(value) : json_null());
+}
+
+json_t *hl_message_from_configuration(const hl_configuration *configuration,
+                                      const char *cache_directory) {
+  const hl_configuration *c = configuration;
+  json_t *object = json_object();
+  if (!object) return NULL;
+  set_text(object, "model", c->model);
+  json_object_set_new(object, "builtin", json_boolean(c->is_builtin));
+  set_text(object, "engine", c->engine);
+  set_text(object, "plugin", c->plugin);
+  json_t *options = json_array();
+  for (size_t i = 0; i < c->engine_option_count; i++)
+    json_array_append_new(
+        options, json_pack("[s, s]", c->engine_options[i].key, c->engine_options[i].value));
+  json_object_set_new(object, "engine_options", options);
+  set_text(object, "dtype", c->dtype);
+  set_text(object, "device", c->device);
+  json_object_set_new(object, "batch_size", json_integer(c->batch_size));
+  json_object_set_new(object, "threads", json_integer(c->threads));
+  set_text(object, "test_data", c->test_data);
+  json_object_set_new(object, "n_images", json_integer(c->n_images));
+  json_object_set_new(object, "seed", json_integer(c->seed));
+  if (c->simulated)
+    json_object_set_new(object, "simulated_clock",
+                        json_pack("[f, f]", c->simulated_t0_ns, c->simulated_t1_ns));
+  set_text(object, "cache_directory", cache_directory);
+  return object;
+}
+
+static hl_status need_text(const json_t *object, const char *key, const char **ret_text,
+                           hl_error *error) {
+  *ret_text = hl_json_get_text(object, key, NULL);
+  if (*ret_text && (*ret_text)[0]) return HL_OK;
+  return hl_error_set(error, HL_INVALID_ARGUMENT, "configure: '%s' is missing", key);
+}
+
+static hl_status need_int(const json_t *object, const char *key, int64_t min, int64_t max,
+                          int64_t *ret_value, hl_error *error) {
+  *ret_value = hl_json_get_int(object, key, INT64_MIN);
+  if (*ret_value >= min && *ret_value <= max) return HL_OK;
+  return hl_error_set(error, HL_INVALID_ARGUMENT, "configure: '%s' is missing or out of range",
+                      key);
+}
+
+static hl_status read_options(const json_t *object, hl_arena *arena, hl_configuration *c,
+                              hl_error *error) {
+  const json_t *list = json_object_get(object, "engine_options");
+  size_t count = json_array_size(list);
+  hl_option *options = hl_arena_array(arena, count, sizeof *options);
+  if (!options) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for engine options");
+  for (size_t i = 0; i < count; i++) {
+    const json_t *pair = json_array_get(list, i);
+    options[i].key = json_string_value(json_array_get(pair, 0));
+    options[i].value = json_string_value(json_array_get(pair, 1));
+    if (!options[i].key || !options[i].value)
+      return hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "configure: 'engine_options' holds no pairs of text");
+  }
+  c->engine_options = options;
+  c->engine_option_count = count;
+  return HL_OK;
+}
+
+hl_status hl_message_to_configuration(const json_t *object, hl_arena *arena,
+                                      hl_configuration *ret_configuration, hl_error *error) {
+  hl_configuration c = {.is_builtin = hl_json_get_bool(object, "builtin", false),
+                        .plugin = hl_json_get_text(object, "plugin", NULL),
+                        .test_data = hl_json_get_text(object, "test_data", NULL)};
+  hl_status status = need_text(object, "model", &c.model, error);
+  if (status == HL_OK) status = need_text(object, "engine", &c.engine, error);
+  if (status == HL_OK) status = need_text(object, "dtype", &c.dtype, error);
+  if (status == HL_OK) status = need_text(object, "device", &c.device, error);
+  if (status == HL_OK)
+    status = need_int(object, "batch_size", 1, HL_BATCH_LIMIT, &c.batch_size, error);
+  if (status == HL_OK) status = need_int(object, "threads", 1, 4096, &c.threads, error);
+  if (status == HL_OK) status = need_int(object, "n_images", 0, 100000000, &c.n_images, error);
+  if (status == HL_OK) status = need_int(object, "seed", 0, INT64_MAX, &c.seed, error);
+  if (status == HL_OK) status = read_options(object, arena, &c, error);
+  if (status != HL_OK) return status;
+  const json_t *clock = json_object_get(object, "simulated_clock");
+  if (json_array_size(clock) == 2) {
+    c.simulated = true;
+    c.simulated_t0_ns = json_number_value(json_array_get(clock, 0));
+    c.simulated_t1_ns = json_number_value(json_array_get(clock, 1));
+  }
+  *ret_configuration = c;
+  return HL_OK;
+}
+
+hl_status hl_message_status(const json_t *reply, hl_error *error) {
+  const json_t *ok = json_object_get(reply, "ok");
+  if (json_is_true(ok)) return HL_OK;
+  if (!json_is_false(ok))
+    return hl_error_set(error, HL_BAD_DATA, "the worker's reply has no member 'ok'");
+  hl_status status = hl_status_from_name(hl_json_get_text(reply, "status", ""));
+  if (status == HL_OK) status = HL_INTERNAL;
+  return hl_error_set(error, status, "%s",
+                      hl_json_get_text(reply, "message", hl_status_text(status)));
+}

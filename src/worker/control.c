@@ -1,0 +1,84 @@
+#include "worker/control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+static uint64_t current_deadline(hl_control *control) {
+  pthread_mutex_lock(&control->lock);
+  uint64_t deadline_ns = control->deadline_ns;
+  pthread_mutex_unlock(&control->lock);
+  return deadline_ns;
+}
+
+static void hand_over(hl_control *control, const hl_message *message) {
+  pthread_mutex_lock(&control->lock);
+  while (control->has_message) pthread_cond_wait(&control->changed, &control->lock);
+  control->message = *message;
+  control->has_message = true;
+  pthread_cond_broadcast(&control->changed);
+  pthread_mutex_unlock(&control->lock);
+}
+
+static void drain(int fd) {
+  char bytes[64];
+  while (read(fd, bytes, sizeof bytes) > 0) {
+  }
+}
+
+static void *listen_thread(void *argument) {
+  hl_control *control = argument;
+  for (;;) {
+    hl_message message;
+    hl_status status = hl_channel_receive(control->channel, current_deadline(control),
+                                          control->wake[0], &message, NULL);
+    switch (status) {
+    case HL_OK:
+      hand_over(control, &message);
+      break;
+    case HL_INTERRUPTED:
+      drain(control->wake[0]);
+      break;
+    case HL_TIMED_OUT:
+      _exit(HL_WORKER_EXIT_DEADLINE);
+    case HL_CRASHED:
+      _exit(0); /* the runner is gone */
+    default:
+      _exit(2); /* not our protocol */
+    }
+  }
+  return NULL;
+}
+
+hl_status hl_control_start(hl_control *control, hl_channel *channel, hl_error *error) {
+  *control = (hl_control){.channel = channel, .deadline_ns = UINT64_MAX};
+  pthread_mutex_init(&control->lock, NULL);
+  pthread_cond_init(&control->changed, NULL);
+  if (pipe2(control->wake, O_CLOEXEC | O_NONBLOCK) != 0)
+    return hl_error_errno(error, HL_INTERNAL, "cannot create a pipe");
+  /* Signals are the main thread's. */
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  errno = pthread_create(&control->thread, NULL, listen_thread, control);
+  pthread_sigmask(SIG_SETMASK, &old, NULL);
+  return errno ? hl_error_errno(error, HL_INTERNAL, "cannot start a thread") : HL_OK;
+}
+
+void hl_control_next(hl_control *control, hl_message *ret_message) {
+  pthread_mutex_lock(&control->lock);
+  while (!control->has_message) pthread_cond_wait(&control->changed, &control->lock);
+  *ret_message = control->message;
+  control->has_message = false;
+  pthread_cond_broadcast(&control->changed);
+  pthread_mutex_unlock(&control->lock);
+}
+
+void hl_control_deadline(hl_control *control, uint64_t deadline_ns) {
+  pthread_mutex_lock(&control->lock);
+  control->deadline_ns = deadline_ns;
+  pthread_mutex_unlock(&control->lock);
+  ssize_t ignored = write(control->wake[1], "", 1); /* a full pipe wakes as well */
+  (void)ignored;
+}

@@ -1,0 +1,38 @@
+/*
+ * worker/control.h - the worker's ear: a thread that reads messages, ends the process when the
+ * runner is gone, and enforces deadlines.
+ *
+ * While the main thread computes, this thread sleeps in poll(). End of file ends the process at
+ * once, because killing an ssh client kills nothing on the other side; so does a deadline that
+ * passes.
+ */
+#ifndef HL_WORKER_CONTROL_H
+#define HL_WORKER_CONTROL_H
+
+#include "protocol/channel.h"
+#include <pthread.h>
+
+enum { HL_WORKER_EXIT_DEADLINE = 124 };
+
+typedef struct hl_control {
+  hl_channel *channel;
+  pthread_t thread;
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  hl_message message; /* the one request outstanding */
+  bool has_message;
+  uint64_t deadline_ns; /* UINT64_MAX: none */
+  int wake[2];
+} hl_control;
+
+/* Starts the thread, which owns reading from `channel`. */
+hl_status hl_control_start(hl_control *control, hl_channel *channel, hl_error *error);
+
+/* Waits for the next request. */
+void hl_control_next(hl_control *control, hl_message *ret_message);
+
+/* The process ends (status HL_WORKER_EXIT_DEADLINE) unless the deadline is moved before
+ * `deadline_ns` of hl_clock_ns; UINT64_MAX lifts it. */
+void hl_control_deadline(hl_control *control, uint64_t deadline_ns);
+
+#endif

@@ -1,0 +1,90 @@
+#include "worker/slice.h"
+
+#include "base/clock.h"
+
+/* A simulated duration: t0 + t1 * images, with a spread of 0.2 % that repeats. */
+static uint64_t simulated_ns(const hl_configuration *c, int64_t images, uint64_t index) {
+  double base = c->simulated_t0_ns + c->simulated_t1_ns * (double)images;
+  double wobble = ((double)(index * 7919 % 11) - 5) / 5 * 0.002;
+  double ns = base * (1 + wobble);
+  return ns < 1 ? 1 : (uint64_t)ns;
+}
+
+static hl_status run_simulated(hl_inference *inference, const hl_slice_request *request,
+                               uint64_t *ret_ns, uint64_t *ret_images, hl_slice_result *result,
+                               hl_error *error) {
+  while (result->samples < request->max_samples && result->elapsed_ns < request->max_ns) {
+    int64_t images = 0;
+    hl_status status = hl_inference_step(inference, &images, error);
+    if (status != HL_OK) return status;
+    uint64_t ns = simulated_ns(inference->configuration, images, result->samples);
+    ret_ns[result->samples] = ns;
+    ret_images[result->samples++] = (uint64_t)images;
+    result->elapsed_ns += ns;
+  }
+  return HL_OK;
+}
+
+hl_status hl_slice_run(hl_inference *inference, const hl_slice_request *request, uint64_t *ret_ns,
+                       uint64_t *ret_images, hl_slice_result *ret_result, hl_error *error) {
+  *ret_result = (hl_slice_result){0};
+  if (inference->configuration->simulated)
+    return run_simulated(inference, request, ret_ns, ret_images, ret_result, error);
+  uint64_t samples = 0, start = hl_clock_ns(), last = start;
+  hl_status status = HL_OK;
+  while (samples < request->max_samples && last - start < request->max_ns) {
+    uint64_t images = 0;
+    for (uint32_t i = 0; i < request->group; i++) {
+      int64_t step_images = 0;
+      status = hl_inference_step(inference, &step_images, error);
+      if (status != HL_OK) goto end;
+      images += (uint64_t)step_images;
+    }
+    uint64_t now = hl_clock_ns();
+    ret_ns[samples] = now - last;
+    ret_images[samples++] = images;
+    last = now;
+  }
+end:
+  ret_result->samples = samples;
+  ret_result->elapsed_ns = last - start;
+  return status;
+}
+
+enum { overhead_samples = 2000 };
+
+static hl_status measure_null(hl_inference *null, double *ret_ns, hl_error *error) {
+  static uint64_t ns[overhead_samples], images[overhead_samples];
+  const hl_slice_request request = {.max_samples = overhead_samples, .max_ns = 2000000, .group = 1};
+  hl_slice_result result;
+  hl_status status = hl_slice_run(null, &request, ns, images, &result, error); /* warm */
+  if (status == HL_OK) status = hl_slice_run(null, &request, ns, images, &result, error);
+  if (status == HL_OK && result.samples)
+    *ret_ns = (double)result.elapsed_ns / (double)result.samples;
+  return status;
+}
+
+hl_status hl_slice_overhead(const hl_inference *inference, double *ret_ns, hl_error *error) {
+  hl_configuration configuration = *inference->configuration;
+  configuration.simulated = false;
+  const hl_engine_config config = {.size = sizeof config, .threads = 1, .device = "cpu"};
+  hl_inference null = *inference;
+  null.configuration = &configuration;
+  null.engine = NULL;
+  null.model = NULL;
+  null.full = (hl_inference_program){.images = inference->full.images};
+  null.partial = (hl_inference_program){.images = inference->partial.images};
+  hl_status status = hl_engine_open("null", NULL, &null.ops, NULL, error);
+  if (status == HL_OK) status = null.ops.open(NULL, &config, &null.engine, error);
+  if (status == HL_OK) status = hl_inference_load(&null, error);
+  if (status == HL_OK) status = hl_inference_prepare(&null, error);
+  if (status == HL_OK) status = measure_null(&null, ret_ns, error);
+  /* The data belongs to `inference`: release only what was opened here. */
+  if (null.partial.request) null.ops.request_free(null.partial.request);
+  if (null.partial.program) null.ops.program_free(null.partial.program);
+  if (null.full.request) null.ops.request_free(null.full.request);
+  if (null.full.program) null.ops.program_free(null.full.program);
+  if (null.model) null.ops.model_free(null.model);
+  if (null.engine) null.ops.close(null.engine);
+  return status;
+}

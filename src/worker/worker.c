@@ -1,0 +1,388 @@
+#include "worker/worker.h"
+
+#include "base/clock.h"
+#include "machine/counters.h"
+#include "machine/memory.h"
+#include "protocol/messages.h"
+#include "worker/control.h"
+#include "worker/slice.h"
+#include "workloads/reference.h"
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { most_samples = 1 << 16, most_outputs = 64 };
+
+typedef struct worker {
+  hl_channel channel;
+  hl_control control;
+  hl_arena arena;    /* of the configuration */
+  json_t *configure; /* the message whose strings the configuration uses */
+  hl_configuration configuration;
+  hl_model_file file;
+  hl_inference inference;
+  bool is_open, is_loaded, is_prepared;
+  hl_counter_source counters;
+  uint64_t baseline_bytes;
+  uint64_t *sample_ns, *sample_images; /* most_samples each */
+  bool quit;
+} worker;
+
+typedef struct verb {
+  const char *name;
+  /* Fills `reply`; `ret_bytes` (malloc'ed) is attached to it. */
+  hl_status (*run)(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
+                   size_t *ret_byte_count, hl_error *error);
+} verb;
+
+static void set_int(json_t *object, const char *key, uint64_t value) {
+  json_object_set_new(object, key, json_integer((json_int_t)value));
+}
+
+static void set_real(json_t *object, const char *key, double value) {
+  json_object_set_new(object, key, isfinite(value) ? json_real(value) : json_null());
+}
+
+static void set_text(json_t *object, const char *key, const char *value) {
+  json_t *text = value ? json_string(value) : NULL;
+  json_object_set_new(object, key, text ? text : json_null());
+}
+
+static void log_line(const char *engine, const char *line) {
+  fprintf(stderr, "%s: %s\n", engine, line);
+}
+
+static const hl_host host = {.abi = HL_ENGINE_ABI, .size = sizeof host, .log = log_line};
+
+static hl_status verb_hello(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
+                            size_t *ret_byte_count, hl_error *error) {
+  (void)w, (void)ret_bytes, (void)ret_byte_count;
+  int64_t protocol = hl_json_get_int(request, "protocol", 0);
+  if (protocol != HL_PROTOCOL_VERSION)
+    return hl_error_set(error, HL_UNAVAILABLE, "the runner speaks protocol %lld, this worker %d",
+                        (long long)protocol, HL_PROTOCOL_VERSION);
+  hl_clock_cost cost = hl_clock_calibrate();
+  set_int(reply, "protocol", HL_PROTOCOL_VERSION);
+  set_text(reply, "hotlap_version", HL_VERSION);
+  set_int(reply, "pid", (uint64_t)getpid());
+  set_real(reply, "clock_read_ns", cost.read_ns);
+  set_real(reply, "clock_resolution_ns", cost.resolution_ns);
+  return HL_OK;
+}
+
+static void shape_text(const hl_port *port, int64_t batch, hl_text *out) {
+  for (int32_t axis = 0; axis < port->rank; axis++)
+    hl_text_format(out, "%s%lld", axis ? "x" : "", (long long)(axis ? port->dims[axis] : batch));
+}
+
+static void describe(worker *w, json_t *reply) {
+  const hl_model_file *file = &w->file;
+  const hl_inference *in = &w->inference;
+  hl_text shape = HL_TEXT_INIT;
+  shape_text(&file->inputs[0], w->configuration.batch_size, &shape);
+  char key[17];
+  snprintf(key, sizeof key, "%016llx", (unsigned long long)hl_reference_key(in));
+  set_int(reply, "parameters", (uint64_t)file->parameters);
+  set_real(reply, "flops_per_image", file->flops_per_image);
+  set_int(reply, "patterns_per_input", (uint64_t)file->patterns_per_input);
+  set_text(reply, "input_shape", shape.data);
+  set_text(reply, "data", in->dataset->description);
+  set_int(reply, "n_images", (uint64_t)in->data_images);
+  json_object_set_new(reply, "wraps", json_boolean(in->wraps));
+  set_int(reply, "partial_images", (uint64_t)in->partial.images);
+  set_text(reply, "engine_name", in->ops.name);
+  set_text(reply, "engine_version", in->ops.version());
+  set_text(reply, "reference_key", key);
+  json_object_set_new(reply, "model_generated", json_boolean(file->generated));
+  json_object_set_new(reply, "model_cached", json_boolean(file->memory_fd < 0));
+  hl_text_release(&shape);
+}
+
+static hl_status verb_configure(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
+                                size_t *ret_byte_count, hl_error *error) {
+  (void)ret_bytes, (void)ret_byte_count;
+  if (w->is_open)
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "this worker is configured already");
+  w->configure = json_deep_copy(request);
+  if (!w->configure) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a message");
+  hl_status status = hl_message_to_configuration(w->configure, &w->arena, &w->configuration, error);
+  if (status == HL_OK)
+    status = hl_model_file_open(&w->configuration,
+                                hl_json_get_text(w->configure, "cache_directory", NULL), &w->file,
+                                error);
+  if (status == HL_OK)
+    status = hl_inference_open(&w->configuration, &w->file, &host, &w->inference, error);
+  if (status != HL_OK) return status;
+  w->is_open = true;
+  describe(w, reply);
+  return HL_OK;
+}
+
+static hl_status need(bool ready, const char *verb_name, hl_error *error) {
+  return ready ? HL_OK
+               : hl_error_set(error, HL_INVALID_ARGUMENT, "'%s' came before what it needs",
+                              verb_name);
+}
+
+static hl_status verb_load(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
+                           size_t *ret_byte_count, hl_error *error) {
+  (void)request, (void)ret_bytes, (void)ret_byte_count;
+  hl_status status = need(w->is_open && !w->is_loaded, "load", error);
+  if (status != HL_OK) return status;
+  hl_memory memory = {0};
+  bool reset = hl_memory_peak_reset(NULL) == HL_OK;
+  hl_memory_read_exact(NULL, &memory, NULL);
+  w->baseline_bytes = memory.resident_bytes;
+  uint64_t start = hl_clock_ns();
+  status = hl_inference_load(&w->inference, error);
+  if (status != HL_OK) return status;
+  w->is_loaded = true;
+  set_int(reply, "load_ns", hl_clock_ns() - start);
+  set_int(reply, "baseline_bytes", w->baseline_bytes);
+  json_object_set_new(reply, "peak_reset", json_boolean(reset));
+  return HL_OK;
+}
+
+static hl_status verb_plan(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
+                           size_t *ret_byte_count, hl_error *error) {
+  (void)request, (void)ret_bytes, (void)ret_byte_count;
+  hl_program_plan plan;
+  bool known = false;
+  hl_status status = need(w->is_loaded, "plan", error);
+  if (status == HL_OK) status = hl_inference_plan(&w->inference, &plan, &known, error);
+  if (status != HL_OK) return status;
+  json_object_set_new(reply, "known", json_boolean(known));
+  set_int(reply, "weight_bytes", plan.weight_bytes);
+  set_int(reply, "arena_bytes", plan.arena_bytes);
+  set_int(reply, "io_bytes", plan.io_bytes);
+  set_real(reply, "executed_flops", plan.executed_flops);
+  set_int(reply, "traffic_bytes", plan.traffic_bytes);
+  return HL_OK;
+}
+
+static hl_status verb_prepare(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
+                              size_t *ret_byte_count, hl_error *error) {
+  (void)request, (void)ret_bytes, (void)ret_byte_count;
+  hl_status status = need(w->is_loaded && !w->is_prepared, "prepare", error);
+  if (status != HL_OK) return status;
+  uint64_t start = hl_clock_ns();
+  status = hl_inference_prepare(&w->inference, error);
+  if (status != HL_OK) return status;
+  uint64_t prepare_ns = hl_clock_ns() - start;
+  double overhead_ns = (double)NAN;
+  status = hl_slice_overhead(&w->inference, &overhead_ns, error);
+  if (status != HL_OK) return status;
+  w->is_prepared = true;
+  set_int(reply, "prepare_ns", prepare_ns);
+  set_real(reply, "overhead_ns", overhead_ns);
+  return HL_OK;
+}
+
+/* The samples and, after them, the inputs of each: 16 bytes a sample. */
+static hl_status attach_samples(const worker *w, uint64_t count, void **ret_bytes,
+                                size_t *ret_byte_count, hl_error *error) {
+  size_t half = (size_t)count * sizeof(uint64_t);
+  if (count == 0) return HL_OK;
+  char *bytes = malloc(2 * half);
+  if (!bytes) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for samples");
+  memcpy(bytes, w->sample_ns, half);
+  memcpy(bytes + half, w->sample_images, half);
+  *ret_bytes = bytes;
+  *ret_byte_count = 2 * half;
+  return HL_OK;
+}
+
+static void report_counters(const hl_counters *slice, json_t *reply) {
+  set_int(reply, "minor_faults", slice->minor_faults);
+  set_int(reply, "major_faults", slice->major_faults);
+  set_int(reply, "user_ns", slice->user_ns);
+  set_int(reply, "system_ns", slice->system_ns);
+  set_int(reply, "voluntary_switches", slice->voluntary_switches);
+  set_int(reply, "involuntary_switches", slice->involuntary_switches);
+  set_real(reply, "steal_s", slice->steal_s);
+  set_real(reply, "cpu_s", slice->cpu_s);
+}
+
+static hl_status verb_run(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
+                          size_t *ret_byte_count, hl_error *error) {
+  hl_status status = need(w->is_prepared, "run", error);
+  if (status != HL_OK) return status;
+  int64_t max_samples = hl_json_get_int(request, "max_samples", most_samples);
+  int64_t max_ns = hl_json_get_int(request, "max_ns", INT64_MAX);
+  int64_t group = hl_json_get_int(request, "group", 1);
+  if (max_samples < 1 || max_ns < 1 || group < 1 || group > 1000000)
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "run: a number is out of range");
+  if (hl_json_get_bool(request, "restart", false)) w->inference.offset = 0;
+  w->inference.full_only = hl_json_get_bool(request, "full_only", false);
+  const hl_slice_request slice = {
+      .max_samples = (uint64_t)(max_samples < most_samples ? max_samples : most_samples),
+      .max_ns = (uint64_t)max_ns,
+      .group = (uint32_t)group};
+  hl_slice_result result;
+  hl_counters before, after, counted;
+  hl_counters_read(&w->counters, &before);
+  status = hl_slice_run(&w->inference, &slice, w->sample_ns, w->sample_images, &result, error);
+  hl_counters_read(&w->counters, &after);
+  if (status != HL_OK) return status;
+  hl_counters_difference(&before, &after, &counted);
+  set_int(reply, "samples", result.samples);
+  set_int(reply, "elapsed_ns", result.elapsed_ns);
+  report_counters(&counted, reply);
+  return attach_samples(w, result.samples, ret_bytes, ret_byte_count, error);
+}
+
+typedef hl_status (*outputs_fn)(worker *w, float **ret_values, size_t *ret_counts,
+                                size_t *ret_count, hl_error *error);
+
+static hl_status first_outputs(worker *w, float **ret_values, size_t *ret_counts, size_t *ret_count,
+                               hl_error *error) {
+  hl_status status = need(w->is_prepared, "output", error);
+  return status == HL_OK ? hl_inference_first_outputs(&w->inference, ret_values, ret_counts,
+                                                      most_outputs, ret_count, error)
+                         : status;
+}
+
+static hl_status reference_outputs(worker *w, float **ret_values, size_t *ret_counts,
+                                   size_t *ret_count, hl_error *error) {
+  hl_status status = need(w->is_open, "reference", error);
+  return status == HL_OK ? hl_reference_outputs(&w->inference, ret_values, ret_counts, most_outputs,
+                                                ret_count, error)
+                         : status;
+}
+
+static hl_status reply_outputs(worker *w, outputs_fn outputs, json_t *reply, void **ret_bytes,
+                               size_t *ret_byte_count, hl_error *error) {
+  float *values = NULL;
+  size_t counts[most_outputs] = {0}, count = 0, total = 0;
+  hl_status status = outputs(w, &values, counts, &count, error);
+  if (status != HL_OK) return status;
+  json_t *list = json_array();
+  for (size_t i = 0; i < count; i++) {
+    json_array_append_new(list, json_integer((json_int_t)counts[i]));
+    total += counts[i];
+  }
+  json_object_set_new(reply, "elements", list);
+  *ret_bytes = values;
+  *ret_byte_count = total * sizeof *values;
+  return HL_OK;
+}
+
+static hl_status verb_output(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
+                             size_t *ret_byte_count, hl_error *error) {
+  (void)request;
+  return reply_outputs(w, first_outputs, reply, ret_bytes, ret_byte_count, error);
+}
+
+static hl_status verb_reference(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
+                                size_t *ret_byte_count, hl_error *error) {
+  (void)request;
+  return reply_outputs(w, reference_outputs, reply, ret_bytes, ret_byte_count, error);
+}
+
+static hl_status verb_memory(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
+                             size_t *ret_byte_count, hl_error *error) {
+  (void)request, (void)ret_bytes, (void)ret_byte_count;
+  hl_memory memory;
+  hl_status status = hl_memory_read(NULL, &memory, error);
+  if (status != HL_OK) return status;
+  hl_engine_memory own = {.size = sizeof own};
+  bool known = w->is_loaded && w->inference.ops.memory &&
+               w->inference.ops.memory(w->inference.engine, &own, NULL) == HL_OK;
+  set_int(reply, "resident_bytes", memory.resident_bytes);
+  set_int(reply, "peak_bytes", memory.peak_bytes);
+  set_int(reply, "baseline_bytes", w->baseline_bytes);
+  json_object_set_new(reply, "engine_known", json_boolean(known));
+  set_int(reply, "engine_allocated_bytes", own.allocated_bytes);
+  set_int(reply, "engine_peak_bytes", own.peak_bytes);
+  return HL_OK;
+}
+
+static hl_status verb_quit(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
+                           size_t *ret_byte_count, hl_error *error) {
+  (void)request, (void)reply, (void)ret_bytes, (void)ret_byte_count, (void)error;
+  w->quit = true;
+  return HL_OK;
+}
+
+static const verb verbs[] = {
+    {"hello", verb_hello},   {"configure", verb_configure}, {"load", verb_load},
+    {"plan", verb_plan},     {"prepare", verb_prepare},     {"run", verb_run},
+    {"output", verb_output}, {"reference", verb_reference}, {"memory", verb_memory},
+    {"quit", verb_quit},
+};
+
+static const verb *find_verb(const char *name) {
+  for (size_t i = 0; i < HL_COUNT(verbs); i++)
+    if (strcmp(verbs[i].name, name) == 0) return &verbs[i];
+  return NULL;
+}
+
+static hl_status serve(worker *w, const json_t *request, hl_error *error) {
+  json_t *reply = json_object();
+  if (!reply) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a reply");
+  json_t *id = json_object_get(request, "id");
+  if (id) json_object_set(reply, "id", id);
+  const char *name = hl_json_get_text(request, "verb", "");
+  const verb *v = find_verb(name);
+  void *bytes = NULL;
+  size_t byte_count = 0;
+  hl_error failure = {0};
+  int64_t allowed_ns = hl_json_get_int(request, "deadline_ns", 0);
+  if (allowed_ns > 0) hl_control_deadline(&w->control, hl_clock_ns() + (uint64_t)allowed_ns);
+  hl_status status = v ? v->run(w, request, reply, &bytes, &byte_count, &failure)
+                       : hl_error_set(&failure, HL_INVALID_ARGUMENT, "no verb '%s'", name);
+  if (allowed_ns > 0) hl_control_deadline(&w->control, UINT64_MAX);
+  json_object_set_new(reply, "ok", json_boolean(status == HL_OK));
+  if (status != HL_OK) {
+    free(bytes);
+    bytes = NULL;
+    byte_count = 0;
+    set_text(reply, "status", hl_status_name(status));
+    set_text(reply, "message", failure.msg);
+  }
+  status = hl_channel_send(&w->channel, reply, bytes, byte_count, error);
+  json_decref(reply);
+  free(bytes);
+  return status;
+}
+
+/* Moves the protocol off the standard streams; what libraries print goes to standard error. */
+static bool move_streams(worker *w) {
+  int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 10);
+  int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 10);
+  int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (in < 0 || out < 0 || null < 0) return false;
+  dup2(null, STDIN_FILENO);
+  dup2(STDERR_FILENO, STDOUT_FILENO);
+  close(null);
+  hl_channel_init(&w->channel, in, out);
+  return true;
+}
+
+int hl_worker_main(void) {
+  static worker w; /* large, and lives as long as the process */
+  hl_error error = {0};
+  signal(SIGPIPE, SIG_IGN);
+  w.file.memory_fd = -1;
+  hl_arena_init(&w.arena, 1 << 20);
+  hl_counter_source_init(&w.counters, NULL);
+  w.sample_ns = calloc(most_samples, sizeof *w.sample_ns);
+  w.sample_images = calloc(most_samples, sizeof *w.sample_images);
+  if (!w.sample_ns || !w.sample_images || !move_streams(&w)) return 1;
+  memset(w.sample_ns, 1, most_samples * sizeof *w.sample_ns); /* touched: no faults while timing */
+  memset(w.sample_images, 1, most_samples * sizeof *w.sample_images);
+  hl_status status = hl_control_start(&w.control, &w.channel, &error);
+  while (status == HL_OK && !w.quit) {
+    hl_message message;
+    hl_control_next(&w.control, &message);
+    status = serve(&w, message.object, &error);
+    hl_message_release(&message);
+  }
+  if (status != HL_OK) fprintf(stderr, "hotlap worker: %s\n", error.msg);
+  /* The process ends here: engines' threads and the control thread need no orderly end. */
+  _exit(status == HL_OK ? 0 : 1);
+}

@@ -1,0 +1,186 @@
+#include "workloads/model-file.h"
+
+#include "base/file.h"
+#include "graph/onnx.h"
+#include "models/models.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+uint64_t hl_hash_bytes(uint64_t seed, const void *data, size_t bytes) {
+  const unsigned char *p = data;
+  uint64_t hash = seed ^ 0xCBF29CE484222325u;
+  for (; bytes >= 8; bytes -= 8, p += 8) {
+    uint64_t word;
+    memcpy(&word, p, 8);
+    hash = (hash ^ word) * 0x100000001B3u;
+    hash ^= hash >> 29; /* so that high bits reach low ones */
+  }
+  for (; bytes; bytes--, p++) hash = (hash ^ *p) * 0x100000001B3u;
+  return hash ^ hash >> 32;
+}
+
+/* A hash that changes with the program: a builder may have changed with it. */
+static uint64_t program_hash(void) {
+  struct stat st;
+  if (stat("/proc/self/exe", &st) != 0) return 0;
+  int64_t identity[3] = {st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
+  return hl_hash_bytes(0, identity, sizeof identity);
+}
+
+/* Removes cached files of the same model and seed that another build wrote. */
+static void remove_stale(const char *directory, const char *prefix, const char *keep) {
+  DIR *dir = opendir(directory);
+  if (!dir) return;
+  size_t n = strlen(prefix);
+  for (struct dirent *entry; (entry = readdir(dir));) {
+    const char *name = entry->d_name;
+    /* prefix + 16 digits + ".onnx": nothing else is touched */
+    if (strncmp(name, prefix, n) != 0 || strlen(name) != n + 21 || strcmp(name, keep) == 0)
+      continue;
+    if (strcmp(name + n + 16, ".onnx") == 0) unlinkat(dirfd(dir), name, 0);
+  }
+  closedir(dir);
+}
+
+static hl_status write_to_memory(const hl_graph *graph, hl_model_file *file, hl_error *error) {
+  char pattern[] = "/dev/shm/hotlap-XXXXXX";
+  char *directory = mkdtemp(pattern);
+  if (!directory)
+    return hl_error_errno(error, HL_IO,
+                          "the model can be written neither to the cache nor to /dev/shm");
+  HL_CLEANUP(hl_free_pointer) char *path = hl_format("%s/model.onnx", directory);
+  hl_status status = path ? hl_onnx_write(graph, path, error)
+                          : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
+  if (status == HL_OK) {
+    file->memory_fd = open(path, O_RDONLY | O_CLOEXEC);
+    file->path = hl_format("/proc/self/fd/%d", file->memory_fd);
+    if (file->memory_fd < 0 || !file->path)
+      status = hl_error_errno(error, HL_IO, "cannot open the model in memory");
+  }
+  if (path) unlink(path);
+  rmdir(directory);
+  return status;
+}
+
+static hl_status generate(const hl_configuration *c, const char *directory, hl_model_file *file,
+                          hl_error *error) {
+  hl_graph *graph = NULL;
+  hl_status status = hl_models_build(c->model, (uint64_t)c->seed, &graph, error);
+  if (status != HL_OK) return status;
+  if (!directory || hl_directory_make(directory, NULL) != HL_OK ||
+      hl_onnx_write(graph, file->path, NULL) != HL_OK) {
+    free(file->path);
+    file->path = NULL;
+    status = write_to_memory(graph, file, error);
+  }
+  hl_graph_free(graph);
+  file->generated = true;
+  return status;
+}
+
+static hl_status open_builtin(const hl_configuration *c, const char *cache_directory,
+                              hl_model_file *file, hl_error *error) {
+  HL_CLEANUP(hl_free_pointer) char *name = hl_strdup(c->model);
+  HL_CLEANUP(hl_free_pointer)
+  char *directory = cache_directory ? hl_format("%s/models", cache_directory) : NULL;
+  if (!name || (cache_directory && !directory))
+    return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
+  for (char *p = name; *p; p++)
+    if (*p == '/' || *p == ':' || *p == ',') *p = '_';
+  file->hash = hl_hash_bytes(program_hash() ^ (uint64_t)c->seed, c->model, strlen(c->model));
+  HL_CLEANUP(hl_free_pointer)
+  char *prefix = hl_format("%s-%" PRId64 "-", name, c->seed);
+  HL_CLEANUP(hl_free_pointer)
+  char *base = prefix ? hl_format("%s%016" PRIx64 ".onnx", prefix, file->hash) : NULL;
+  if (!base) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
+  file->path = hl_format("%s/%s", directory ? directory : ".", base);
+  if (!file->path) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
+  file->patterns_per_input = hl_models_patterns_per_input(c->model);
+  if (directory && access(file->path, R_OK) == 0) return HL_OK;
+  hl_status status = generate(c, directory, file, error);
+  if (status == HL_OK && directory) remove_stale(directory, prefix, base);
+  return status;
+}
+
+static hl_status open_onnx(const hl_configuration *c, hl_model_file *file, hl_error *error) {
+  hl_mapping mapping;
+  hl_status status = hl_file_map(c->model, UINT64_MAX, &mapping, error);
+  if (status != HL_OK) return status;
+  file->hash = hl_hash_bytes(1, mapping.data, mapping.bytes);
+  hl_file_unmap(&mapping);
+  file->path = hl_strdup(c->model);
+  file->patterns_per_input = 1;
+  return file->path ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
+}
+
+static hl_status copy_ports(const hl_graph *graph, const hl_value_id *ids, size_t count,
+                            hl_port **ret_ports, hl_error *error) {
+  hl_port *ports = calloc(count ? count : 1, sizeof *ports);
+  if (!ports) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the model's ports");
+  *ret_ports = ports;
+  for (size_t i = 0; i < count; i++) {
+    const hl_value *value = &graph->values[ids[i]];
+    ports[i] =
+        (hl_port){.name = hl_strdup(value->name), .dtype = value->dtype, .rank = value->shape.rank};
+    memcpy(ports[i].dims, value->shape.dims, sizeof ports[i].dims);
+    if (!ports[i].name)
+      return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the model's ports");
+  }
+  return HL_OK;
+}
+
+static hl_status describe(hl_model_file *file, hl_error *error) {
+  hl_graph *graph = NULL;
+  hl_status status = hl_onnx_read(file->path, &graph, error);
+  if (status != HL_OK) return status;
+  file->input_count = graph->input_count;
+  status = copy_ports(graph, graph->inputs, graph->input_count, &file->inputs, error);
+  if (status == HL_OK) status = hl_graph_bind_batch(graph, 1, error);
+  if (status == HL_OK) status = hl_graph_infer(graph, error);
+  if (status == HL_OK) {
+    file->output_count = graph->output_count;
+    status = copy_ports(graph, graph->outputs, graph->output_count, &file->outputs, error);
+  }
+  if (status == HL_OK) {
+    file->parameters = hl_graph_parameters(graph);
+    file->flops_per_image = hl_graph_flops(graph);
+  }
+  hl_graph_free(graph);
+  return status;
+}
+
+hl_status hl_model_file_open(const hl_configuration *configuration, const char *cache_directory,
+                             hl_model_file *ret_file, hl_error *error) {
+  hl_model_file file = {.memory_fd = -1};
+  hl_status status = configuration->is_builtin
+                         ? open_builtin(configuration, cache_directory, &file, error)
+                         : open_onnx(configuration, &file, error);
+  if (status == HL_OK) status = describe(&file, error);
+  if (status != HL_OK) {
+    hl_model_file_release(&file);
+    return status;
+  }
+  *ret_file = file;
+  return HL_OK;
+}
+
+static void free_ports(hl_port *ports, size_t count) {
+  for (size_t i = 0; ports && i < count; i++) free((char *)(uintptr_t)ports[i].name);
+  free(ports);
+}
+
+void hl_model_file_release(hl_model_file *file) {
+  free(file->path);
+  if (file->memory_fd >= 0) close(file->memory_fd);
+  free_ports(file->inputs, file->input_count);
+  free_ports(file->outputs, file->output_count);
+  *file = (hl_model_file){.memory_fd = -1};
+}

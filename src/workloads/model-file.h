@@ -1,0 +1,35 @@
+/*
+ * workloads/model-file.h - a configuration's model as an ONNX file, and what the file says.
+ *
+ * A built-in network is written once into the cache directory (models/NAME-...-HASH.onnx, where the
+ * hash covers specification, seed and the program itself) and mapped from there afterwards, so that
+ * every engine reads the same file and no worker pays for generating weights twice. Where the cache
+ * cannot be written, an anonymous file in memory takes its place.
+ */
+#ifndef HL_WORKLOADS_MODEL_FILE_H
+#define HL_WORKLOADS_MODEL_FILE_H
+
+#include "base/error.h"
+#include "plan/configuration.h"
+
+typedef struct hl_model_file {
+  char *path;    /* an ONNX file; owned */
+  int memory_fd; /* -1, or the anonymous file behind `path` */
+  uint64_t hash; /* of the content, or of what it was generated from */
+  int64_t parameters;
+  double flops_per_image; /* nominal, at batch 1 */
+  int64_t patterns_per_input;
+  hl_port *inputs, *outputs; /* batch dimension -1; owned */
+  size_t input_count, output_count;
+  bool generated; /* was written now */
+} hl_model_file;
+
+/* Finds or generates the file and reads its description. `cache_directory` may be NULL. */
+hl_status hl_model_file_open(const hl_configuration *configuration, const char *cache_directory,
+                             hl_model_file *ret_file, hl_error *error);
+void hl_model_file_release(hl_model_file *file);
+
+/* 64-bit FNV-1a over words, of whole buffers: for cache keys, not for secrets. */
+uint64_t hl_hash_bytes(uint64_t seed, const void *data, size_t bytes);
+
+#endif
