@@ -107,5 +107,6 @@ void hl_build_dynunet(hl_network *n) {
                   .stride = 1,
                   .gain = HL_GAIN_RELU,
                   .bias = true};
-  hl_net_output(n, hl_net_conv(n, "output_block.conv", x, &last), "logits");
+  x = hl_net_conv(n, "output_block.conv", x, &last);
+  hl_net_output(n, x, "logits", 2 + spatial, dims);
 }

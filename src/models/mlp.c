@@ -29,5 +29,5 @@ void hl_build_mlp(hl_network *n) {
     x = hl_net_linear(n, hl_name(n, "fc%zu", i), x, sizes[i - 1], sizes[i], gain);
     if (i + 1 < count) x = hl_net_op1(n, "Relu", hl_name(n, "relu%zu", i), x);
   }
-  hl_net_output(n, x, "output");
+  hl_net_output(n, x, "output", 2, (int64_t[]){-1, sizes[count - 1]});
 }

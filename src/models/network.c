@@ -26,7 +26,14 @@ hl_value_id hl_net_input(hl_network *n, const char *name, int32_t rank, const in
   return value;
 }
 
-void hl_net_output(hl_network *n, hl_value_id value, const char *name) {
+void hl_net_output(hl_network *n, hl_value_id value, const char *name, int32_t rank,
+                   const int64_t *dims) {
+  if (value < 0) return; /* failed before, see hl_graph_status */
+  hl_shape *shape = &n->graph->values[value].shape;
+  shape->rank = rank;
+  for (int32_t i = 0; i < rank; i++) shape->dims[i] = dims[i];
+  n->graph->values[value].dtype = HL_FLOAT32;
+  hl_graph_symbol(n->graph, value, 0, "batch");
   hl_graph_rename(n->graph, value, name);
   hl_graph_output(n->graph, value);
 }

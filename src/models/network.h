@@ -37,8 +37,10 @@ const char *hl_name(hl_network *n, const char *format, ...) HL_PRINTF(2, 3);
 
 /* A float32 input whose first dimension is named "batch". */
 hl_value_id hl_net_input(hl_network *n, const char *name, int32_t rank, const int64_t *dims);
-/* Makes `value` an output of the model under `name`. */
-void hl_net_output(hl_network *n, hl_value_id value, const char *name);
+/* Makes `value` an output of the model under `name`. Its shape is declared, as an ONNX file has to
+ * have it; inference finds the same. */
+void hl_net_output(hl_network *n, hl_value_id value, const char *name, int32_t rank,
+                   const int64_t *dims);
 
 /* Constants. hl_net_random: uniform, of the given mean and deviation. */
 hl_value_id hl_net_random(hl_network *n, const char *name, int32_t rank, const int64_t *dims,

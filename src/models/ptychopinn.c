@@ -129,7 +129,7 @@ static void decoder(hl_network *n, const char *name, hl_value_id x, const layout
         border_head(n, hl_name(n, "%s.head2", name), x, net->encoder[0], patterns, border);
     y = hl_net_op2(n, "Add", hl_name(n, "%s.add", name), y, z);
   }
-  hl_net_output(n, y, name);
+  hl_net_output(n, y, name, 4, (int64_t[]){-1, patterns, net->size, net->size});
 }
 
 void hl_build_ptychopinn(hl_network *n) {

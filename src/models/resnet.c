@@ -63,5 +63,6 @@ void hl_build_resnet50(hl_network *n) {
   }
   x = hl_net_op1(n, "GlobalAveragePool", "avgpool", x);
   x = hl_net_op1(n, "Flatten", "flatten", x);
-  hl_net_output(n, hl_net_linear(n, "fc", x, in, 1000, 2 * HL_GAIN_RELU), "logits");
+  x = hl_net_linear(n, "fc", x, in, 1000, 2 * HL_GAIN_RELU);
+  hl_net_output(n, x, "logits", 2, (int64_t[]){-1, 1000});
 }

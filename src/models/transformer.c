@@ -94,14 +94,14 @@ void hl_build_transformer_encoder(hl_network *n) {
     x = add(n, hl_name(n, "%s.residual2", layer), x, y);
     x = hl_net_layer_norm(n, hl_name(n, "%s.norm2", layer), x, width, 1e-5f);
   }
-  hl_net_output(n, x, "output");
+  hl_net_output(n, x, "output", 3, (int64_t[]){-1, tokens, width});
 }
 
 void hl_build_multihead_attention(hl_network *n) {
   int64_t tokens = hl_model_int(n->spec, "tokens"), width = hl_model_int(n->spec, "hidden");
   hl_value_id x = hl_net_input(n, "input", 3, (int64_t[]){-1, tokens, width});
   x = hl_net_attention(n, "attn", x, tokens, width, hl_model_int(n->spec, "heads"), 1);
-  hl_net_output(n, x, "output");
+  hl_net_output(n, x, "output", 3, (int64_t[]){-1, tokens, width});
 }
 
 /* -- vit_b_16 --------------------------------------------------------------------------------- */
@@ -174,5 +174,5 @@ void hl_build_vit_b_16(hl_network *n) {
   hl_node *node = hl_net_node(n, "Gather", "class_only", (hl_value_id[]){x, zero}, 2, &x);
   hl_node_set_int(n->graph, node, "axis", 1);
   x = hl_net_linear(n, "heads.head", x, VIT_WIDTH, 1000, HL_GAIN_LINEAR);
-  hl_net_output(n, x, "logits");
+  hl_net_output(n, x, "logits", 2, (int64_t[]){-1, 1000});
 }

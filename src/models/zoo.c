@@ -3,7 +3,11 @@
 
 #include <string.h>
 
-/* (batch, hidden) */
+/* Inputs and outputs (batch, hidden). */
+static void vector_output(hl_network *n, hl_value_id value) {
+  hl_net_output(n, value, "output", 2, (int64_t[]){-1, hl_model_int(n->spec, "hidden")});
+}
+
 static hl_value_id vector_input(hl_network *n, const char *name) {
   return hl_net_input(n, name, 2, (int64_t[]){-1, hl_model_int(n->spec, "hidden")});
 }
@@ -16,13 +20,14 @@ hl_status hl_check_linear(hl_model_spec *spec, hl_error *error) {
 void hl_build_linear(hl_network *n) {
   int64_t in = hl_model_int(n->spec, "input_dim"), out = hl_model_int(n->spec, "hidden_dim");
   hl_value_id x = hl_net_input(n, "input", 2, (int64_t[]){-1, in});
-  hl_net_output(n, hl_net_linear(n, "linear", x, in, out, HL_GAIN_LINEAR), "output");
+  x = hl_net_linear(n, "linear", x, in, out, HL_GAIN_LINEAR);
+  hl_net_output(n, x, "output", 2, (int64_t[]){-1, out});
 }
 
 void hl_build_layer_norm(hl_network *n) {
   hl_value_id x = vector_input(n, "input");
   x = hl_net_layer_norm(n, "norm", x, hl_model_int(n->spec, "hidden"), 1e-5f);
-  hl_net_output(n, x, "output");
+  vector_output(n, x);
 }
 
 void hl_build_activation(hl_network *n) {
@@ -33,7 +38,7 @@ void hl_build_activation(hl_network *n) {
   hl_value_id x = vector_input(n, "input"), y = -1;
   for (size_t i = 0; i < HL_COUNT(kinds); i++)
     if (strcmp(kinds[i].kind, kind) == 0) y = hl_net_op1(n, kinds[i].op, kind, x);
-  hl_net_output(n, y < 0 ? hl_net_gelu(n, kind, x) : y, "output");
+  vector_output(n, y < 0 ? hl_net_gelu(n, kind, x) : y);
 }
 
 /* 0.4 a + 0.3 b + 0.2 c + 0.1 d */
@@ -46,7 +51,7 @@ void hl_build_weighted_sum(hl_network *n) {
     x = hl_net_op2(n, "Mul", hl_name(n, "mul%d", i + 1), x, weight);
     sum = i ? hl_net_op2(n, "Add", hl_name(n, "add%d", i), sum, x) : x;
   }
-  hl_net_output(n, sum, "output");
+  vector_output(n, sum);
 }
 
 /* exp(-|x|^2 / (2 phi^2)) */
@@ -57,7 +62,8 @@ void hl_build_gaussian(hl_network *n) {
   hl_value_id axes = hl_net_ints(n, "axes", 1, (int64_t[]){1});
   y = hl_net_op2(n, "ReduceSum", "sum", y, axes);
   y = hl_net_op2(n, "Mul", "scale", y, hl_net_scalar(n, "factor", (float)(-0.5 / (phi * phi))));
-  hl_net_output(n, hl_net_op1(n, "Exp", "exp", y), "output");
+  y = hl_net_op1(n, "Exp", "exp", y);
+  hl_net_output(n, y, "output", 2, (int64_t[]){-1, 1});
 }
 
 /* a b / sqrt(1 + a^2 + b^2) */
@@ -68,5 +74,5 @@ void hl_build_soft_product(hl_network *n) {
                                    hl_net_op2(n, "Mul", "b_square", b, b));
   squares = hl_net_op2(n, "Add", "plus_one", squares, hl_net_scalar(n, "one", 1));
   hl_value_id root = hl_net_op1(n, "Sqrt", "root", squares);
-  hl_net_output(n, hl_net_op2(n, "Div", "quotient", product, root), "output");
+  vector_output(n, hl_net_op2(n, "Div", "quotient", product, root));
 }
