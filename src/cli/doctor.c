@@ -1,0 +1,200 @@
+/* hotlap doctor: what this machine is, and what would spoil a measurement on it. */
+#include "base/clock.h"
+#include "base/json-writer.h"
+#include "cli/cli.h"
+#include "machine/memory.h"
+#include "machine/noise.h"
+#include "machine/roofline.h"
+#include "machine/topology.h"
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static const uint64_t probe_ns = 500000000;
+
+static const char usage[] =
+    "Usage: hotlap doctor [--json]\n"
+    "\n"
+    "Prints what this machine is, measures what it can do (f32 arithmetic, memory bandwidth) and\n"
+    "lists what would spoil a measurement, with a remedy for each. Takes about a second.\n"
+    "Exit status 0, also where there are warnings.\n";
+
+typedef struct checkup {
+  hl_machine machine;
+  hl_noise noise;
+  hl_roofline roofline;
+  hl_clock_cost clock;
+  uint64_t available_bytes;
+} checkup;
+
+static hl_status examine(checkup *ret_checkup, hl_error *error) {
+  hl_status status = hl_machine_read(&ret_checkup->machine, error);
+  if (status) return status;
+  ret_checkup->clock = hl_clock_calibrate();
+  ret_checkup->available_bytes = hl_memory_available(NULL);
+  hl_noise_probe probe = hl_noise_probe_run(probe_ns);
+  /* Before the roofline, whose own threads would count as load. */
+  hl_noise_read(NULL, &ret_checkup->machine, &probe, &ret_checkup->noise);
+  return hl_roofline_measure(ret_checkup->machine.cores, &ret_checkup->roofline, error);
+}
+
+static void write_machine(hl_json *json, const hl_machine *machine) {
+  hl_json_object(json, "machine");
+  hl_json_text(json, "id", machine->id);
+  hl_json_text(json, "cpu", machine->cpu);
+  hl_json_text(json, "isa", machine->isa);
+  hl_json_int(json, "cores", machine->cores);
+  hl_json_int(json, "allowed_cores", machine->allowed_cores);
+  hl_json_int(json, "allowed_cpus", machine->allowed_cpus);
+  hl_json_int(json, "total_cores", machine->total_cores);
+  hl_json_int(json, "total_cpus", machine->total_cpus);
+  hl_json_real(json, "cpu_quota", machine->cpu_quota);
+  hl_json_int(json, "numa_nodes", machine->numa_nodes);
+  hl_json_array(json, "caches");
+  for (int i = 0; i < machine->cache_count; i++) {
+    const hl_cache *cache = &machine->caches[i];
+    hl_json_object(json, NULL);
+    hl_json_int(json, "level", cache->level);
+    hl_json_text(json, "kind",
+                 cache->kind == 'd'   ? "data"
+                 : cache->kind == 'i' ? "instruction"
+                                      : "unified");
+    hl_json_int(json, "bytes", (int64_t)cache->bytes);
+    hl_json_int(json, "shared_by_cpus", cache->shared_by);
+    hl_json_end(json);
+  }
+  hl_json_end(json);
+  hl_json_int(json, "memory_bytes", (int64_t)machine->memory_bytes);
+  if (machine->memory_limit_bytes == UINT64_MAX)
+    hl_json_null(json, "memory_limit_bytes");
+  else
+    hl_json_int(json, "memory_limit_bytes", (int64_t)machine->memory_limit_bytes);
+  hl_json_text(json, "os", machine->os);
+  hl_json_text(json, "kernel", machine->kernel);
+  hl_json_text(json, "container", machine->container[0] ? machine->container : NULL);
+  hl_json_text(json, "hypervisor", machine->hypervisor[0] ? machine->hypervisor : NULL);
+  hl_json_array(json, "gpus");
+  for (int i = 0; i < machine->gpu_count; i++) hl_json_text(json, NULL, machine->gpus[i]);
+  hl_json_end(json);
+  hl_json_end(json);
+}
+
+static void write_json(const checkup *found, hl_text *out) {
+  hl_json json;
+  hl_json_init(&json, out, HL_JSON_PRETTY);
+  hl_json_object(&json, NULL);
+  hl_json_text(&json, "schema", "hotlap.doctor/1");
+  hl_json_text(&json, "hotlap_version", HL_VERSION);
+  write_machine(&json, &found->machine);
+  hl_json_object(&json, "measured");
+  hl_json_int(&json, "threads", found->roofline.threads);
+  hl_json_text(&json, "kernel", found->roofline.isa);
+  hl_json_real(&json, "peak_gflops", found->roofline.compute_gflops);
+  hl_json_real(&json, "peak_bandwidth_gbs", found->roofline.bandwidth_gbs);
+  hl_json_real(&json, "clock_read_ns", found->clock.read_ns);
+  hl_json_real(&json, "clock_resolution_ns", found->clock.resolution_ns);
+  if (found->available_bytes == UINT64_MAX)
+    hl_json_null(&json, "available_memory_bytes");
+  else
+    hl_json_int(&json, "available_memory_bytes", (int64_t)found->available_bytes);
+  hl_json_end(&json);
+  hl_json_int(&json, "warnings", (int64_t)hl_noise_count(&found->noise, HL_NOISE_WARNING));
+  hl_json_array(&json, "findings");
+  for (size_t i = 0; i < found->noise.count; i++) {
+    const hl_noise_finding *finding = &found->noise.items[i];
+    bool good = finding->severity == HL_NOISE_GOOD;
+    hl_json_object(&json, NULL);
+    hl_json_text(&json, "severity", hl_noise_severity_name(finding->severity));
+    hl_json_text(&json, "what", finding->what);
+    hl_json_text(&json, "found", finding->found);
+    hl_json_text(&json, "effect", good ? NULL : finding->effect);
+    hl_json_text(&json, "advice", good ? NULL : finding->advice);
+    hl_json_end(&json);
+  }
+  hl_json_end(&json);
+  hl_json_end(&json);
+  hl_text_char(out, '\n');
+}
+
+static void view_machine(const checkup *found, hl_text *out) {
+  const hl_machine *m = &found->machine;
+  hl_text_format(out, "CPU        %s\n", m->cpu);
+  hl_text_format(out, "Cores      %d to use (%d of %d cores, %d of %d logical CPUs)\n", m->cores,
+                 m->allowed_cores, m->total_cores, m->allowed_cpus, m->total_cpus);
+  hl_text_format(out, "ISA        %s\n", m->isa[0] ? m->isa : "none that kernels are chosen by");
+  hl_text_append(out, "Caches    ");
+  for (int i = 0; i < m->cache_count; i++) {
+    const hl_cache *cache = &m->caches[i];
+    const char *kind = cache->kind == 'u' ? "" : cache->kind == 'd' ? "d" : "i";
+    bool mib = cache->bytes >= 1u << 20;
+    hl_text_format(out, "%s L%d%s %llu %s", i ? "," : "", cache->level, kind,
+                   (unsigned long long)(cache->bytes >> (mib ? 20 : 10)), mib ? "MiB" : "KiB");
+    if (cache->shared_by > 1) hl_text_format(out, " for %d CPUs", cache->shared_by);
+  }
+  hl_text_format(out, "%s\nMemory     %.1f GB", m->cache_count ? "" : " unknown",
+                 (double)m->memory_bytes * 1e-9);
+  if (found->available_bytes != UINT64_MAX)
+    hl_text_format(out, ", %.1f GB available", (double)found->available_bytes * 1e-9);
+  hl_text_format(out, ", %d NUMA node%s\n", m->numa_nodes, m->numa_nodes == 1 ? "" : "s");
+  for (int i = 0; i < m->gpu_count; i++) hl_text_format(out, "GPU        %s\n", m->gpus[i]);
+  hl_text_format(out, "System     %s, %s\n", m->os, m->kernel);
+  hl_text_format(out, "Machine    %s\n", m->id);
+  hl_text_format(out,
+                 "Measured   %.0f GFLOP/s f32 (%s), %.1f GB/s triad, %d thread%s; "
+                 "clock read %.0f ns\n",
+                 found->roofline.compute_gflops, found->roofline.isa, found->roofline.bandwidth_gbs,
+                 found->roofline.threads, found->roofline.threads == 1 ? "" : "s",
+                 found->clock.read_ns);
+}
+
+static void view_findings(const checkup *found, bool colour, hl_text *out) {
+  static const struct {
+    hl_noise_severity severity;
+    const char *title, *colour;
+  } groups[] = {{HL_NOISE_WARNING, "Spoils measurements now", "\033[31m"},
+                {HL_NOISE_NOTE, "Good to know", "\033[33m"},
+                {HL_NOISE_GOOD, "In order", "\033[32m"}};
+  for (size_t g = 0; g < HL_COUNT(groups); g++) {
+    if (!hl_noise_count(&found->noise, groups[g].severity)) continue;
+    hl_text_format(out, "\n%s%s%s\n", colour ? groups[g].colour : "", groups[g].title,
+                   colour ? "\033[0m" : "");
+    for (size_t i = 0; i < found->noise.count; i++) {
+      const hl_noise_finding *finding = &found->noise.items[i];
+      if (finding->severity != groups[g].severity) continue;
+      hl_text_format(out, "  %s\n", finding->found);
+      if (finding->effect[0]) hl_text_format(out, "      Effect: %s.\n", finding->effect);
+      if (finding->advice[0]) hl_text_format(out, "      Do: %s.\n", finding->advice);
+    }
+  }
+  size_t warnings = hl_noise_count(&found->noise, HL_NOISE_WARNING);
+  hl_text_format(out, "\n%zu warning%s\n", warnings, warnings == 1 ? "" : "s");
+}
+
+int hl_cli_doctor(int argc, char **argv) {
+  hl_options options;
+  hl_error error = {0};
+  int status = hl_cli_options('O', usage, argc, argv, &options);
+  if (status >= 0) return status;
+  static checkup found; /* too large for a small stack */
+  bool json = hl_options_on(&options, HL_OPTION_JSON);
+  if (options.positional_count > 0) {
+    hl_error_set(&error, HL_INVALID_ARGUMENT, "doctor takes no '%s'. Try hotlap doctor --help",
+                 options.positionals[0]);
+    hl_options_release(&options);
+    return hl_cli_fail(&error, HL_EXIT_USAGE);
+  }
+  hl_options_release(&options);
+  if (examine(&found, &error)) return hl_cli_fail(&error, HL_EXIT_NOTHING);
+  hl_text text = HL_TEXT_INIT;
+  if (json) {
+    write_json(&found, &text);
+  } else {
+    view_machine(&found, &text);
+    view_findings(&found, hl_cli_colour(STDOUT_FILENO), &text);
+  }
+  bool failed = text.failed || fputs(text.data, stdout) == EOF || fflush(stdout) == EOF;
+  hl_text_release(&text);
+  if (failed) hl_error_set(&error, HL_IO, "cannot write to standard output");
+  hl_machine_release(&found.machine);
+  return failed ? hl_cli_fail(&error, HL_EXIT_NOTHING) : HL_EXIT_OK;
+}
