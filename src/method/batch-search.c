@@ -29,6 +29,7 @@ void hl_batch_search_init(hl_batch_search *search, const hl_batch_search_options
   *search = (hl_batch_search){.options = *options, .smallest_failed = INT64_MAX};
   hl_batch_search_options *o = &search->options;
   if (o->max_batch < 1) o->max_batch = HL_SEARCH_MAX_BATCH;
+  if (o->max_batch == INT64_MAX) o->max_batch--; /* INT64_MAX stands for "none" */
   if (o->start < 1) o->start = 1;
   if (o->start > o->max_batch) o->start = o->max_batch;
 }

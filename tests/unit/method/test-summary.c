@@ -1,0 +1,168 @@
+/* From raw times to a row: the definitions of metrics.def, with partial batches and few samples. */
+#include "method/summary.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static bool close_to(double a, double b) {
+  return fabs(a - b) <= 1e-12 * fmax(1, fabs(b));
+}
+
+static void rules(void **state) {
+  (void)state;
+  static const struct {
+    int64_t images, batch;
+    bool wraps;
+    uint64_t steps_per_pass;
+    int64_t last;
+  } cases[] = {
+      {516, 64, false, 9, 4},  {516, 64, true, 9, 64}, {512, 64, false, 8, 64},
+      {516, 1, false, 516, 1}, {10, 64, false, 1, 64}, {0, 8, false, 1, 8},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    hl_step_rule rule = hl_step_rule_make(cases[i].images, cases[i].batch, cases[i].wraps);
+    assert_int_equal(rule.steps_per_pass, cases[i].steps_per_pass);
+    assert_int_equal(rule.last_images, cases[i].last);
+  }
+  hl_step_rule rule = hl_step_rule_make(10, 4, false); /* 4, 4, 2, 4, 4, 2 ... */
+  bool full;
+  assert_true(hl_step_rule_images(&rule, 1, &full) == 4 && full);
+  assert_true(hl_step_rule_images(&rule, 2, &full) == 2 && !full);
+  rule.first_step = 2;
+  assert_true(hl_step_rule_images(&rule, 0, &full) == 2 && !full);
+  rule.first_step = 0;
+  rule.steps_per_sample = 2; /* 4+4, 2+4, 4+2 */
+  assert_true(hl_step_rule_images(&rule, 0, &full) == 8 && full);
+  assert_true(hl_step_rule_images(&rule, 1, &full) == 6 && !full);
+  assert_true(hl_step_rule_images(&rule, 2, &full) == 6 && !full);
+}
+
+static void partial_batches(void **state) {
+  (void)state;
+  /* 10 images in batches of 4: two passes. */
+  static const uint64_t ns[] = {4000000, 4400000, 2000000, 4200000, 4600000, 2200000};
+  hl_record record;
+  hl_record_init(&record);
+  record.memory_mb = 100;
+  hl_step_rule rule = hl_step_rule_make(10, 4, false);
+  rule.patterns_per_image = 4;
+  assert_int_equal(hl_row_summarise(&record, ns, 6, &rule, HL_PERCENTILE_LINEAR, NULL), HL_OK);
+  assert_int_equal(record.batch_size, 4);
+  assert_int_equal(record.measurement_iterations, 6);
+  assert_int_equal(record.full_batch_iterations, 4);
+  assert_int_equal(record.sample_count, 4);
+  assert_int_equal(record.samples_ns[2], 4200000);
+  assert_true(close_to(record.measured_ms, 21.4));
+  assert_true(close_to(record.throughput_ips, 20 / 0.0214));
+  assert_true(close_to(record.patterns_per_second, 80 / 0.0214));
+  assert_true(close_to(record.latency_mean_ms, 4.3));
+  assert_true(close_to(record.latency_p50_ms, 4.3));
+  assert_true(close_to(record.latency_std_ms, sqrt(0.05)));
+  assert_true(close_to(record.latency_min_ms, 4.0) && close_to(record.latency_max_ms, 4.6));
+  assert_true(close_to(record.latency_per_image_ms, 4.3 / 4));
+  assert_true(close_to(record.latency_p95_ms, 4.4 + 0.85 * 0.2));
+  assert_true(close_to(record.efficiency, 20 / 0.0214 / 100));
+  assert_true(isnan(record.latency_p50_ci_ms.low) && isnan(record.throughput_ci_ips.low));
+  assert_non_null(strstr(record.notes, "n too small for p99 (4 < 368)"));
+  assert_non_null(strstr(record.notes, "n too small for p50's interval (4 < 6)"));
+  hl_record_release(&record);
+}
+
+static void intervals(void **state) {
+  (void)state;
+  /* 400 steps of 10 ms +- 1 %, in a scrambled order. */
+  uint64_t ns[400];
+  for (uint64_t i = 0; i < 400; i++) ns[i] = 10000000 + ((i * 163) % 400) * 500 - 100000;
+  hl_record record;
+  hl_record_init(&record);
+  hl_step_rule rule = hl_step_rule_make(0, 8, false);
+  assert_int_equal(hl_row_summarise(&record, ns, 400, &rule, HL_PERCENTILE_LINEAR, NULL), HL_OK);
+  assert_true(record.latency_p50_ci_ms.low <= record.latency_p50_ms);
+  assert_true(record.latency_p50_ci_ms.high >= record.latency_p50_ms);
+  assert_true(record.latency_p99_ci_ms.low < record.latency_p99_ms);
+  assert_true(record.latency_p99_ci_ms.high > record.latency_p99_ms);
+  assert_true(record.throughput_ci_ips.low <= record.throughput_ips);
+  assert_true(record.throughput_ci_ips.high >= record.throughput_ips);
+  assert_true(isfinite(record.lag1_autocorrelation));
+  assert_true(isnan(record.efficiency) && isnan(record.patterns_per_second));
+  assert_null(record.notes);
+  hl_record_release(&record);
+}
+
+static void grouped_steps(void **state) {
+  (void)state;
+  uint64_t ns[200];
+  for (size_t i = 0; i < 200; i++) ns[i] = 4000;
+  hl_record record;
+  hl_record_init(&record);
+  record.overhead_ns = 30;
+  hl_step_rule rule = hl_step_rule_make(0, 2, false);
+  rule.steps_per_sample = 16;
+  assert_int_equal(hl_row_summarise(&record, ns, 200, &rule, HL_PERCENTILE_LINEAR, NULL), HL_OK);
+  assert_int_equal(record.measurement_iterations, 3200);
+  assert_int_equal(record.steps_per_sample, 16);
+  assert_true(close_to(record.latency_mean_ms, 250e-6));
+  assert_true(close_to(record.latency_p50_ms, 250e-6));
+  assert_true(isnan(record.latency_p95_ms) && isnan(record.latency_std_ms));
+  assert_true(fabs(record.throughput_ips - 8e6) < 1e-3);
+  assert_non_null(strstr(record.notes, "groups of 16"));
+  assert_non_null(strstr(record.notes, "overhead of 30 ns is 12 %"));
+  hl_record_release(&record);
+}
+
+static void hidden_warmup(void **state) {
+  (void)state;
+  uint64_t ns[200];
+  for (size_t i = 0; i < 200; i++) ns[i] = 1000000 + i % 3 + (i < 50 ? 300000 : 0);
+  hl_record record;
+  hl_record_init(&record);
+  hl_step_rule rule = hl_step_rule_make(0, 1, false);
+  assert_int_equal(hl_row_summarise(&record, ns, 200, &rule, HL_PERCENTILE_LINEAR, NULL), HL_OK);
+  assert_non_null(strstr(record.notes, "first 50 of 200"));
+  hl_record_release(&record);
+}
+
+static void few_fixed(void **state) {
+  (void)state;
+  static const uint64_t ns[] = {100, 101, 102, 103, 104, 105, 106, 107, 108, 109};
+  hl_record record;
+  hl_record_init(&record);
+  hl_record_set_text(&record.stop, "fixed");
+  hl_step_rule rule = hl_step_rule_make(0, 1, false);
+  assert_int_equal(hl_row_summarise(&record, ns, 10, &rule, HL_PERCENTILE_LINEAR, NULL), HL_OK);
+  assert_non_null(strstr(record.notes, "only 10 fixed steps: the median is known to +-3.3 %"));
+  hl_record_release(&record);
+}
+
+static void refused(void **state) {
+  (void)state;
+  uint64_t ns = 5;
+  hl_record record;
+  hl_record_init(&record);
+  hl_error error;
+  hl_step_rule rule = hl_step_rule_make(0, 1, false), bad = {0};
+  assert_int_equal(hl_row_summarise(&record, &ns, 0, &rule, HL_PERCENTILE_LINEAR, &error),
+                   HL_INVALID_ARGUMENT);
+  assert_int_equal(hl_row_summarise(&record, &ns, 1, &bad, HL_PERCENTILE_LINEAR, &error),
+                   HL_INVALID_ARGUMENT);
+  /* A time of zero gives no infinite throughput. */
+  ns = 0;
+  assert_int_equal(hl_row_summarise(&record, &ns, 1, &rule, HL_PERCENTILE_LINEAR, &error), HL_OK);
+  assert_true(isnan(record.throughput_ips));
+  hl_record_release(&record);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(rules),         cmocka_unit_test(partial_batches),
+      cmocka_unit_test(intervals),     cmocka_unit_test(grouped_steps),
+      cmocka_unit_test(hidden_warmup), cmocka_unit_test(few_fixed),
+      cmocka_unit_test(refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
