@@ -106,7 +106,7 @@ static int64_t next_size(const hl_batch_search *s) {
 bool hl_batch_search_next(hl_batch_search *s, hl_batch_probe *ret_probe) {
   if (s->end != HL_SEARCH_RUNNING) return false;
   int64_t low = s->largest_passed, high = s->smallest_failed;
-  if (high == low + 1)
+  if (high != INT64_MAX && high == low + 1)
     s->end = low ? HL_SEARCH_BOUNDARY : HL_SEARCH_NOTHING_FITS;
   else if (low >= s->options.max_batch)
     s->end = HL_SEARCH_ALL_FIT;
