@@ -1,0 +1,77 @@
+#include "formats/csv.h"
+
+#include <string.h>
+
+const char *const hl_csv_suite_columns[HL_CSV_SUITE_COUNT] = {
+    "timestamp",
+    "framework",
+    "model",
+    "device",
+    "device_type",
+    "batch_size",
+    "input_shape",
+    "dtype",
+    "warmup_iterations",
+    "measurement_iterations",
+    "latency_p50_ms",
+    "latency_p95_ms",
+    "latency_p99_ms",
+    "latency_mean_ms",
+    "latency_std_ms",
+    "latency_min_ms",
+    "latency_max_ms",
+    "throughput_ips",
+    "memory_mb",
+    "compilation_time_ms",
+    "git_commit",
+    "notes",
+};
+
+void hl_csv_cell(hl_text *out, const char *text) {
+  if (!text) return;
+  if (!strpbrk(text, ",\"\r\n")) {
+    hl_text_append(out, text);
+    return;
+  }
+  hl_text_char(out, '"');
+  for (const char *c = text; *c; c++) {
+    if (*c == '"') hl_text_char(out, '"');
+    hl_text_char(out, *c);
+  }
+  hl_text_char(out, '"');
+}
+
+static bool in_suite(const char *key) {
+  for (size_t i = 0; i < HL_CSV_SUITE_COUNT; i++)
+    if (strcmp(hl_csv_suite_columns[i], key) == 0) return true;
+  return false;
+}
+
+/* The metric of column `index`, NULL after the last. */
+static const hl_metric *column(hl_csv_columns columns, size_t index) {
+  if (index < HL_CSV_SUITE_COUNT) return hl_metric_find(hl_csv_suite_columns[index]);
+  if (columns == HL_CSV_SUITE) return NULL;
+  index -= HL_CSV_SUITE_COUNT;
+  for (size_t i = 0; i < hl_metric_count; i++)
+    if (!in_suite(hl_metrics[i].key) && index-- == 0) return &hl_metrics[i];
+  return NULL;
+}
+
+void hl_csv_write(const hl_records *records, hl_csv_columns columns, hl_text *out) {
+  const hl_metric *metric = NULL;
+  hl_text cell = HL_TEXT_INIT;
+  for (size_t c = 0; (metric = column(columns, c)); c++)
+    hl_text_format(out, "%s%s", c ? "," : "", metric->key);
+  hl_text_char(out, '\n');
+  for (size_t r = 0; r < records->count; r++) {
+    for (size_t c = 0; (metric = column(columns, c)); c++) {
+      if (c) hl_text_char(out, ',');
+      hl_text_clear(&cell);
+      hl_record_field_text(&records->items[r], metric, &cell);
+      hl_csv_cell(out, cell.data);
+    }
+    hl_text_char(out, '\n');
+  }
+  out->failed = out->failed || cell.failed;
+  hl_text_release(&cell);
+}

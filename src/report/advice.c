@@ -1,0 +1,58 @@
+#include "report/number.h"
+#include "report/report.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const bold = "\033[1m", *const plain = "\033[0m", *const green = "\033[1;32m";
+
+static void headline(const hl_analysis_group *group, bool colour, hl_text *out) {
+  char a[HL_NUMBER_BYTES], b[HL_NUMBER_BYTES], c[HL_NUMBER_BYTES], d[HL_NUMBER_BYTES];
+  if (group->optimal_point == SIZE_MAX || group->optimal_point >= group->point_count) {
+    hl_text_append(out, "No batch size can be recommended: no row passed.\n");
+    return;
+  }
+  const hl_analysis_point *p = &group->points[group->optimal_point];
+  hl_text_format(out, "%sBatch size %lld%s: %s images/s", colour ? green : "",
+                 (long long)p->batch_size, colour ? plain : "",
+                 hl_report_number(p->throughput_ips, "-", a));
+  if (isfinite(p->throughput_ci_ips.low) && isfinite(p->throughput_ci_ips.high))
+    hl_text_format(out, " [%s, %s]", hl_report_number(p->throughput_ci_ips.low, "-", b),
+                   hl_report_number(p->throughput_ci_ips.high, "-", c));
+  hl_text_format(
+      out, ", %s ms a step, %s ms an image, %s MB", hl_report_number(p->latency_ms, "?", b),
+      hl_report_number(p->latency_per_image_ms, "?", c), hl_report_number(p->memory_mb, "?", d));
+  if (isfinite(p->speedup) && group->baseline_batch != HL_INT_NULL &&
+      group->baseline_batch != p->batch_size)
+    hl_text_format(out, "; %s times batch %lld", hl_report_number(p->speedup, "?", a),
+                   (long long)group->baseline_batch);
+  hl_text_append(out, ".\n");
+}
+
+/* Each line of `text` with two spaces before it. */
+static void indent(hl_text *out, const char *text) {
+  while (*text) {
+    size_t length = strcspn(text, "\n");
+    hl_text_append(out, "  ");
+    hl_text_append_n(out, text, length);
+    hl_text_char(out, '\n');
+    text += length + (text[length] == '\n');
+  }
+}
+
+void hl_report_advice(const hl_analysis *analysis, bool colour, hl_text *out) {
+  for (size_t g = 0; g < analysis->group_count; g++) {
+    const hl_analysis_group *group = &analysis->groups[g];
+    if (g) hl_text_char(out, '\n');
+    if (analysis->group_count > 1)
+      hl_text_format(out, "%s%s%s\n", colour ? bold : "", group->name ? group->name : "",
+                     colour ? plain : "");
+    headline(group, colour, out);
+    hl_text fit = HL_TEXT_INIT;
+    if (group->point_count) hl_analysis_describe_fit(group, &fit);
+    indent(out, fit.data);
+    hl_text_release(&fit);
+    for (size_t i = 0; i < group->recommendation_count; i++)
+      hl_text_format(out, "- %s\n", group->recommendations[i].text);
+  }
+}

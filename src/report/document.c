@@ -1,0 +1,85 @@
+#include "report/report.h"
+
+#include <math.h>
+#include <string.h>
+
+/* JSON of a warm-up: a number where it is one, else its word. */
+static void write_warmup(hl_json *json, const char *warmup) {
+  int64_t steps = 0;
+  if (warmup && hl_parse_int(warmup, 0, INT64_MAX, "warmup", &steps, NULL) == HL_OK)
+    hl_json_int(json, "warmup", steps);
+  else
+    hl_json_text(json, "warmup", warmup);
+}
+
+static void write_int(hl_json *json, const char *key, int64_t value) {
+  if (value == HL_INT_NULL)
+    hl_json_null(json, key);
+  else
+    hl_json_int(json, key, value);
+}
+
+static void write_machine(hl_json *json, const hl_run_info *info) {
+  hl_json_object(json, "machine");
+  hl_json_text(json, "cpu", info->cpu);
+  write_int(json, "cores", info->cores);
+  write_int(json, "memory_bytes", info->memory_bytes);
+  hl_json_array(json, "gpus");
+  hl_json_end(json);
+  hl_json_text(json, "id", info->machine_id);
+  hl_json_text(json, "os", info->os);
+  hl_json_text(json, "kernel", info->kernel);
+  hl_json_real(json, "peak_gflops", info->peak_gflops);
+  hl_json_real(json, "peak_bandwidth_gbs", info->peak_bandwidth_gbs);
+  hl_json_end(json);
+}
+
+static void write_method(hl_json *json, const hl_run_info *info) {
+  hl_json_object(json, "method");
+  write_warmup(json, info->warmup);
+  hl_json_text(json, "percentiles", info->percentiles);
+  hl_json_real(json, "max_time_s", info->max_time_s);
+  hl_json_real(json, "overhead_ns", info->overhead_ns);
+  hl_json_real(json, "clock_read_ns", info->clock_read_ns);
+  hl_json_real(json, "clock_resolution_ns", info->clock_resolution_ns);
+  hl_json_real(json, "safety_margin", info->safety_margin);
+  write_int(json, "memory_limit_mb", info->memory_limit_mb);
+  hl_json_end(json);
+}
+
+void hl_report_json(const hl_report_input *input, hl_text *out) {
+  hl_json json;
+  hl_json_init(&json, out, HL_JSON_PRETTY);
+  hl_json_object(&json, NULL);
+  hl_json_text(&json, "schema", "hotlap.results/1");
+  hl_json_text(&json, "hotlap_version", input->info->hotlap_version);
+  hl_json_text(&json, "created", input->info->created);
+  hl_json_text(&json, "run", input->info->id);
+  hl_json_text(&json, "command", input->info->command);
+  write_machine(&json, input->info);
+  write_method(&json, input->info);
+  hl_json_array(&json, "rows");
+  for (size_t i = 0; i < input->records->count; i++) {
+    hl_json_object(&json, NULL);
+    hl_record_write_json(&input->records->items[i], &json);
+    hl_json_end(&json);
+  }
+  hl_json_end(&json);
+  hl_analysis_write_json(input->analysis, &json, "analysis");
+  hl_json_end(&json);
+  hl_text_char(out, '\n');
+}
+
+void hl_report_summary(const hl_records *records, hl_text *out) {
+  size_t counts[HL_TIME_OUT + 1] = {0};
+  for (size_t i = 0; i < records->count; i++) {
+    hl_outcome outcome = HL_FAILED;
+    hl_outcome_from_name(records->items[i].outcome, &outcome);
+    counts[outcome]++;
+  }
+  hl_text_format(out, "%zu row%s: %zu passed", records->count, records->count == 1 ? "" : "s",
+                 counts[HL_PASSED]);
+  for (size_t i = HL_PASSED + 1; i < HL_COUNT(counts); i++)
+    if (counts[i]) hl_text_format(out, ", %zu %s", counts[i], hl_outcome_name((hl_outcome)i));
+  hl_text_char(out, '\n');
+}

@@ -1,0 +1,331 @@
+#include "formats/markdown.h"
+
+#include "report/number.h"
+#include "report/report.h"
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static void line(hl_text *out, const char *title, const char *value) {
+  hl_text_format(out, "- **%s**: ", title);
+  hl_markdown_text(out, value);
+  hl_text_char(out, '\n');
+}
+
+static void number_line(hl_text *out, const char *title, double value, const char *unit) {
+  char text[HL_NUMBER_BYTES];
+  if (!isfinite(value))
+    line(out, title, NULL);
+  else
+    hl_text_format(out, "- **%s**: %s%s%s\n", title, hl_report_number(value, "", text),
+                   unit[0] ? " " : "", unit);
+}
+
+static void summary_of_group(const hl_analysis_group *g, hl_text *out) {
+  char text[HL_NUMBER_BYTES];
+  if (g->optimal_point >= g->point_count) {
+    line(out, "Optimal Batch Size", "none: no row passed (see Failed Rows)");
+    return;
+  }
+  const hl_analysis_point *p = &g->points[g->optimal_point];
+  line(out, "Optimal Batch Size", hl_report_int(g->optimal_batch_size, "—", text));
+  number_line(out, "Maximum Throughput", g->max_throughput_ips, "images/second");
+  number_line(out, "Throughput at Optimal", p->throughput_ips, "images/second");
+  number_line(out, "Memory at Optimal", p->memory_mb, "MB");
+  number_line(out, "Latency at Optimal", p->latency_ms, "ms a step");
+  if (isfinite(g->speedup_vs_batch_1))
+    number_line(out, "Speedup vs Batch=1", g->speedup_vs_batch_1, "times");
+  else if (g->baseline_batch != HL_INT_NULL && isfinite(g->speedup_vs_baseline))
+    hl_text_format(out,
+                   "- **Speedup vs Batch=1**: — (batch 1 has no row; %s times batch %" PRId64
+                   ", the smallest that passed)\n",
+                   hl_report_number(g->speedup_vs_baseline, "—", text), g->baseline_batch);
+  else
+    line(out, "Speedup vs Batch=1", NULL);
+  number_line(out, "Speedup vs Batch=32", g->speedup_vs_batch_32, "times");
+  if (g->max_batch_size != HL_INT_NULL)
+    line(out, "Largest Batch That Runs", hl_report_int(g->max_batch_size, "—", text));
+}
+
+static void put_summary(const hl_report_input *input, hl_text *out) {
+  hl_text_append(out, "## Executive Summary\n\n");
+  for (size_t i = 0; i < input->analysis->group_count; i++) {
+    const hl_analysis_group *g = &input->analysis->groups[i];
+    if (input->analysis->group_count > 1) {
+      hl_text_append(out, i ? "\n### " : "### ");
+      hl_markdown_text(out, g->name);
+      hl_text_append(out, "\n\n");
+    }
+    summary_of_group(g, out);
+  }
+  if (input->analysis->group_count == 0) hl_text_append(out, "Nothing was measured.\n");
+  hl_text_append(out, "\n");
+  hl_report_summary(input->records, out);
+  hl_text_append(out, "\n");
+}
+
+/* The different values of a text metric over all rows, "a, b". */
+static void distinct_line(const hl_records *records, const char *key, const char *title,
+                          hl_text *out) {
+  const hl_metric *metric = hl_metric_find(key);
+  hl_text all = HL_TEXT_INIT, value = HL_TEXT_INIT;
+  for (size_t i = 0; metric && i < records->count; i++) {
+    bool seen = hl_record_is_null(&records->items[i], metric);
+    hl_text_clear(&value);
+    hl_record_field_text(&records->items[i], metric, &value);
+    for (size_t j = 0; j < i && !seen; j++) {
+      hl_text other = HL_TEXT_INIT;
+      hl_record_field_text(&records->items[j], metric, &other);
+      seen = strcmp(other.data, value.data) == 0;
+      hl_text_release(&other);
+    }
+    if (!seen) hl_text_format(&all, "%s%s", all.length ? ", " : "", value.data);
+  }
+  line(out, title, all.length ? all.data : NULL);
+  hl_text_release(&all);
+  hl_text_release(&value);
+}
+
+static void put_configuration(const hl_report_input *input, hl_text *out) {
+  const hl_records *records = input->records;
+  hl_text_append(out, "## Configuration\n\n");
+  distinct_line(records, "model", "Model", out);
+  distinct_line(records, "parameters", "Parameters", out);
+  distinct_line(records, "data", "Dataset", out);
+  distinct_line(records, "n_images", "Images", out);
+  distinct_line(records, "device", "Hardware", out);
+  distinct_line(records, "engine", "Engine", out);
+  distinct_line(records, "engine_version", "Engine version", out);
+  distinct_line(records, "dtype", "Type", out);
+  distinct_line(records, "threads", "Threads", out);
+  distinct_line(records, "seed", "Seed", out);
+  distinct_line(records, "git_commit", "Commit", out);
+  hl_text_append(out, "- **Command**: ");
+  hl_markdown_code(out, input->info->command);
+  hl_text_append(out, "\n\n");
+}
+
+static void put_machine(const hl_run_info *info, hl_text *out) {
+  char text[HL_NUMBER_BYTES];
+  hl_text_append(out, "## Machine and Versions\n\n");
+  line(out, "CPU", info->cpu);
+  line(out, "Cores", hl_report_int(info->cores, "—", text));
+  number_line(out, "Memory",
+              info->memory_bytes == HL_INT_NULL ? (double)NAN : (double)info->memory_bytes / 1e9,
+              "GB");
+  line(out, "Operating system", info->os);
+  line(out, "Kernel", info->kernel);
+  number_line(out, "Measured peak", info->peak_gflops, "GFLOP/s");
+  number_line(out, "Measured bandwidth", info->peak_bandwidth_gbs, "GB/s");
+  line(out, "hotlap", info->hotlap_version);
+  line(out, "Machine id", info->machine_id);
+  line(out, "Run", info->id);
+  line(out, "Started", info->created);
+  hl_text_char(out, '\n');
+}
+
+static void put_method(const hl_run_info *info, hl_text *out) {
+  char text[HL_NUMBER_BYTES];
+  hl_text_append(out, "## Method\n\n");
+  if (info->warmup && strcmp(info->warmup, "auto") == 0)
+    line(out, "Warm-up", "auto: until the steady state, outside the measurement");
+  else
+    line(out, "Warm-up", info->warmup);
+  line(out, "Percentiles", info->percentiles);
+  number_line(out, "Budget of a row", info->max_time_s, "s");
+  number_line(out, "Overhead of hotlap", info->overhead_ns, "ns a step (null engine)");
+  number_line(out, "Clock", info->clock_read_ns, "ns a read (CLOCK_MONOTONIC)");
+  number_line(out, "Clock resolution", info->clock_resolution_ns, "ns");
+  if (info->memory_limit_mb != HL_INT_NULL)
+    hl_text_format(out, "- **Memory limit of a worker**: %s MB\n",
+                   hl_report_int(info->memory_limit_mb, "—", text));
+  number_line(out, "Safety margin", 100 * info->safety_margin, "% of memory");
+  hl_text_append(out,
+                 "- One fresh process per row; each row is saved as soon as it is measured.\n\n");
+}
+
+static bool same(const char *a, const char *b) {
+  return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+static void metrics_cell(hl_text *out, double value) {
+  char text[HL_NUMBER_BYTES];
+  hl_text_format(out, " %s |", hl_report_number(value, "—", text));
+}
+
+static void metrics_row(const hl_record *r, bool best, hl_text *out) {
+  char text[HL_NUMBER_BYTES];
+  hl_text_format(out, best ? "| **%s** |" : "| %s |", hl_report_int(r->batch_size, "—", text));
+  metrics_cell(out, r->throughput_ips);
+  hl_text_format(out, " %s |",
+                 hl_report_half_width(r->throughput_ci_ips, r->throughput_ips, "—", text));
+  metrics_cell(out, r->memory_mb);
+  metrics_cell(out, r->latency_p50_ms);
+  metrics_cell(out, r->latency_p95_ms);
+  metrics_cell(out, r->latency_p99_ms);
+  metrics_cell(out, r->latency_per_image_ms);
+  metrics_cell(out, r->efficiency);
+  hl_text_format(out, " %s | ", hl_report_int(r->measurement_iterations, "—", text));
+  if (r->steady == 0) hl_text_append(out, "not steady; ");
+  if (r->stop && strcmp(r->stop, "converged") != 0 && strcmp(r->stop, "fixed") != 0)
+    for (const char *c = r->stop; *c; c++) hl_text_char(out, *c == '_' ? ' ' : *c);
+  hl_text_append(out, " |\n");
+}
+
+static void put_metrics(const hl_report_input *input, const char *plot, hl_text *out) {
+  hl_text_append(out, "## Performance Metrics\n\n");
+  if (plot) hl_text_format(out, "![Performance against batch size](%s)\n\n", plot);
+  for (size_t i = 0; i < input->analysis->group_count; i++) {
+    const hl_analysis_group *g = &input->analysis->groups[i];
+    if (input->analysis->group_count > 1) {
+      hl_text_append(out, "### ");
+      hl_markdown_text(out, g->name);
+      hl_text_append(out, "\n\n");
+    }
+    if (g->point_count == 0) {
+      hl_text_append(out, "No row passed.\n\n");
+      continue;
+    }
+    hl_text_append(out,
+                   "| Batch Size | Throughput (img/s) | ± % | Memory (MB) | Latency (ms) | p95 "
+                   "(ms) | p99 (ms) | ms/image | Efficiency (img/s/MB) | Steps | Remarks |\n"
+                   "|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|\n");
+    for (size_t p = 0; p < g->point_count; p++)
+      metrics_row(&input->records->items[g->points[p].row], p == g->optimal_point, out);
+    hl_text_append(out, "\nThe optimal batch size is bold.\n\n");
+  }
+}
+
+static void put_failed(const hl_records *records, hl_text *out) {
+  bool any = false;
+  for (size_t i = 0; i < records->count; i++) {
+    const hl_record *r = &records->items[i];
+    char text[HL_NUMBER_BYTES];
+    if (hl_record_passed(r)) continue;
+    if (!any)
+      hl_text_append(out, "## Failed Rows\n\n| Model | Engine | Batch Size | Outcome | Reason | "
+                          "Repeat with |\n|---|---|---:|---|---|---|\n");
+    any = true;
+    hl_text_append(out, "| ");
+    hl_markdown_text(out, r->model);
+    hl_text_append(out, " | ");
+    hl_markdown_text(out, r->engine);
+    hl_text_format(out, " | %s | ", hl_report_int(r->batch_size, "—", text));
+    hl_markdown_text(out, r->outcome);
+    hl_text_append(out, " | ");
+    hl_markdown_text(out, r->reason);
+    hl_text_append(out, " | ");
+    hl_markdown_code(out, r->reproduce);
+    hl_text_append(out, " |\n");
+  }
+  if (any) hl_text_char(out, '\n');
+}
+
+static void put_notes(const hl_records *records, hl_text *out) {
+  bool any = false;
+  for (size_t i = 0; i < records->count; i++) {
+    const hl_record *r = &records->items[i];
+    char text[HL_NUMBER_BYTES];
+    if (!r->notes || !r->notes[0]) continue;
+    if (!any) hl_text_append(out, "## Notes\n\n");
+    any = true;
+    hl_text_append(out, "- ");
+    hl_markdown_text(out, r->model);
+    hl_text_format(out, ", batch %s: ", hl_report_int(r->batch_size, "—", text));
+    hl_markdown_text(out, r->notes);
+    hl_text_char(out, '\n');
+  }
+  if (any) hl_text_char(out, '\n');
+}
+
+static void put_advice(const hl_analysis *analysis, hl_text *out) {
+  hl_text_append(out, "## Recommendations\n\n");
+  for (size_t i = 0; i < analysis->group_count; i++) {
+    const hl_analysis_group *g = &analysis->groups[i];
+    if (analysis->group_count > 1) {
+      hl_text_append(out, "### ");
+      hl_markdown_text(out, g->name);
+      hl_text_append(out, "\n\n");
+    }
+    for (size_t r = 0; r < g->recommendation_count; r++) {
+      hl_text_append(out, "- ");
+      hl_markdown_text(out, g->recommendations[r].text);
+      hl_text_char(out, '\n');
+    }
+    if (g->recommendation_count == 0) hl_text_append(out, "None.\n");
+    hl_text_char(out, '\n');
+  }
+  if (analysis->group_count == 0) hl_text_append(out, "None: nothing was measured.\n\n");
+}
+
+static void put_bottleneck(const hl_analysis *analysis, hl_text *out) {
+  hl_text_append(out, "## Bottleneck Analysis\n\n");
+  for (size_t i = 0; i < analysis->group_count; i++) {
+    const hl_analysis_group *g = &analysis->groups[i];
+    if (analysis->group_count > 1) {
+      hl_text_append(out, "### ");
+      hl_markdown_text(out, g->name);
+      hl_text_append(out, "\n\n");
+    }
+    hl_text_format(out, "**%s**: ", hl_bottleneck_name(g->bottleneck));
+    hl_markdown_text(out, g->bottleneck_evidence);
+    hl_text_append(out, "\n\n");
+    hl_text fit = HL_TEXT_INIT;
+    if (g->point_count) hl_analysis_describe_fit(g, &fit);
+    for (const char *at = fit.data; *at;) {
+      HL_CLEANUP(hl_free_pointer) char *sentence = strndup(at, strcspn(at, "\n"));
+      if (!sentence) break;
+      at += strlen(sentence) + (at[strlen(sentence)] == '\n');
+      hl_text_append(out, "- ");
+      hl_markdown_text(out, sentence);
+      hl_text_char(out, '\n');
+    }
+    if (fit.length) hl_text_char(out, '\n');
+    hl_text_release(&fit);
+  }
+  if (analysis->group_count == 0) hl_text_append(out, "Nothing was measured.\n\n");
+}
+
+static void put_definitions(hl_text *out) {
+  static const char *const keys[] = {
+      "batch_size",     "throughput_ips",        "throughput_ci_ips",    "latency_p50_ms",
+      "latency_p95_ms", "latency_p99_ms",        "latency_per_image_ms", "memory_mb",
+      "efficiency",     "measurement_iterations"};
+  hl_text_append(out, "## What the Numbers Mean\n\n");
+  for (size_t i = 0; i < HL_COUNT(keys); i++) {
+    const hl_metric *m = hl_metric_find(keys[i]);
+    if (!m) continue;
+    hl_text_format(out, "- **%s**", m->title);
+    if (m->unit[0]) hl_text_format(out, " (%s)", m->unit);
+    hl_text_append(out, ": ");
+    hl_markdown_text(out, m->doc);
+    hl_text_append(out, ".\n");
+  }
+  hl_text_append(out, "- **± %**: half the width of the 95 % interval of the throughput.\n"
+                      "- **Optimal batch size**: the smallest whose throughput interval overlaps "
+                      "that of the best.\n- **—**: not known.\n");
+}
+
+void hl_report_markdown(const hl_report_input *input, const char *plot, hl_text *out) {
+  hl_text_append(out, "# ");
+  if (input->records->count) {
+    hl_text title = HL_TEXT_INIT;
+    hl_markdown_text(&title, input->records->items[0].model);
+    bool one = true;
+    for (size_t i = 1; i < input->records->count; i++)
+      one = one && same(input->records->items[i].model, input->records->items[0].model);
+    if (one) hl_text_format(out, "%s ", title.data);
+    hl_text_release(&title);
+  }
+  hl_text_append(out, "Inference Throughput Benchmark Report\n\n");
+  put_summary(input, out);
+  put_configuration(input, out);
+  put_metrics(input, plot, out);
+  put_advice(input->analysis, out);
+  put_bottleneck(input->analysis, out);
+  put_failed(input->records, out);
+  put_notes(input->records, out);
+  put_machine(input->info, out);
+  put_method(input->info, out);
+  put_definitions(out);
+}

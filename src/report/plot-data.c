@@ -1,0 +1,162 @@
+#include "report/plot-data.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void hl_plot_quote(hl_text *out, const char *text, size_t columns) {
+  hl_text_char(out, '\'');
+  for (size_t seen = 0; *text; text++) {
+    bool starts = ((unsigned char)*text & 0xc0) != 0x80;
+    if (starts && seen++ == columns) {
+      hl_text_append(out, "…");
+      break;
+    }
+    if (*text == '\'') hl_text_char(out, '\'');
+    hl_text_char(out, (unsigned char)*text < 0x20 || *text == 0x7f ? ' ' : *text);
+  }
+  hl_text_char(out, '\'');
+}
+
+static void number(hl_text *out, double value) {
+  if (isfinite(value))
+    hl_text_format(out, " %.9g", value);
+  else
+    hl_text_append(out, " NaN");
+}
+
+static void include(hl_plot_range *range, double value) {
+  if (!isfinite(value)) return;
+  if (!(range->low <= value)) range->low = value;
+  if (!(range->high >= value)) range->high = value;
+}
+
+static int by_value(const void *a, const void *b) {
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* Percentile of sorted numbers, linear between two (type 7), in ms. */
+static double percentile_ms(const uint64_t *sorted, size_t count, double fraction) {
+  double at = fraction * (double)(count - 1);
+  size_t below = (size_t)at;
+  double low = (double)sorted[below];
+  double high = (double)sorted[below + 1 < count ? below + 1 : below];
+  return (low + (at - (double)below) * (high - low)) / 1e6;
+}
+
+typedef struct box {
+  double q1, median, q3;
+  size_t first_inside, last_inside; /* whiskers: the extreme samples within 1.5 quartile ranges */
+} box;
+
+static box make_box(const uint64_t *sorted, size_t count) {
+  box b = {percentile_ms(sorted, count, .25), percentile_ms(sorted, count, .5),
+           percentile_ms(sorted, count, .75), 0, count - 1};
+  double reach = 1.5 * (b.q3 - b.q1);
+  while (b.first_inside < b.last_inside && (double)sorted[b.first_inside] / 1e6 < b.q1 - reach)
+    b.first_inside++;
+  while (b.last_inside > b.first_inside && (double)sorted[b.last_inside] / 1e6 > b.q3 + reach)
+    b.last_inside--;
+  return b;
+}
+
+/* At most about 40 of the outliers of a side, the extreme one among them. */
+static void outliers(hl_text *out, double x, const uint64_t *sorted, size_t from, size_t to,
+                     bool high_side, hl_plot_range *range) {
+  size_t count = to - from, stride = count / 40 + 1;
+  for (size_t i = 0; i < count; i += stride) {
+    double ms = (double)sorted[high_side ? to - 1 - i : from + i] / 1e6;
+    number(out, x);
+    number(out, ms);
+    hl_text_char(out, '\n');
+    include(range, ms);
+  }
+}
+
+/* One record's box and outliers; false without samples. */
+static bool add_box(const hl_record *record, double x, hl_text *boxes, hl_text *beyond,
+                    hl_plot_range *range) {
+  size_t count = record->sample_count;
+  if (!record->samples_ns || count == 0) return false;
+  uint64_t *sorted = malloc(count * sizeof *sorted);
+  if (!sorted) return false;
+  memcpy(sorted, record->samples_ns, count * sizeof *sorted);
+  qsort(sorted, count, sizeof *sorted, by_value);
+  box b = make_box(sorted, count);
+  double low = (double)sorted[b.first_inside] / 1e6, high = (double)sorted[b.last_inside] / 1e6;
+  const double values[] = {x, low, b.q1, b.median, b.q3, high};
+  for (size_t i = 0; i < HL_COUNT(values); i++) number(boxes, values[i]);
+  hl_text_char(boxes, '\n');
+  include(range, low);
+  include(range, high);
+  outliers(beyond, x, sorted, 0, b.first_inside, false, range);
+  outliers(beyond, x, sorted, b.last_inside + 1, count, true, range);
+  free(sorted);
+  return true;
+}
+
+static void series_block(const hl_report_input *input, const hl_analysis_group *group, size_t s,
+                         hl_plot_facts *facts, hl_text *out) {
+  hl_text_format(out, "$s%zu << EOD\n", s);
+  for (size_t i = 0; i < group->point_count; i++) {
+    const hl_analysis_point *p = &group->points[i];
+    const hl_record *r = &input->records->items[p->row];
+    const double values[] = {log2((double)p->batch_size),
+                             p->throughput_ips,
+                             p->throughput_ci_ips.low,
+                             p->throughput_ci_ips.high,
+                             p->memory_mb,
+                             r->planned_memory_mb,
+                             p->efficiency,
+                             p->speedup};
+    for (size_t c = 0; c < HL_COUNT(values); c++) number(out, values[c]);
+    hl_text_char(out, '\n');
+    include(&facts->x, values[0]);
+    include(&facts->throughput, p->throughput_ips);
+    include(&facts->latency, p->latency_ms);
+    if (p->speedup > 0) include(&facts->speedup, p->speedup);
+    facts->has_memory |= isfinite(p->memory_mb);
+    facts->has_planned |= isfinite(r->planned_memory_mb);
+    facts->has_efficiency |= isfinite(p->efficiency);
+    facts->has_intervals |= isfinite(p->throughput_ci_ips.low);
+  }
+  hl_text_append(out, "EOD\n");
+}
+
+static void box_blocks(const hl_report_input *input, const hl_analysis_group *group, size_t s,
+                       double shift, hl_plot_facts *facts, hl_text *out) {
+  hl_text boxes = HL_TEXT_INIT, beyond = HL_TEXT_INIT;
+  for (size_t i = 0; i < group->point_count; i++) {
+    const hl_record *r = &input->records->items[group->points[i].row];
+    double x = log2((double)group->points[i].batch_size) + shift;
+    facts->has_boxes |= add_box(r, x, &boxes, &beyond, &facts->latency);
+  }
+  /* A block may not be empty: a point that is nowhere. */
+  hl_text_format(out, "$box%zu << EOD\n%sNaN NaN NaN NaN NaN NaN\nEOD\n", s, boxes.data);
+  hl_text_format(out, "$out%zu << EOD\n%sNaN NaN\nEOD\n", s, beyond.data);
+  hl_text_release(&boxes);
+  hl_text_release(&beyond);
+}
+
+void hl_plot_data(const hl_report_input *input, size_t max_series, hl_plot_facts *ret_facts,
+                  hl_text *out) {
+  const hl_plot_range none = {(double)NAN, (double)NAN};
+  hl_plot_facts facts = {.x = none, .throughput = none, .latency = none, .speedup = none};
+  for (size_t g = 0; g < input->analysis->group_count; g++) {
+    const hl_analysis_group *group = &input->analysis->groups[g];
+    for (size_t i = 0; i < group->failed_count; i++) {
+      int64_t batch = input->records->items[group->failed_rows[i]].batch_size;
+      if (batch > 0) include(&facts.x, log2((double)batch));
+    }
+    if (group->point_count && facts.series < max_series && facts.series < HL_COUNT(facts.first))
+      facts.first[facts.series++] = g;
+  }
+  for (size_t s = 0; s < facts.series; s++) {
+    const hl_analysis_group *group = &input->analysis->groups[facts.first[s]];
+    double shift = ((double)s - (double)(facts.series - 1) / 2) * 0.7 / (double)facts.series;
+    series_block(input, group, s, &facts, out);
+    box_blocks(input, group, s, shift, &facts, out);
+  }
+  *ret_facts = facts;
+}

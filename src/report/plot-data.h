@@ -1,0 +1,43 @@
+/*
+ * report/plot-data.h - the numbers of a plot as gnuplot's data blocks (inside src/report only).
+ *
+ * Per group g: $s<g> with the columns below, $box<g> (x, low whisker, first quartile, median, third
+ * quartile, high whisker) and $out<g> (x, ms) for samples beyond the whiskers. x is log2 of the
+ * batch size. Unknown numbers are NaN, which gnuplot leaves out.
+ */
+#ifndef HL_REPORT_PLOT_DATA_H
+#define HL_REPORT_PLOT_DATA_H
+
+#include "report/report.h"
+
+enum plot_column { /* of $s<g> */
+                   PLOT_X = 1,
+                   PLOT_THROUGHPUT,
+                   PLOT_THROUGHPUT_LOW,
+                   PLOT_THROUGHPUT_HIGH,
+                   PLOT_MEMORY,
+                   PLOT_PLANNED,
+                   PLOT_EFFICIENCY,
+                   PLOT_SPEEDUP
+};
+
+/* What of a group's numbers is known, and the limits of the axes that are logarithmic. */
+typedef struct hl_plot_range {
+  double low, high; /* NaN where nothing is known */
+} hl_plot_range;
+
+typedef struct hl_plot_facts {
+  size_t series;   /* groups that are drawn */
+  size_t first[8]; /* their indices in the analysis */
+  bool has_memory, has_planned, has_boxes, has_intervals, has_efficiency;
+  hl_plot_range x, throughput, latency, speedup; /* x: log2 of the batch size, failed ones too */
+} hl_plot_facts;
+
+/* Writes the blocks of up to `max_series` groups that have points. */
+void hl_plot_data(const hl_report_input *input, size_t max_series, hl_plot_facts *ret_facts,
+                  hl_text *out);
+
+/* 'text' for gnuplot: quotes doubled, on one line, at most about `columns` columns. */
+void hl_plot_quote(hl_text *out, const char *text, size_t columns);
+
+#endif

@@ -1,0 +1,428 @@
+#include "report/plot.h"
+
+#include "report/gnuplot.h"
+#include "report/number.h"
+#include "report/plot-data.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Okabe and Ito's palette without its yellow: told apart with any colour vision. */
+static const char *const colours[HL_PLOT_MAX_SERIES] = {"#0072B2", "#D55E00", "#009E73",
+                                                        "#CC79A7", "#56B4E9", "#E69F00"};
+static const int shapes[HL_PLOT_MAX_SERIES] = {7, 5, 9, 13, 11, 15};
+static const char *const blue = "#0072B2", *const red = "#D55E00", *const green = "#009E73",
+                         *const grey = "#606060";
+
+typedef struct plot {
+  const hl_report_input *input;
+  hl_plot_facts facts;
+  hl_text *out;
+} plot;
+
+static const hl_analysis_group *group_of(const plot *p, size_t series) {
+  return &p->input->analysis->groups[p->facts.first[series]];
+}
+
+/* The colour of a series: the panel's own where there is only one. */
+static const char *colour_of(const plot *p, size_t series, const char *alone) {
+  return p->facts.series == 1 ? alone : colours[series];
+}
+
+/* ---- batch sizes along x ---- */
+
+static bool power_of_two(int64_t n) {
+  return n > 0 && (n & (n - 1)) == 0;
+}
+
+static int by_size(const void *a, const void *b) {
+  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* The different sizes of all rows, in order; free() the result. */
+static int64_t *sizes_of(const hl_records *records, size_t *ret_count) {
+  int64_t *sizes = calloc(records->count + 1, sizeof *sizes);
+  size_t n = 0, kept = 0;
+  for (size_t i = 0; sizes && i < records->count; i++)
+    if (records->items[i].batch_size > 0) sizes[n++] = records->items[i].batch_size;
+  if (sizes) qsort(sizes, n, sizeof *sizes, by_size);
+  for (size_t i = 0; i < n; i++)
+    if (kept == 0 || sizes[kept - 1] != sizes[i]) sizes[kept++] = sizes[i];
+  *ret_count = kept;
+  return sizes;
+}
+
+static void x_tics(plot *p) {
+  size_t count = 0;
+  int64_t *sizes = sizes_of(p->input->records, &count);
+  double low = p->facts.x.low - 0.5, high = p->facts.x.high + 0.5, gap = (high - low) / 13;
+  double *labelled = calloc(count + 1, sizeof *labelled);
+  size_t labels = 0;
+  hl_text_format(p->out, "set xrange [%.6g:%.6g]\nset xtics (", low, high);
+  /* Powers of two get their labels first; others where there is room. */
+  for (int pass = 0; sizes && labelled && pass < 2; pass++)
+    for (size_t i = 0; i < count; i++) {
+      if (power_of_two(sizes[i]) != (pass == 0)) continue;
+      double x = log2((double)sizes[i]);
+      bool room = true;
+      for (size_t j = 0; j < labels; j++) room = room && fabs(labelled[j] - x) >= gap;
+      if (!room) continue;
+      hl_text_format(p->out, "%s'%lld' %.6g", labels ? ", " : "", (long long)sizes[i], x);
+      labelled[labels++] = x;
+    }
+  hl_text_append(p->out, ")\n");
+  free(sizes);
+  free(labelled);
+}
+
+/* ---- axes ---- */
+
+/* Logarithmic y with labels at 1, 2 and 5 of each decade (1 alone over many decades). */
+static void log_y(plot *p, double low, double high) {
+  static const int steps[] = {1, 2, 5};
+  low /= 1.25;
+  high *= 1.25;
+  double decades = log10(high / low);
+  bool first = true;
+  hl_text_format(p->out, "set logscale y 10\nset yrange [%.6g:%.6g]\nset ytics (", low, high);
+  for (int d = (int)floor(log10(low)); d <= (int)ceil(log10(high)); d++)
+    for (size_t i = 0; i < HL_COUNT(steps); i++) {
+      if (decades > 3.2 && steps[i] != 1) continue;
+      double tic = steps[i] * pow(10, d);
+      hl_text_format(p->out, "%s'%g' %.6g", first ? "" : ", ", tic, tic);
+      first = false;
+    }
+  hl_text_append(p->out, ")\n");
+}
+
+static void linear_y(plot *p, double high) {
+  hl_text_append(p->out, "unset logscale y\nset yrange [0:*]\nset ytics autofreq\n");
+  if (isfinite(high) && high > 0) hl_text_format(p->out, "set yrange [0:%.6g]\n", 1.12 * high);
+  hl_text_format(p->out, "set format y '%s'\n", high >= 1e5 ? "%.0s%c" : "%g");
+}
+
+static void panel(plot *p, const char *title, const char *y_label) {
+  hl_text_format(p->out, "\nset title '%s'\nset ylabel '%s'\n", title, y_label);
+}
+
+/* ---- panels ---- */
+
+/* Crosses on the axis at sizes that did not pass, named in the first panel. */
+static void mark_failed(plot *p) {
+  int tag = 100;
+  for (size_t g = 0; g < p->input->analysis->group_count; g++) {
+    const hl_analysis_group *group = &p->input->analysis->groups[g];
+    for (size_t i = 0; i < group->failed_count && tag < 160; i++) {
+      const hl_record *r = &p->input->records->items[group->failed_rows[i]];
+      if (r->batch_size <= 0) continue;
+      hl_text_format(p->out,
+                     "set label %d '' at first %.6g, graph 0 point pt 2 ps 1.3 lw 2.5 lc rgb "
+                     "'%s' front\n",
+                     tag++, log2((double)r->batch_size), red);
+    }
+  }
+}
+
+static void name_failed(plot *p, bool on) {
+  int tag = 200;
+  for (size_t g = 0; g < p->input->analysis->group_count; g++) {
+    const hl_analysis_group *group = &p->input->analysis->groups[g];
+    for (size_t i = 0; i < group->failed_count && tag < 260; i++) {
+      const hl_record *r = &p->input->records->items[group->failed_rows[i]];
+      if (r->batch_size <= 0) continue;
+      if (on) {
+        hl_text_format(p->out, "set label %d ", tag);
+        hl_plot_quote(p->out, r->outcome ? r->outcome : "FAILED", 24);
+        hl_text_format(p->out,
+                       " at first %.6g, graph 0.05 rotate by 90 font ',8.5' tc rgb '%s' front\n",
+                       log2((double)r->batch_size), red);
+      } else
+        hl_text_format(p->out, "unset label %d\n", tag);
+      tag++;
+    }
+  }
+}
+
+/* What tells a group from the others; free() it. */
+static char *series_name(const plot *p, size_t series) {
+  const hl_analysis_group *g = group_of(p, series);
+  const char *const *mine[] = {(const char *const *)&g->model, (const char *const *)&g->engine,
+                               (const char *const *)&g->dtype, (const char *const *)&g->device};
+  hl_text name = HL_TEXT_INIT;
+  for (size_t k = 0; k < HL_COUNT(mine); k++) {
+    bool differs = false;
+    for (size_t s = 0; s < p->facts.series; s++) {
+      const hl_analysis_group *o = group_of(p, s);
+      const char *others[] = {o->model, o->engine, o->dtype, o->device};
+      differs = differs || strcmp(others[k] ? others[k] : "", *mine[k] ? *mine[k] : "") != 0;
+    }
+    if (differs && *mine[k]) hl_text_format(&name, "%s%s", name.length ? ", " : "", *mine[k]);
+  }
+  bool threads_differ = false;
+  for (size_t s = 0; s < p->facts.series; s++)
+    threads_differ = threads_differ || group_of(p, s)->threads != g->threads;
+  if (threads_differ && g->threads != HL_INT_NULL)
+    hl_text_format(&name, "%s%lld threads", name.length ? ", " : "", (long long)g->threads);
+  return hl_text_take(&name);
+}
+
+static void series_title(plot *p, size_t series) {
+  if (p->facts.series == 1) {
+    hl_text_append(p->out, " title 'measured'");
+    return;
+  }
+  HL_CLEANUP(hl_free_pointer) char *name = series_name(p, series);
+  hl_text_append(p->out, " title ");
+  hl_plot_quote(p->out, name && name[0] ? name : "measured", 36);
+}
+
+/* "$s0 using 1:column with linespoints" of each series; the first has no comma before it. */
+static void line_plots(plot *p, int column, const char *alone, bool titles, bool *first) {
+  for (size_t s = 0; s < p->facts.series; s++) {
+    hl_text_format(p->out, "%s$s%zu using %d:%d with linespoints lw 2 pt %d ps 0.9 lc rgb '%s'",
+                   *first ? "plot " : ", \\\n  ", s, PLOT_X, column, shapes[s],
+                   colour_of(p, s, alone));
+    if (titles)
+      series_title(p, s);
+    else
+      hl_text_append(p->out, " notitle");
+    *first = false;
+  }
+}
+
+static void throughput_panel(plot *p) {
+  panel(p, "Throughput", "Throughput (images/s)");
+  linear_y(p, p->facts.throughput.high);
+  name_failed(p, true);
+  hl_text_append(p->out, "set key bottom right\n");
+  const hl_analysis_group *only = p->facts.series == 1 ? group_of(p, 0) : NULL;
+  bool first = true;
+  if (only && only->time_fit.points > 1 && isfinite(only->time_fit.a0) &&
+      isfinite(only->time_fit.a1)) {
+    hl_text_format(p->out,
+                   "plot 1000*2**x/(%.9g+%.9g*2**x) with lines lw 1.5 dt (6,4) lc rgb '%s' title "
+                   "'fit: T(b) = t₀ + t₁ b'",
+                   only->time_fit.a0, only->time_fit.a1, grey);
+    first = false;
+  }
+  for (size_t s = 0; s < p->facts.series && p->facts.has_intervals; s++) {
+    hl_text_format(p->out, "%s$s%zu using %d:%d:%d:%d with yerrorbars lw 1.5 pt 0 lc rgb '%s' ",
+                   first ? "plot " : ", \\\n  ", s, PLOT_X, PLOT_THROUGHPUT, PLOT_THROUGHPUT_LOW,
+                   PLOT_THROUGHPUT_HIGH, colour_of(p, s, blue));
+    hl_text_append(p->out, s == 0 ? "title '95 % interval'" : "notitle");
+    first = false;
+  }
+  line_plots(p, PLOT_THROUGHPUT, blue, true, &first);
+  hl_text_append(p->out, "\n");
+  name_failed(p, false);
+}
+
+static void memory_panel(plot *p) {
+  panel(p, "Memory", "Memory (MB)");
+  linear_y(p, (double)NAN);
+  hl_text_append(p->out, "set key top left\n");
+  bool first = true;
+  for (size_t s = 0; s < p->facts.series && p->facts.has_planned; s++) {
+    hl_text_format(p->out, "%s$s%zu using %d:%d with lines lw 1.5 dt (6,4) lc rgb '%s' %s",
+                   first ? "plot " : ", \\\n  ", s, PLOT_X, PLOT_PLANNED,
+                   p->facts.series == 1 ? grey : colours[s],
+                   s == 0 ? "title 'planned'" : "notitle");
+    first = false;
+  }
+  line_plots(p, PLOT_MEMORY, red, p->facts.series == 1, &first);
+  hl_text_append(p->out, "\n");
+}
+
+static void latency_panel(plot *p) {
+  panel(p, "Latency distribution", "Latency of a step (ms)");
+  double low = p->facts.latency.low, high = p->facts.latency.high;
+  if (low > 0 && high / low >= 8)
+    log_y(p, low, high);
+  else
+    linear_y(p, high);
+  hl_text_append(p->out, "set format y '%g'\nset key top left\n");
+  double width = 0.5 / (double)p->facts.series;
+  hl_text_format(p->out, "set bars 0.6\nset boxwidth %.6g\nset style fill solid 0.3 border\n",
+                 width);
+  for (size_t s = 0; s < p->facts.series; s++) {
+    const char *colour = colour_of(p, s, blue);
+    hl_text_format(
+        p->out,
+        "%s$out%zu using 1:2 with points pt 6 ps 0.45 lw 1 lc rgb '%s' %s, \\\n"
+        "  $box%zu using 1:3:2:6:5 with candlesticks whiskerbars lw 1.5 lc rgb '%s' %s, \\\n"
+        "  $box%zu using 1:4:4:4:4 with candlesticks lw 2.2 lc rgb 'black' %s",
+        s ? ", \\\n  " : "plot ", s, colour, s == 0 ? "title 'beyond the whiskers'" : "notitle", s,
+        colour, s == 0 ? "title 'quartiles, whiskers 1.5 IQR'" : "notitle", s,
+        s == 0 ? "title 'median'" : "notitle");
+  }
+  /* Rows without samples have their median all the same. */
+  if (!p->facts.has_boxes) hl_text_append(p->out, ", NaN notitle");
+  hl_text_append(p->out, "\n");
+}
+
+static void efficiency_panel(plot *p) {
+  panel(p, "Efficiency", "Efficiency (images/s/MB)");
+  linear_y(p, (double)NAN);
+  hl_text_append(p->out, "unset key\n");
+  bool first = true;
+  line_plots(p, PLOT_EFFICIENCY, green, false, &first);
+  hl_text_append(p->out, "\n");
+}
+
+static void scaling_panel(plot *p) {
+  int64_t base = group_of(p, 0)->baseline_batch;
+  HL_CLEANUP(hl_free_pointer)
+  char *label = hl_format("Throughput / that of batch %lld", (long long)(base > 0 ? base : 1));
+  panel(p, "Scaling", label ? label : "Scaling factor");
+  double low = p->facts.speedup.low, high = p->facts.speedup.high;
+  if (!(low > 0)) low = 1;
+  if (!(high > 0)) high = 1;
+  int from = (int)floor(log2(low)), to = (int)ceil(log2(high)) + 1;
+  hl_text_format(p->out, "set logscale y 2\nset yrange [%.6g:%.6g]\nset ytics (", exp2(from - 0.15),
+                 exp2(to));
+  for (int e = from; e <= to; e++)
+    hl_text_format(p->out, "%s'%g×' %.9g", e > from ? ", " : "", exp2(e), exp2(e));
+  hl_text_format(p->out,
+                 ")\nset key bottom right\nplot 2**x/%lld with lines lw 1.5 dt (6,4) lc rgb '%s' "
+                 "title 'ideal: in proportion to the batch'",
+                 (long long)(base > 0 ? base : 1), grey);
+  bool first = false;
+  line_plots(p, PLOT_SPEEDUP, "#CC79A7", p->facts.series == 1, &first);
+  hl_text_append(p->out, "\nunset logscale y\n");
+}
+
+/* The sizes from the plateau on that keep 95 % of the best throughput. */
+static void region_of(const hl_analysis_group *g, double *ret_low, double *ret_high) {
+  size_t from = g->plateau_point < g->point_count ? g->plateau_point : g->best_point, to = from;
+  while (to + 1 < g->point_count &&
+         g->points[to + 1].throughput_ips >= 0.95 * g->max_throughput_ips)
+    to++;
+  *ret_low = log2((double)g->points[from].batch_size) - 0.25;
+  *ret_high = log2((double)g->points[to].batch_size) + 0.25;
+}
+
+static void region_panel(plot *p) {
+  size_t best = 0;
+  for (size_t s = 1; s < p->facts.series; s++)
+    if (group_of(p, s)->max_throughput_ips > group_of(p, best)->max_throughput_ips) best = s;
+  const hl_analysis_group *g = group_of(p, best);
+  double low = 0, high = 0, top = g->max_throughput_ips;
+  if (g->best_point >= g->point_count) return;
+  region_of(g, &low, &high);
+  panel(p, "Optimal operating region", "Throughput (images/s)");
+  linear_y(p, top);
+  hl_text_format(p->out,
+                 "set object 1 rectangle from first %.6g, graph 0 to first %.6g, graph 1 fc rgb "
+                 "'%s' fs solid 0.16 noborder behind\n",
+                 low, high, green);
+  if (g->optimal_point < g->point_count) {
+    double x = log2((double)g->optimal_batch_size);
+    bool left = x > (p->facts.x.low + p->facts.x.high) / 2;
+    hl_text_format(p->out,
+                   "set arrow 1 from first %.6g, graph 0 to first %.6g, graph 1 nohead lw 2 lc rgb "
+                   "'%s'\nset label 1 'optimal: %lld ' at first %.6g, graph 0.06 %s offset %s,0 "
+                   "font ':Bold' tc rgb '%s' front\n",
+                   x, x, green, (long long)g->optimal_batch_size, x, left ? "right" : "left",
+                   left ? "-0.5" : "0.5", "#006B4F");
+  }
+  if (g->max_batch_size != HL_INT_NULL)
+    hl_text_format(p->out, "set label 2 'largest that runs: %lld' at graph 0.03, graph 0.80\n",
+                   (long long)g->max_batch_size);
+  hl_text_format(p->out,
+                 "set key top left\nplot %.9g with lines lw 1.5 dt (6,4) lc rgb '%s' title '95 %% "
+                 "of the best', \\\n  NaN with boxes fs solid 0.16 noborder lc rgb '%s' title 'at "
+                 "least 95 %% of the best', \\\n  $s%zu using %d:%d with linespoints lw 2 pt %d ps "
+                 "0.9 lc rgb '%s' ",
+                 0.95 * top, grey, green, best, PLOT_X, PLOT_THROUGHPUT, shapes[best],
+                 colour_of(p, best, blue));
+  series_title(p, best);
+  hl_text_append(p->out, "\nunset object 1\nunset arrow 1\nunset label 1\nunset label 2\n");
+}
+
+/* ---- the whole ---- */
+
+static void terminal(hl_plot_kind kind, hl_text *out) {
+  /* Both are 15 x 10 inches: SVG in 1/72 inch, PNG with 300/72 dots for each of them. */
+  if (kind == HL_PLOT_SVG)
+    hl_text_append(out, "set terminal svg size 1080,720 noenhanced font 'DejaVu Sans,11' "
+                        "background rgb 'white'\n");
+  else
+    hl_text_append(out, "set terminal pngcairo size 4500,3000 noenhanced font 'DejaVu Sans,11' "
+                        "fontscale 4.1667 linewidth 4.1667 pointscale 4.1667 background rgb "
+                        "'white'\n");
+}
+
+static void heading(plot *p) {
+  const hl_analysis_group *g = group_of(p, 0);
+  const hl_run_info *info = p->input->info;
+  hl_text text = HL_TEXT_INIT;
+  bool one_model = true;
+  for (size_t s = 1; s < p->facts.series; s++)
+    one_model = one_model && strcmp(group_of(p, s)->model ? group_of(p, s)->model : "",
+                                    g->model ? g->model : "") == 0;
+  hl_text_append(&text, one_model && g->model ? g->model : "Performance");
+  if (p->facts.series == 1 && g->engine) hl_text_format(&text, " on %s", g->engine);
+  hl_text_append(p->out, "set label 10 ");
+  hl_plot_quote(p->out, text.data, 90);
+  hl_text_append(p->out, " at screen 0.5, screen 0.968 center font ':Bold,16'\n");
+  hl_text_clear(&text);
+  if (info->cpu) hl_text_append(&text, info->cpu);
+  if (p->facts.series == 1 && g->dtype) hl_text_format(&text, " · %s", g->dtype);
+  if (p->facts.series == 1 && g->threads != HL_INT_NULL)
+    hl_text_format(&text, " · %lld thread%s", (long long)g->threads, g->threads == 1 ? "" : "s");
+  if (p->input->analysis->group_count > p->facts.series)
+    hl_text_format(&text, " · %zu of %zu groups drawn", p->facts.series,
+                   p->input->analysis->group_count);
+  if (info->created) hl_text_format(&text, " · %.10s", info->created);
+  if (info->hotlap_version) hl_text_format(&text, " · hotlap %s", info->hotlap_version);
+  hl_text_append(p->out, "set label 11 ");
+  hl_plot_quote(p->out, text.data, 140);
+  hl_text_format(p->out, " at screen 0.5, screen 0.937 center font ',10.5' tc rgb '%s'\n", grey);
+  hl_text_release(&text);
+}
+
+void hl_plot_script(const hl_report_input *input, hl_plot_kind kind, hl_text *out) {
+  plot p = {.input = input, .out = out};
+  terminal(kind, out);
+  hl_plot_data(input, HL_PLOT_MAX_SERIES, &p.facts, out);
+  if (p.facts.series == 0) return;
+  hl_text_format(out,
+                 "set datafile missing 'NaN'\nset samples 300\nset encoding utf8\n"
+                 "set multiplot layout 2,3 margins 0.065,0.985,0.075,0.875 spacing 0.075,0.135\n"
+                 "set border 3 lc rgb '%s' lw 0.8\nset tics nomirror out scale 0.6 tc rgb "
+                 "'#202020'\nset grid y lc rgb '#d8d8d8' lw 0.7 lt 1\n"
+                 "set xlabel 'Batch size'\nset title font ':Bold,12.5'\n"
+                 "set key samplen 2.2 spacing 1.15 font ',9.5' opaque nobox\n",
+                 grey);
+  x_tics(&p);
+  mark_failed(&p);
+  heading(&p);
+  throughput_panel(&p);
+  hl_text_append(out, "unset label 10\nunset label 11\n");
+  memory_panel(&p);
+  latency_panel(&p);
+  efficiency_panel(&p);
+  scaling_panel(&p);
+  region_panel(&p);
+  hl_text_append(out, "unset multiplot\n");
+}
+
+hl_status hl_plot_draw(const hl_report_input *input, hl_plot_kind kind, const char *program,
+                       hl_text *ret_picture, hl_error *error) {
+  enum { TIMEOUT_MS = 60000, DOTS_PER_INCH = 300 };
+  size_t points = 0;
+  for (size_t g = 0; g < input->analysis->group_count; g++)
+    points += input->analysis->groups[g].point_count;
+  if (points == 0)
+    return hl_error_set(error, HL_UNAVAILABLE,
+                        "no plots: no row passed, so there is nothing to draw");
+  hl_text script = HL_TEXT_INIT;
+  hl_plot_script(input, kind, &script);
+  hl_status status = script.failed ? hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a plot")
+                                   : hl_gnuplot_run(program ? program : "gnuplot", &script,
+                                                    TIMEOUT_MS, ret_picture, error);
+  hl_text_release(&script);
+  if (status == HL_OK && kind == HL_PLOT_PNG) hl_png_set_dpi(ret_picture, DOTS_PER_INCH);
+  return status;
+}

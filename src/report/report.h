@@ -1,0 +1,59 @@
+/*
+ * report/report.h - what people and their tools read: JSON, CSV, Markdown, plots, and the table on
+ * the terminal.
+ *
+ *     hl_report_input input = {.info = &info, .records = &records, .analysis = &analysis};
+ *     hl_text written = HL_TEXT_INIT;
+ *     hl_status status = hl_report_write(&input, "results", HL_REPORT_JSON | HL_REPORT_PLOT,
+ *                                        &written, &error);
+ *
+ * Everything comes from records; an unknown number is null in JSON, empty in CSV, a dash in text.
+ * Files are replaced atomically. Nothing here prints.
+ */
+#ifndef HL_REPORT_REPORT_H
+#define HL_REPORT_REPORT_H
+
+#include "analyse/analyse.h"
+#include "record/record.h"
+
+typedef struct hl_report_input {
+  const hl_run_info *info;
+  const hl_records *records;
+  const hl_analysis *analysis; /* of these records */
+} hl_report_input;
+
+enum hl_report_format {
+  HL_REPORT_JSON = 1 << 0,     /* benchmark_results.json */
+  HL_REPORT_CSV = 1 << 1,      /* benchmark_results.csv */
+  HL_REPORT_MARKDOWN = 1 << 2, /* BENCHMARK_REPORT.md */
+  HL_REPORT_PLOT = 1 << 3,     /* performance_analysis.png and .svg */
+  /* with CSV: the suites' 22 columns alone, benchmark_results_YYYYMMDD_HHMMSS.csv */
+  HL_REPORT_CSV_SUITE = 1 << 4
+};
+
+/* "json,csv,md" (also "markdown", "png", "svg", "plot") -> mask; INVALID_ARGUMENT names the word.
+ */
+hl_status hl_report_formats(const char *list, unsigned *ret_formats, hl_error *error);
+
+/*
+ * Writes the files of `formats` into `directory`, which is made where it is missing. Their paths
+ * are appended to `ret_written` (may be NULL), one a line. UNAVAILABLE when all went well but for
+ * the plots (no gnuplot); every other failure is worse and is what is returned, yet the files that
+ * could be written are there.
+ */
+hl_status hl_report_write(const hl_report_input *input, const char *directory, unsigned formats,
+                          hl_text *ret_written, hl_error *error);
+
+/* The document of schema "hotlap.results/1", with a line break at its end. */
+void hl_report_json(const hl_report_input *input, hl_text *out);
+
+/* BENCHMARK_REPORT.md; `plot` is the picture's name beside it, or NULL. */
+void hl_report_markdown(const hl_report_input *input, const char *plot, hl_text *out);
+
+/* Best batch, fits, bottleneck, advice: the last block on the terminal. */
+void hl_report_advice(const hl_analysis *analysis, bool colour, hl_text *out);
+
+/* One line for a run that has ended: "8 rows: 7 passed, 1 OUT_OF_MEMORY". */
+void hl_report_summary(const hl_records *records, hl_text *out);
+
+#endif

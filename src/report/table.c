@@ -1,0 +1,191 @@
+#include "report/table.h"
+
+#include "report/number.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const key_titles[HL_TABLE_KEYS] = {"Workload", "Model",   "Engine",
+                                                      "Type",     "Threads", "Device"};
+static const char *const colour_off = "\033[0m", *const colour_head = "\033[1m",
+                         *const colour_bad = "\033[31m", *const colour_note = "\033[33m";
+
+/* The numbers of a line; every width holds its title and four digits with room. */
+typedef enum column {
+  COLUMN_BATCH,
+  COLUMN_THROUGHPUT,
+  COLUMN_INTERVAL,
+  COLUMN_P50,
+  COLUMN_P95,
+  COLUMN_P99,
+  COLUMN_PER_IMAGE,
+  COLUMN_MEMORY,
+  COLUMN_EFFICIENCY,
+  COLUMN_STEPS,
+  COLUMN_COUNT
+} column;
+static const struct {
+  const char *title;
+  int width;
+} columns[COLUMN_COUNT] = {
+    [COLUMN_BATCH] = {"Batch", 6},         [COLUMN_THROUGHPUT] = {"images/s", 9},
+    [COLUMN_INTERVAL] = {"± %", 5},        [COLUMN_P50] = {"p50 ms", 8},
+    [COLUMN_P95] = {"p95 ms", 8},          [COLUMN_P99] = {"p99 ms", 8},
+    [COLUMN_PER_IMAGE] = {"ms/image", 8},  [COLUMN_MEMORY] = {"memory MB", 9},
+    [COLUMN_EFFICIENCY] = {"img/s/MB", 8}, [COLUMN_STEPS] = {"steps", 6},
+};
+
+void hl_report_table_init(hl_report_table *table, bool colour) {
+  memset(table, 0, sizeof *table);
+  table->colour = colour;
+}
+
+/* Text on one line, cut to what fits; control characters cannot disturb a terminal. */
+static void clean_copy(char *ret_text, size_t size, const char *text) {
+  size_t n = 0;
+  for (; *text && n + 1 < size; text++)
+    ret_text[n++] = (unsigned char)*text < 0x20 || *text == 0x7f ? ' ' : *text;
+  if (*text)
+    while (n > 0 && ((unsigned char)ret_text[n - 1] & 0xc0) == 0x80) n--; /* no half character */
+  if (*text && n > 0 && ((unsigned char)ret_text[n - 1] & 0x80)) n--;
+  ret_text[n] = '\0';
+}
+
+static void record_keys(const char *workload, const char *model, const char *engine,
+                        const char *dtype, int64_t threads, const char *device,
+                        char ret_keys[HL_TABLE_KEYS][HL_TABLE_KEY_BYTES]) {
+  char number[HL_NUMBER_BYTES];
+  const char *texts[HL_TABLE_KEYS] = {
+      workload, model, engine, dtype, hl_report_int(threads, "", number), device};
+  for (int i = 0; i < HL_TABLE_KEYS; i++)
+    clean_copy(ret_keys[i], HL_TABLE_KEY_BYTES, texts[i] ? texts[i] : "");
+}
+
+void hl_report_table_expect(hl_report_table *table, const char *workload, const char *model,
+                            const char *engine, const char *dtype, int64_t threads,
+                            const char *device) {
+  char keys[HL_TABLE_KEYS][HL_TABLE_KEY_BYTES];
+  record_keys(workload, model, engine, dtype, threads, device, keys);
+  for (int i = 0; i < HL_TABLE_KEYS; i++) {
+    if (table->expected == 0)
+      memcpy(table->keys[i].first, keys[i], HL_TABLE_KEY_BYTES);
+    else if (strcmp(table->keys[i].first, keys[i]) != 0)
+      table->keys[i].varies = true;
+    int width = (int)hl_report_columns(keys[i]), title = (int)strlen(key_titles[i]);
+    if (width < title) width = title;
+    if (table->keys[i].width < width) table->keys[i].width = width;
+  }
+  table->expected++;
+}
+
+static void paint(const hl_report_table *table, hl_text *out, const char *code) {
+  if (table->colour) hl_text_append(out, code);
+}
+
+static void put_keys(const hl_report_table *table, const char *const keys[HL_TABLE_KEYS],
+                     hl_text *out) {
+  for (int i = 0; i < HL_TABLE_KEYS; i++) {
+    if (!table->keys[i].varies) continue;
+    hl_report_pad(out, keys[i], table->keys[i].width);
+    hl_text_append(out, "  ");
+  }
+}
+
+void hl_report_table_header(const hl_report_table *table, hl_text *out) {
+  bool any = false;
+  paint(table, out, colour_head);
+  for (int i = 0; i < HL_TABLE_KEYS; i++) {
+    if (table->keys[i].varies || !table->keys[i].first[0]) continue;
+    bool threads = strcmp(key_titles[i], "Threads") == 0;
+    hl_text_format(out, "%s%s%s", any ? ", " : "", table->keys[i].first,
+                   !threads                                 ? ""
+                   : strcmp(table->keys[i].first, "1") == 0 ? " thread"
+                                                            : " threads");
+    any = true;
+  }
+  if (any) hl_text_char(out, '\n');
+  put_keys(table, key_titles, out);
+  for (int c = 0; c < COLUMN_COUNT; c++) {
+    if (c) hl_text_char(out, ' ');
+    hl_report_pad(out, columns[c].title, -columns[c].width);
+  }
+  paint(table, out, colour_off);
+  hl_text_char(out, '\n');
+}
+
+/* What a reader has to know about a row that passed, in few words. */
+static void put_remarks(const hl_report_table *table, const hl_record *record, hl_text *out) {
+  hl_text remarks = HL_TEXT_INIT;
+  if (record->steady == 0) hl_text_append(&remarks, "not steady");
+  if (record->stop && strcmp(record->stop, "budget_exhausted") == 0)
+    hl_text_format(&remarks, "%sbudget exhausted", remarks.length ? ", " : "");
+  if (record->stop && strcmp(record->stop, "interrupted") == 0)
+    hl_text_format(&remarks, "%sinterrupted", remarks.length ? ", " : "");
+  if (record->steps_per_sample > 1)
+    hl_text_format(&remarks, "%s%" PRId64 " steps a sample", remarks.length ? ", " : "",
+                   record->steps_per_sample);
+  if (remarks.length) {
+    hl_text_append(out, "  ");
+    paint(table, out, colour_note);
+    hl_text_append(out, remarks.data);
+    paint(table, out, colour_off);
+  }
+  hl_text_release(&remarks);
+}
+
+static void put_number(hl_text *out, column c, double value) {
+  char text[HL_NUMBER_BYTES];
+  hl_text_char(out, ' ');
+  hl_report_pad(out, hl_report_number(value, "-", text), -columns[c].width);
+}
+
+static void put_numbers(const hl_record *r, hl_text *out) {
+  char text[HL_NUMBER_BYTES];
+  put_number(out, COLUMN_THROUGHPUT, r->throughput_ips);
+  hl_text_char(out, ' ');
+  hl_report_pad(out, hl_report_half_width(r->throughput_ci_ips, r->throughput_ips, "-", text),
+                -columns[COLUMN_INTERVAL].width);
+  put_number(out, COLUMN_P50, r->latency_p50_ms);
+  put_number(out, COLUMN_P95, r->latency_p95_ms);
+  put_number(out, COLUMN_P99, r->latency_p99_ms);
+  put_number(out, COLUMN_PER_IMAGE, r->latency_per_image_ms);
+  put_number(out, COLUMN_MEMORY, r->memory_mb);
+  put_number(out, COLUMN_EFFICIENCY, r->efficiency);
+  hl_text_char(out, ' ');
+  hl_report_pad(out, hl_report_int(r->measurement_iterations, "-", text),
+                -columns[COLUMN_STEPS].width);
+}
+
+void hl_report_table_row(const hl_report_table *table, const hl_record *record, hl_text *out) {
+  char keys[HL_TABLE_KEYS][HL_TABLE_KEY_BYTES], number[HL_NUMBER_BYTES], reason[400];
+  record_keys(record->workload, record->model, record->engine, record->dtype, record->threads,
+              record->device, keys);
+  const char *cells[HL_TABLE_KEYS];
+  for (int i = 0; i < HL_TABLE_KEYS; i++) cells[i] = keys[i];
+  put_keys(table, cells, out);
+  hl_report_pad(out, hl_report_int(record->batch_size, "-", number), -columns[COLUMN_BATCH].width);
+  if (hl_record_passed(record)) {
+    put_numbers(record, out);
+    put_remarks(table, record, out);
+  } else {
+    clean_copy(reason, sizeof reason, record->reason ? record->reason : "no reason was given");
+    hl_text_append(out, "  ");
+    paint(table, out, colour_bad);
+    hl_text_append(out, record->outcome ? record->outcome : "FAILED");
+    paint(table, out, colour_off);
+    hl_text_format(out, ": %s", reason);
+  }
+  hl_text_char(out, '\n');
+}
+
+void hl_report_table_write(const hl_records *records, bool colour, hl_text *out) {
+  hl_report_table table;
+  hl_report_table_init(&table, colour);
+  for (size_t i = 0; i < records->count; i++) {
+    const hl_record *r = &records->items[i];
+    hl_report_table_expect(&table, r->workload, r->model, r->engine, r->dtype, r->threads,
+                           r->device);
+  }
+  hl_report_table_header(&table, out);
+  for (size_t i = 0; i < records->count; i++) hl_report_table_row(&table, &records->items[i], out);
+}
