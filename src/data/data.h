@@ -15,10 +15,10 @@
 /* A set of inputs of one model: for each model input a dense array whose first dimension is
  * `count`. */
 typedef struct hl_dataset {
-  int64_t count;           /* inputs (first dimension) */
-  size_t input_count;      /* arrays, in the model's order */
-  hl_tensor_view *inputs;  /* owned */
-  char *description;       /* one line: file or generator, what was done to it */
+  int64_t count;          /* inputs (first dimension) */
+  size_t input_count;     /* arrays, in the model's order */
+  hl_tensor_view *inputs; /* owned */
+  char *description;      /* one line: file or generator, what was done to it */
 } hl_dataset;
 
 void hl_dataset_free(hl_dataset *dataset);

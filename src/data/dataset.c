@@ -1,0 +1,351 @@
+#include "data/data.h"
+
+#include "data/array.h"
+#include "data/neighbours.h"
+#include "data/npz.h"
+#include "data/ptychography.h"
+#include "numeric/random.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void hl_dataset_free(hl_dataset *dataset) {
+  if (!dataset) return;
+  for (size_t i = 0; i < dataset->input_count; i++) hl_array_release(&dataset->inputs[i]);
+  free(dataset->inputs);
+  free(dataset->description);
+  free(dataset);
+}
+
+static hl_status no_memory(hl_error *error) {
+  return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the data set");
+}
+
+static hl_status new_dataset(size_t port_count, hl_dataset **ret, hl_error *error) {
+  hl_dataset *dataset = calloc(1, sizeof *dataset);
+  if (!dataset) return no_memory(error);
+  dataset->inputs = calloc(port_count + 1, sizeof *dataset->inputs);
+  if (!dataset->inputs) {
+    hl_dataset_free(dataset);
+    return no_memory(error);
+  }
+  dataset->input_count = port_count;
+  *ret = dataset;
+  return HL_OK;
+}
+
+/* A port's shape with `count` as its first dimension. */
+static hl_status port_dims(const hl_port *port, int64_t count, int64_t ret_dims[HL_MAX_RANK],
+                           hl_error *error) {
+  if (port->rank < 1 || port->rank > HL_MAX_RANK)
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "input '%s' has no batch dimension",
+                        port->name);
+  ret_dims[0] = count;
+  for (int32_t i = 1; i < port->rank; i++) {
+    if (port->dims[i] < 0)
+      return hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "input '%s': dimension %d is not fixed. Give data with --test-data, or "
+                          "export the model with this dimension fixed",
+                          port->name, i);
+    ret_dims[i] = port->dims[i];
+  }
+  return HL_OK;
+}
+
+/* --- synthetic --------------------------------------------------------------------------- */
+
+static bool is_float(hl_dtype dtype) {
+  return dtype == HL_FLOAT32 || dtype == HL_FLOAT64 || dtype == HL_FLOAT16;
+}
+
+static hl_status synthetic_input(const hl_port *port, int64_t count, uint64_t seed,
+                                 hl_tensor_view *ret, hl_error *error) {
+  int64_t dims[HL_MAX_RANK] = {0}, elements = 0;
+  hl_status status = port_dims(port, count, dims, error);
+  if (status != HL_OK) return status;
+  hl_dtype drawn = is_float(port->dtype) ? HL_FLOAT32 : HL_UINT8;
+  hl_tensor_view array;
+  status = hl_array_new(port->name, drawn, port->rank, dims, &array, error);
+  if (status != HL_OK) return status;
+  hl_array_count(array.rank, array.dims, &elements);
+  uint64_t stream = hl_random_stream(port->name);
+  if (drawn == HL_FLOAT32) {
+    hl_random_fill_normal(array.data, (size_t)elements, 0, 1, seed, stream);
+  } else {
+    hl_random random;
+    hl_random_init(&random, seed, stream);
+    for (int64_t i = 0; i < elements; i++)
+      ((uint8_t *)array.data)[i] = (uint8_t)(hl_random_u32(&random) & 1);
+  }
+  if (port->dtype == drawn) {
+    *ret = array;
+    return HL_OK;
+  }
+  status = hl_array_convert(&array, port->dtype, port->name, ret, error);
+  hl_array_release(&array);
+  return status;
+}
+
+hl_status hl_dataset_synthetic(const hl_port *ports, size_t port_count, int64_t count,
+                               uint64_t seed, hl_dataset **ret_dataset, hl_error *error) {
+  if (count < 1) return hl_error_set(error, HL_INVALID_ARGUMENT, "a data set needs an input");
+  hl_dataset *dataset = NULL;
+  hl_status status = new_dataset(port_count, &dataset, error);
+  for (size_t i = 0; i < port_count && status == HL_OK; i++)
+    status = synthetic_input(&ports[i], count, seed, &dataset->inputs[i], error);
+  if (status == HL_OK) {
+    dataset->count = count;
+    dataset->description =
+        hl_format("%" PRId64 " synthetic input%s (standard normal, seed %" PRIu64 ")", count,
+                  count == 1 ? "" : "s", seed);
+    if (!dataset->description) status = no_memory(error);
+  }
+  if (status != HL_OK)
+    hl_dataset_free(dataset);
+  else
+    *ret_dataset = dataset;
+  return status;
+}
+
+/* --- ptychography ------------------------------------------------------------------------ */
+
+/* (-1, C, N, N), or (-1, N, N) for C = 1. */
+static bool is_diffraction(const hl_port *port, int *ret_channels, int64_t *ret_size) {
+  if (strcmp(port->name, "diffraction") != 0 || port->dtype != HL_FLOAT32) return false;
+  if (port->rank != 3 && port->rank != 4) return false;
+  int64_t channels = port->rank == 4 ? port->dims[1] : 1;
+  int64_t rows = port->dims[port->rank - 2], columns = port->dims[port->rank - 1];
+  if (channels < 1 || channels > HL_NEIGHBOURS_MAX || rows < 2 || rows != columns) return false;
+  *ret_channels = (int)channels;
+  *ret_size = rows;
+  return true;
+}
+
+/* Patterns of each group, normalised, as the input array. */
+static hl_status fill_diffraction(const hl_scan *scan, const hl_port *port, const int64_t *groups,
+                                  int channels, int64_t count, hl_tensor_view *ret,
+                                  hl_error *error) {
+  int64_t dims[HL_MAX_RANK] = {0};
+  hl_status status = port_dims(port, count, dims, error);
+  if (status != HL_OK) return status;
+  double factor = hl_scan_normalise_factor(scan, HL_SCAN_PHOTONS);
+  if (factor <= 0)
+    return hl_error_set(error, HL_BAD_DATA,
+                        "the patterns are dark within the part that is used: %s", scan->notes);
+  status = hl_array_new(port->name, port->dtype, port->rank, dims, ret, error);
+  if (status != HL_OK) return status;
+  int64_t pixels = scan->size * scan->size;
+  float *to = ret->data;
+  for (int64_t i = 0; i < count * channels; i++) {
+    const float *from = scan->amplitude + groups[i] * pixels;
+    for (int64_t p = 0; p < pixels; p++) *to++ = (float)((double)from[p] * factor);
+  }
+  return HL_OK;
+}
+
+/* Relative positions -(coordinate - mean of the group). The port's axis of size 2 is (x, y), its
+ * axis of size C the patterns: PtychoPINN has (-1, 1, 2, C). */
+static hl_status fill_positions(const hl_scan *scan, const hl_port *port, const int64_t *groups,
+                                int channels, int64_t count, hl_tensor_view *ret, hl_error *error) {
+  int64_t dims[HL_MAX_RANK] = {0}, elements = 0;
+  hl_status status = port_dims(port, count, dims, error);
+  if (status != HL_OK) return status;
+  int32_t last = port->rank - 1;
+  bool axis_last = dims[last] == 2 && channels != 2;
+  hl_tensor_view array;
+  status = hl_array_new(port->name, HL_FLOAT32, port->rank, dims, &array, error);
+  if (status != HL_OK) return status;
+  hl_array_count(array.rank, array.dims, &elements);
+  if (elements != count * 2 * channels) {
+    hl_array_release(&array);
+    return hl_error_set(error, HL_BAD_DATA,
+                        "input 'positions' is not of shape (any, 1, 2, %d), as PtychoPINN has it",
+                        channels);
+  }
+  float *to = array.data;
+  for (int64_t i = 0; i < count; i++) {
+    const int64_t *group = groups + i * channels;
+    double mean_x = 0, mean_y = 0;
+    for (int c = 0; c < channels && scan->x; c++) {
+      mean_x += scan->x[group[c]] / channels;
+      mean_y += scan->y[group[c]] / channels;
+    }
+    for (int c = 0; c < channels && scan->x; c++) {
+      float x = (float)-(scan->x[group[c]] - mean_x), y = (float)-(scan->y[group[c]] - mean_y);
+      to[axis_last ? 2 * c : c] = x;
+      to[axis_last ? 2 * c + 1 : channels + c] = y;
+    }
+    to += 2 * channels;
+  }
+  *ret = array;
+  return HL_OK;
+}
+
+static hl_status group(const hl_scan *scan, const char *file, int channels, uint64_t seed,
+                       int64_t **ret_groups, hl_error *error) {
+  if (channels > 1 && !scan->x)
+    return hl_error_set(error, HL_BAD_DATA,
+                        "%s has no positions (xcoords and ycoords), which groups of %d neighbours "
+                        "need. Use gridsize=1",
+                        file, channels);
+  int64_t *groups = calloc((size_t)scan->count * (size_t)channels, sizeof *groups);
+  if (!groups) return no_memory(error);
+  hl_status status =
+      hl_neighbours_group(scan->x, scan->y, scan->count, channels, seed, groups, error);
+  if (status != HL_OK) {
+    free(groups);
+    hl_error_prefix(error, "%s", file);
+    return status;
+  }
+  *ret_groups = groups;
+  return HL_OK;
+}
+
+static hl_status read_ptychography(hl_npz *npz, const hl_port *ports, size_t port_count,
+                                   int channels, int64_t size, int64_t max_images, uint64_t seed,
+                                   hl_dataset *dataset, hl_error *error) {
+  hl_scan *scan = NULL;
+  hl_status status = hl_scan_from_npz(npz, size, &scan, error);
+  if (status != HL_OK) return status;
+  HL_CLEANUP(hl_free_pointer) int64_t *groups = NULL;
+  status = group(scan, hl_npz_name(npz), channels, seed, &groups, error);
+  int64_t count = max_images > 0 && max_images < scan->count ? max_images : scan->count;
+  for (size_t i = 0; i < port_count && status == HL_OK; i++) {
+    int c;
+    int64_t n;
+    if (is_diffraction(&ports[i], &c, &n))
+      status =
+          fill_diffraction(scan, &ports[i], groups, channels, count, &dataset->inputs[i], error);
+    else if (strcmp(ports[i].name, "positions") == 0 && ports[i].dtype == HL_FLOAT32)
+      status = fill_positions(scan, &ports[i], groups, channels, count, &dataset->inputs[i], error);
+    else
+      status = hl_error_set(error, HL_UNIMPLEMENTED,
+                            "input '%s' has no source in a ptychography scan", ports[i].name);
+  }
+  if (status == HL_OK) {
+    hl_text text = HL_TEXT_INIT;
+    hl_text_append(&text, scan->notes);
+    if (channels > 1)
+      hl_text_format(&text, "; groups of %d nearest neighbours (seed %" PRIu64 ")", channels, seed);
+    hl_text_format(&text, "; normalised to %g photons; %" PRId64 " input%s", HL_SCAN_PHOTONS, count,
+                   count == 1 ? "" : "s");
+    dataset->count = count;
+    dataset->description = hl_text_take(&text);
+    if (!dataset->description) status = no_memory(error);
+  }
+  hl_scan_free(scan);
+  return status;
+}
+
+/* --- arrays by name ---------------------------------------------------------------------- */
+
+static hl_status mismatch(const hl_npz *npz, const hl_port *port, const char *reason,
+                          hl_status status, hl_error *error) {
+  hl_text want = HL_TEXT_INIT, list = HL_TEXT_INIT;
+  int64_t dims[HL_MAX_RANK];
+  for (int32_t i = 0; i < port->rank; i++) dims[i] = i ? port->dims[i] : -1;
+  hl_array_format_shape(&want, port->rank, dims);
+  for (size_t i = 0; i < hl_npz_count(npz) && list.length < 180; i++) {
+    const hl_npz_entry *entry = hl_npz_at(npz, i);
+    hl_text_format(&list, "%s%.40s ", i ? ", " : "", entry->name);
+    hl_array_format_shape(&list, entry->header.rank, entry->header.dims);
+    hl_text_format(&list, " %s", entry->header.type);
+  }
+  hl_error_set(error, status,
+               "%s: %s for the model's input '%.60s' %s %s; the file has: %s. Save the data under "
+               "that name and shape",
+               hl_npz_name(npz), reason, port->name, want.data, hl_array_dtype_name(port->dtype),
+               list.length ? list.data : "nothing");
+  hl_text_release(&want);
+  hl_text_release(&list);
+  return status;
+}
+
+static bool shape_fits(const hl_port *port, const hl_npy_header *header) {
+  if (port->rank != header->rank || port->rank < 1 || header->dims[0] < 1) return false;
+  for (int32_t i = 1; i < port->rank; i++)
+    if (port->dims[i] >= 0 ? port->dims[i] != header->dims[i] : header->dims[i] < 1) return false;
+  return true;
+}
+
+/* Keeps the first `count` of the first dimension. */
+static void truncate_array(hl_tensor_view *array, int64_t count) {
+  if (count >= array->dims[0]) return;
+  array->bytes = array->bytes / (uint64_t)array->dims[0] * (uint64_t)count;
+  array->dims[0] = count;
+}
+
+static hl_status read_port(hl_npz *npz, const hl_port *port, bool only_port, hl_tensor_view *ret,
+                           hl_error *error) {
+  const hl_npz_entry *entry = hl_npz_find(npz, port->name);
+  if (!entry && only_port && hl_npz_count(npz) == 1) entry = hl_npz_at(npz, 0);
+  if (!entry) return mismatch(npz, port, "no array", HL_NOT_FOUND, error);
+  hl_tensor_view raw;
+  if (!entry->problem && !shape_fits(port, &entry->header))
+    return mismatch(npz, port, "the array has another shape than needed", HL_BAD_DATA, error);
+  hl_status status = hl_npz_read(npz, entry->name, &raw, error);
+  if (status != HL_OK) return status;
+  HL_CLEANUP(hl_free_pointer)
+  char *what = hl_format("%s: array '%s'", hl_npz_name(npz), entry->name);
+  status = what ? hl_array_check_finite(&raw, what, error) : no_memory(error);
+  if (status == HL_OK && raw.dtype == port->dtype) {
+    *ret = raw;
+    raw = (hl_tensor_view){0};
+  } else if (status == HL_OK) {
+    status = hl_array_convert(&raw, port->dtype, what, ret, error);
+  }
+  hl_array_release(&raw);
+  if (status != HL_OK || strcmp(ret->name, port->name) == 0) return status;
+  free((void *)(uintptr_t)ret->name);
+  ret->name = hl_strdup(port->name);
+  return ret->name ? HL_OK : no_memory(error);
+}
+
+static hl_status read_arrays(hl_npz *npz, const hl_port *ports, size_t port_count,
+                             int64_t max_images, hl_dataset *dataset, hl_error *error) {
+  int64_t count = INT64_MAX;
+  for (size_t i = 0; i < port_count; i++) {
+    hl_status status = read_port(npz, &ports[i], port_count == 1, &dataset->inputs[i], error);
+    if (status != HL_OK) return status;
+    const hl_tensor_view *array = &dataset->inputs[i];
+    if (i && array->dims[0] != count)
+      return hl_error_set(
+          error, HL_BAD_DATA,
+          "%s: '%s' has %" PRId64 " inputs but '%s' has %" PRId64 ". They must have equally many",
+          hl_npz_name(npz), array->name, array->dims[0], dataset->inputs[0].name, count);
+    count = array->dims[0];
+  }
+  if (port_count == 0) return hl_error_set(error, HL_INVALID_ARGUMENT, "the model has no inputs");
+  if (max_images > 0 && max_images < count) count = max_images;
+  for (size_t i = 0; i < port_count; i++) truncate_array(&dataset->inputs[i], count);
+  dataset->count = count;
+  dataset->description =
+      hl_format("%s: %" PRId64 " input%s", hl_npz_name(npz), count, count == 1 ? "" : "s");
+  return dataset->description ? HL_OK : no_memory(error);
+}
+
+hl_status hl_dataset_read(const char *path, const hl_port *ports, size_t port_count,
+                          int64_t max_images, uint64_t seed, hl_dataset **ret_dataset,
+                          hl_error *error) {
+  hl_npz *npz = NULL;
+  hl_dataset *dataset = NULL;
+  hl_status status = hl_npz_open(path, NULL, &npz, error);
+  if (status != HL_OK) return status;
+  status = new_dataset(port_count, &dataset, error);
+  if (status == HL_OK) {
+    int channels = 0;
+    int64_t size = 0;
+    size_t i = 0;
+    while (i < port_count && !is_diffraction(&ports[i], &channels, &size)) i++;
+    status = i < port_count ? read_ptychography(npz, ports, port_count, channels, size, max_images,
+                                                seed, dataset, error)
+                            : read_arrays(npz, ports, port_count, max_images, dataset, error);
+  }
+  hl_npz_free(npz);
+  if (status != HL_OK)
+    hl_dataset_free(dataset);
+  else
+    *ret_dataset = dataset;
+  return status;
+}

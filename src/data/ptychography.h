@@ -1,0 +1,48 @@
+/*
+ * data/ptychography.h - a ptychography scan: diffraction patterns and where they were taken.
+ *
+ *     hl_scan *scan;
+ *     hl_scan_read("scan.npz", 64, &scan, error);
+ *     double factor = hl_scan_normalise_factor(scan, HL_SCAN_PHOTONS);
+ *     ... scan->amplitude[...] * factor ...
+ *     hl_scan_free(scan);
+ *
+ * Keys: diff3d (or diffraction, data) of shape (M, N, N) or (N, N, M); xcoords and ycoords (M), or
+ * scan (M, 2) with the vertical coordinate first. Amplitudes, except that integers, and the
+ * `data` of tike, are counts, whose square root is taken. Leading axes of size 1 are dropped.
+ */
+#ifndef HL_DATA_PTYCHOGRAPHY_H
+#define HL_DATA_PTYCHOGRAPHY_H
+
+#include "data/npz.h"
+
+typedef struct hl_scan {
+  int64_t count;     /* patterns */
+  int64_t size;      /* N */
+  int64_t file_size; /* N in the file, before cropping */
+  float *amplitude;  /* (count, N, N), zero frequency at [N/2, N/2], not normalised */
+  double *x, *y;     /* in pixels of N-sized patches; NULL if the file has no positions */
+  char *key;         /* the array the patterns came from */
+  char *notes;       /* what was done, for people: "counts, square root taken; ..." */
+  bool counts;       /* the file held counts, not amplitudes */
+  bool corner;       /* the file had the zero frequency at the corner */
+} hl_scan;
+
+/* Photons of a pattern on average after normalisation, as PtychoPINN's nphotons. */
+#define HL_SCAN_PHOTONS 1e9
+
+/* Reads a scan with patterns of size x size, or of the file's own size for 0. Larger patterns are
+ * cropped around the zero frequency: the same field of view in coarser pixels, so positions are
+ * scaled with it. BAD_DATA, LIMIT, NOT_FOUND, OUT_OF_MEMORY with place and remedy. */
+hl_status hl_scan_read(const char *path, int64_t size, hl_scan **ret_scan, hl_error *error);
+hl_status hl_scan_from_npz(hl_npz *npz, int64_t size, hl_scan **ret_scan, hl_error *error);
+void hl_scan_free(hl_scan *scan);
+
+/* The entry that holds the diffraction patterns, or NULL. */
+const hl_npz_entry *hl_scan_find(const hl_npz *npz);
+
+/* PtychoPINN's normalisation: sqrt((N/2)^2 / mean over images of sum(X^2)) times the intensity
+ * scale sqrt(photons) / (N/2). */
+double hl_scan_normalise_factor(const hl_scan *scan, double photons);
+
+#endif
