@@ -17,39 +17,63 @@ static void moments_merge(moments *a, double count, double mean, double m2) {
   a->count = total;
 }
 
+/* Adds a chunk: `rest` and `squares` are the sums of d and d² for d = x - mean. `rest` would be 0
+ * if the f32 mean were exact; it corrects both moments. */
+static void moments_add(moments *a, size_t n, float mean, float rest, float squares) {
+  double count = (double)n, sum = (double)rest;
+  moments_merge(a, count, (double)mean + sum / count, (double)squares - sum * sum / count);
+}
+
 static moments moments_of(const float *x, size_t n) {
   moments ret = {0, 0, 0};
   for (size_t first = 0; first < n; first += CHUNK) {
     size_t count = hl_min(CHUNK, n - first);
     const float *p = x + first;
-    float sum = 0, squares = 0;
+    float sum = 0, rest = 0, squares = 0;
 #pragma omp simd reduction(+ : sum)
     for (size_t i = 0; i < count; i++) sum += p[i];
     float mean = sum / (float)count;
-#pragma omp simd reduction(+ : squares)
-    for (size_t i = 0; i < count; i++) squares += (p[i] - mean) * (p[i] - mean);
-    moments_merge(&ret, (double)count, (double)mean, (double)squares);
+#pragma omp simd reduction(+ : rest, squares)
+    for (size_t i = 0; i < count; i++) {
+      float d = p[i] - mean;
+      rest += d;
+      squares += d * d;
+    }
+    moments_add(&ret, count, mean, rest, squares);
   }
   return ret;
 }
 
 HL_INLINE float rstd_of(double variance, float epsilon) {
-  return (float)(1 / sqrt(variance + (double)epsilon));
+  return (float)(1 / sqrt(fmax(variance, 0) + (double)epsilon));
 }
 
-/* y = act(x · scale + shift + residual) over a contiguous run. */
-static void apply(float *y, const float *x, const float *residual, size_t n, float scale,
-                  float shift, float slope) {
+/* What turns x into y = act((x - mean) · scale + shift + residual): `shift` makes up for the
+ * rounding of `mean`. x · scale + shift would lose digits where |mean| is large. */
+typedef struct affine {
+  float mean, scale, shift;
+} affine;
+
+static affine affine_of(double mean, float rstd, const float *gamma, const float *beta, size_t c) {
+  affine ret = {.mean = (float)mean, .scale = rstd * (gamma ? gamma[c] : 1)};
+  double rest = mean - (double)ret.mean;
+  ret.shift = (float)((beta ? (double)beta[c] : 0) - rest * (double)ret.scale);
+  return ret;
+}
+
+static void apply(float *y, const float *x, const float *residual, size_t n, affine f,
+                  float slope) {
+  float mean = f.mean, scale = f.scale, shift = f.shift;
   if (residual) {
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
-      float v = x[i] * scale + shift + residual[i];
+      float v = (x[i] - mean) * scale + shift + residual[i];
       y[i] = v > 0 ? v : v * slope;
     }
   } else {
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
-      float v = x[i] * scale + shift;
+      float v = (x[i] - mean) * scale + shift;
       y[i] = v > 0 ? v : v * slope;
     }
   }
@@ -64,10 +88,8 @@ static void normalize_plain(const hl_normalize_args *a, size_t unit) {
   if (a->ret_mean) a->ret_mean[unit] = (float)m.mean;
   if (a->ret_rstd) a->ret_rstd[unit] = rstd;
   for (size_t c = 0; c < each; c++, at += a->s) {
-    float scale = rstd * (a->gamma ? a->gamma[first + c] : 1);
-    float shift = (float)((a->beta ? (double)a->beta[first + c] : 0) - m.mean * (double)scale);
-    apply(a->y + at, a->x + at, a->residual ? a->residual + at : NULL, a->s, scale, shift,
-          a->slope);
+    affine f = affine_of(m.mean, rstd, a->gamma, a->beta, first + c);
+    apply(a->y + at, a->x + at, a->residual ? a->residual + at : NULL, a->s, f, a->slope);
   }
 }
 
@@ -77,7 +99,7 @@ HL_INLINE void moments_blocked(const float *x, size_t s, size_t block, moments *
   for (size_t first = 0; first < s; first += CHUNK / BLOCK_MAX) {
     size_t count = hl_min(CHUNK / BLOCK_MAX, s - first);
     const float *p = x + first * block;
-    float sum[BLOCK_MAX] = {0}, mean[BLOCK_MAX], squares[BLOCK_MAX] = {0};
+    float sum[BLOCK_MAX] = {0}, mean[BLOCK_MAX], rest[BLOCK_MAX] = {0}, squares[BLOCK_MAX] = {0};
     for (size_t i = 0; i < count; i++)
 #pragma omp simd
       for (size_t l = 0; l < block; l++) sum[l] += p[i * block + l];
@@ -86,50 +108,54 @@ HL_INLINE void moments_blocked(const float *x, size_t s, size_t block, moments *
 #pragma omp simd
       for (size_t l = 0; l < block; l++) {
         float d = p[i * block + l] - mean[l];
+        rest[l] += d;
         squares[l] += d * d;
       }
-    for (size_t l = 0; l < block; l++)
-      moments_merge(&ret[l], (double)count, (double)mean[l], (double)squares[l]);
+    for (size_t l = 0; l < block; l++) moments_add(&ret[l], count, mean[l], rest[l], squares[l]);
   }
 }
 
+/* The lanes' affines, apart so that loops over lanes vectorise. */
+typedef struct affines {
+  float mean[BLOCK_MAX], scale[BLOCK_MAX], shift[BLOCK_MAX];
+} affines;
+
 HL_INLINE void apply_blocked(float *y, const float *x, const float *residual, size_t s,
-                             size_t block, const float *scale, const float *shift, float slope) {
-  float sc[BLOCK_MAX], sh[BLOCK_MAX];
-  memcpy(sc, scale, block * sizeof *sc);
-  memcpy(sh, shift, block * sizeof *sh);
+                             size_t block, const affines *lanes, float slope) {
+  affines f = *lanes;
   for (size_t i = 0; i < s * block; i += block)
 #pragma omp simd
     for (size_t l = 0; l < block; l++) {
-      float v = x[i + l] * sc[l] + sh[l] + (residual ? residual[i + l] : 0.0f);
+      float v = (x[i + l] - f.mean[l]) * f.scale[l] + f.shift[l];
+      if (residual) v += residual[i + l];
       y[i + l] = v > 0 ? v : v * slope;
     }
 }
 
-/* Scale and shift of channels [first, first + block) of picture n from the groups' statistics;
- * channels beyond c get 0. */
-static void coefficients(const hl_normalize_args *a, size_t first, const double *mean,
-                         const float *rstd, float *scale, float *shift) {
-  for (size_t l = 0; l < a->block; l++) {
-    size_t c = first + l;
-    scale[l] = shift[l] = 0;
-    if (c >= a->c) continue;
-    scale[l] = rstd[l] * (a->gamma ? a->gamma[c] : 1);
-    shift[l] = (float)((a->beta ? (double)a->beta[c] : 0) - mean[l] * (double)scale[l]);
+/* Channels from `first` on; those beyond c become 0. */
+static affines affines_of(const hl_normalize_args *a, size_t first, const double *mean,
+                          const float *rstd) {
+  affines ret = {.mean = {0}};
+  for (size_t l = 0; l < a->block && first + l < a->c; l++) {
+    affine f = affine_of(mean[l], rstd[l], a->gamma, a->beta, first + l);
+    ret.mean[l] = f.mean;
+    ret.scale[l] = f.scale;
+    ret.shift[l] = f.shift;
   }
+  return ret;
 }
 
-static void blocked_output(const hl_normalize_args *a, size_t at, const float *scale,
-                           const float *shift) {
-  const float *residual = a->residual ? a->residual + at : NULL;
+static void blocked_output(const hl_normalize_args *a, size_t at, const affines *f) {
+  const float *residual = a->residual ? a->residual + at : NULL, *x = a->x + at;
+  float *y = a->y + at;
   if (a->block == 16 && residual)
-    apply_blocked(a->y + at, a->x + at, residual, a->s, 16, scale, shift, a->slope);
+    apply_blocked(y, x, residual, a->s, 16, f, a->slope);
   else if (a->block == 16)
-    apply_blocked(a->y + at, a->x + at, NULL, a->s, 16, scale, shift, a->slope);
+    apply_blocked(y, x, NULL, a->s, 16, f, a->slope);
   else if (residual)
-    apply_blocked(a->y + at, a->x + at, residual, a->s, 8, scale, shift, a->slope);
+    apply_blocked(y, x, residual, a->s, 8, f, a->slope);
   else
-    apply_blocked(a->y + at, a->x + at, NULL, a->s, 8, scale, shift, a->slope);
+    apply_blocked(y, x, NULL, a->s, 8, f, a->slope);
 }
 
 static void blocked_moments(const hl_normalize_args *a, size_t at, moments *ret) {
@@ -145,7 +171,7 @@ static void instance_blocked(const hl_normalize_args *a, size_t unit) {
   size_t n = unit / blocks, first = unit % blocks * a->block;
   moments m[BLOCK_MAX];
   double mean[BLOCK_MAX];
-  float rstd[BLOCK_MAX], scale[BLOCK_MAX], shift[BLOCK_MAX];
+  float rstd[BLOCK_MAX];
   blocked_moments(a, at, m);
   for (size_t l = 0; l < a->block; l++) {
     mean[l] = m[l].mean;
@@ -154,8 +180,8 @@ static void instance_blocked(const hl_normalize_args *a, size_t unit) {
     if (a->ret_mean) a->ret_mean[n * a->c + first + l] = (float)mean[l];
     if (a->ret_rstd) a->ret_rstd[n * a->c + first + l] = rstd[l];
   }
-  coefficients(a, first, mean, rstd, scale, shift);
-  blocked_output(a, at, scale, shift);
+  affines f = affines_of(a, first, mean, rstd);
+  blocked_output(a, at, &f);
 }
 
 /* Moments of the channels [first, end) of picture n, blocked. */
@@ -178,7 +204,7 @@ static moments group_moments(const hl_normalize_args *a, size_t n, size_t first,
 static void group_blocked(const hl_normalize_args *a, size_t n) {
   size_t blocks = hl_ceil_div(a->c, a->block), each = a->c / a->groups, group = a->groups;
   double mean[BLOCK_MAX] = {0}, group_mean = 0;
-  float rstd[BLOCK_MAX] = {0}, group_rstd = 0, scale[BLOCK_MAX], shift[BLOCK_MAX];
+  float rstd[BLOCK_MAX] = {0}, group_rstd = 0;
   for (size_t b = 0; b < blocks; b++) {
     for (size_t l = 0; l < a->block && b * a->block + l < a->c; l++) {
       size_t g = (b * a->block + l) / each;
@@ -193,8 +219,8 @@ static void group_blocked(const hl_normalize_args *a, size_t n) {
       mean[l] = group_mean;
       rstd[l] = group_rstd;
     }
-    coefficients(a, b * a->block, mean, rstd, scale, shift);
-    blocked_output(a, (n * blocks + b) * a->s * a->block, scale, shift);
+    affines f = affines_of(a, b * a->block, mean, rstd);
+    blocked_output(a, (n * blocks + b) * a->s * a->block, &f);
   }
 }
 
@@ -229,16 +255,18 @@ static void layer_norm_row(const hl_layer_norm_args *a, size_t row) {
     memcpy(a->sum + at, z, n * sizeof *z);
   }
   moments m = moments_of(z, n);
-  float mean = (float)m.mean, rstd = rstd_of(m.m2 / m.count, a->epsilon);
-  if (a->ret_mean) a->ret_mean[row] = mean;
+  float rstd = rstd_of(m.m2 / m.count, a->epsilon);
+  if (a->ret_mean) a->ret_mean[row] = (float)m.mean;
   if (a->ret_rstd) a->ret_rstd[row] = rstd;
   const float *gamma = a->gamma, *beta = a->beta;
+  affine f = affine_of(m.mean, rstd, NULL, NULL, 0);
+  float mean = f.mean, shift = f.shift;
   if (gamma && beta) {
 #pragma omp simd
-    for (size_t i = 0; i < n; i++) y[i] = (z[i] - mean) * (rstd * gamma[i]) + beta[i];
+    for (size_t i = 0; i < n; i++) y[i] = ((z[i] - mean) * rstd + shift) * gamma[i] + beta[i];
   } else {
     for (size_t i = 0; i < n; i++)
-      y[i] = (z[i] - mean) * (rstd * (gamma ? gamma[i] : 1)) + (beta ? beta[i] : 0);
+      y[i] = ((z[i] - mean) * rstd + shift) * (gamma ? gamma[i] : 1) + (beta ? beta[i] : 0);
   }
 }
 

@@ -30,7 +30,7 @@ HL_INLINE float hl_exp(float x) {
   float t = x * 0x1.715476p0f + magic;
   float n = t - magic;
   float r = x - n * 0x1.62e4p-1f;
-  r = r - n * -0x1.7f7d1cp-20f;
+  r = r - n * 0x1.7f7d1cp-20f;
   float p = 1.9875691500e-4f;
   p = p * r + 1.3981999507e-3f;
   p = p * r + 8.3334519073e-3f;
@@ -53,7 +53,7 @@ HL_INLINE float hl_exp_nonpositive(float x) {
   float t = c * 0x1.715476p0f + magic;
   float n = t - magic;
   float r = c - n * 0x1.62e4p-1f;
-  r = r - n * -0x1.7f7d1cp-20f;
+  r = r - n * 0x1.7f7d1cp-20f;
   float p = 1.9875691500e-4f;
   p = p * r + 1.3981999507e-3f;
   p = p * r + 8.3334519073e-3f;
