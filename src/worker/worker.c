@@ -5,7 +5,7 @@
 #include "machine/memory.h"
 #include "protocol/messages.h"
 #include "worker/control.h"
-#include "worker/slice.h"
+#include "worker/timed-loop.h"
 #include "workloads/reference.h"
 #include <fcntl.h>
 #include <math.h>
@@ -174,7 +174,7 @@ static hl_status verb_prepare(worker *w, const json_t *request, json_t *reply, v
   if (status != HL_OK) return status;
   uint64_t prepare_ns = hl_clock_ns() - start;
   double overhead_ns = (double)NAN;
-  status = hl_slice_overhead(&w->inference, &overhead_ns, error);
+  status = hl_timed_overhead(&w->inference, &overhead_ns, error);
   if (status != HL_OK) return status;
   w->is_prepared = true;
   set_int(reply, "prepare_ns", prepare_ns);
@@ -218,14 +218,14 @@ static hl_status verb_run(worker *w, const json_t *request, json_t *reply, void 
     return hl_error_set(error, HL_INVALID_ARGUMENT, "run: a number is out of range");
   if (hl_json_get_bool(request, "restart", false)) w->inference.offset = 0;
   w->inference.full_only = hl_json_get_bool(request, "full_only", false);
-  const hl_slice_request slice = {
+  const hl_timed_request slice = {
       .max_samples = (uint64_t)(max_samples < most_samples ? max_samples : most_samples),
       .max_ns = (uint64_t)max_ns,
       .group = (uint32_t)group};
-  hl_slice_result result;
+  hl_timed_result result;
   hl_counters before, after, counted;
   hl_counters_read(&w->counters, &before);
-  status = hl_slice_run(&w->inference, &slice, w->sample_ns, w->sample_images, &result, error);
+  status = hl_timed_run(&w->inference, &slice, w->sample_ns, w->sample_images, &result, error);
   hl_counters_read(&w->counters, &after);
   if (status != HL_OK) return status;
   hl_counters_difference(&before, &after, &counted);

@@ -1,32 +1,32 @@
 /*
- * worker/slice.h - the loop that is timed.
+ * worker/timed-loop.h - the loop that is timed.
  *
  * One clock stamp a sample: the end of a sample starts the next. Nothing is allocated, formatted,
  * logged or locked between two stamps.
  */
-#ifndef HL_WORKER_SLICE_H
-#define HL_WORKER_SLICE_H
+#ifndef HL_WORKER_TIMED_LOOP_H
+#define HL_WORKER_TIMED_LOOP_H
 
 #include "workloads/inference.h"
 
-typedef struct hl_slice_request {
+typedef struct hl_timed_request {
   uint64_t max_samples;
   uint64_t max_ns; /* stop after the sample that passes it */
   uint32_t group;  /* steps per sample, >= 1 */
-} hl_slice_request;
+} hl_timed_request;
 
-typedef struct hl_slice_result {
+typedef struct hl_timed_result {
   uint64_t samples;
   uint64_t elapsed_ns; /* sum of the samples */
-} hl_slice_result;
+} hl_timed_result;
 
 /* Runs samples of `group` steps; `ret_ns[i]` is the duration of sample i and `ret_images[i]` the
  * inputs it had. Both have room for max_samples. On failure the samples before it stand. */
-hl_status hl_slice_run(hl_inference *inference, const hl_slice_request *request, uint64_t *ret_ns,
-                       uint64_t *ret_images, hl_slice_result *ret_result, hl_error *error);
+hl_status hl_timed_run(hl_inference *inference, const hl_timed_request *request, uint64_t *ret_ns,
+                       uint64_t *ret_images, hl_timed_result *ret_result, hl_error *error);
 
 /* hotlap's own time per step: the same loop with the null engine in place of the real one, on the
  * same inputs, in nanoseconds. About a millisecond. */
-hl_status hl_slice_overhead(const hl_inference *inference, double *ret_ns, hl_error *error);
+hl_status hl_timed_overhead(const hl_inference *inference, double *ret_ns, hl_error *error);
 
 #endif

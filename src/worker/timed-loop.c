@@ -1,4 +1,4 @@
-#include "worker/slice.h"
+#include "worker/timed-loop.h"
 
 #include "base/clock.h"
 
@@ -10,8 +10,8 @@ static uint64_t simulated_ns(const hl_configuration *c, int64_t images, uint64_t
   return ns < 1 ? 1 : (uint64_t)ns;
 }
 
-static hl_status run_simulated(hl_inference *inference, const hl_slice_request *request,
-                               uint64_t *ret_ns, uint64_t *ret_images, hl_slice_result *result,
+static hl_status run_simulated(hl_inference *inference, const hl_timed_request *request,
+                               uint64_t *ret_ns, uint64_t *ret_images, hl_timed_result *result,
                                hl_error *error) {
   while (result->samples < request->max_samples && result->elapsed_ns < request->max_ns) {
     int64_t images = 0;
@@ -25,9 +25,9 @@ static hl_status run_simulated(hl_inference *inference, const hl_slice_request *
   return HL_OK;
 }
 
-hl_status hl_slice_run(hl_inference *inference, const hl_slice_request *request, uint64_t *ret_ns,
-                       uint64_t *ret_images, hl_slice_result *ret_result, hl_error *error) {
-  *ret_result = (hl_slice_result){0};
+hl_status hl_timed_run(hl_inference *inference, const hl_timed_request *request, uint64_t *ret_ns,
+                       uint64_t *ret_images, hl_timed_result *ret_result, hl_error *error) {
+  *ret_result = (hl_timed_result){0};
   if (inference->configuration->simulated)
     return run_simulated(inference, request, ret_ns, ret_images, ret_result, error);
   uint64_t samples = 0, start = hl_clock_ns(), last = start;
@@ -55,16 +55,16 @@ enum { overhead_samples = 2000 };
 
 static hl_status measure_null(hl_inference *null, double *ret_ns, hl_error *error) {
   static uint64_t ns[overhead_samples], images[overhead_samples];
-  const hl_slice_request request = {.max_samples = overhead_samples, .max_ns = 2000000, .group = 1};
-  hl_slice_result result;
-  hl_status status = hl_slice_run(null, &request, ns, images, &result, error); /* warm */
-  if (status == HL_OK) status = hl_slice_run(null, &request, ns, images, &result, error);
+  const hl_timed_request request = {.max_samples = overhead_samples, .max_ns = 2000000, .group = 1};
+  hl_timed_result result;
+  hl_status status = hl_timed_run(null, &request, ns, images, &result, error); /* warm */
+  if (status == HL_OK) status = hl_timed_run(null, &request, ns, images, &result, error);
   if (status == HL_OK && result.samples)
     *ret_ns = (double)result.elapsed_ns / (double)result.samples;
   return status;
 }
 
-hl_status hl_slice_overhead(const hl_inference *inference, double *ret_ns, hl_error *error) {
+hl_status hl_timed_overhead(const hl_inference *inference, double *ret_ns, hl_error *error) {
   hl_configuration configuration = *inference->configuration;
   configuration.simulated = false;
   const hl_engine_config config = {.size = sizeof config, .threads = 1, .device = "cpu"};

@@ -1,0 +1,210 @@
+#include "run/process.h"
+
+#include "base/clock.h"
+#include "protocol/messages.h"
+#include "worker/control.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { hello_s = 20, grace_s = 2, said_bytes = 4096 };
+
+/* The streams of a worker: index 0 its standard input, 1 its standard output. */
+typedef struct pipes {
+  int parent[2], child[2];
+} pipes;
+
+static void close_fd(int *fd) {
+  if (*fd >= 0) close(*fd);
+  *fd = -1;
+}
+
+static void close_pipes(pipes *p) {
+  for (int i = 0; i < 2; i++) {
+    close_fd(&p->parent[i]);
+    close_fd(&p->child[i]);
+  }
+}
+
+static hl_status open_pipes(pipes *p, hl_error *error) {
+  *p = (pipes){{-1, -1}, {-1, -1}};
+  int in[2], out[2];
+  if (pipe2(in, O_CLOEXEC) != 0)
+    return hl_error_errno(error, HL_INTERNAL, "cannot create a pipe for a worker");
+  p->child[0] = in[0];
+  p->parent[0] = in[1];
+  if (pipe2(out, O_CLOEXEC) != 0)
+    return hl_error_errno(error, HL_INTERNAL, "cannot create a pipe for a worker");
+  p->parent[1] = out[0];
+  p->child[1] = out[1];
+  return HL_OK;
+}
+
+/* Between fork and exec: async-signal-safe calls only. */
+static void run_child(const hl_launch *launch, const hl_memory_limit *limit, const pipes *p,
+                      int said_fd, pid_t parent) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+  signal(SIGINT, SIG_DFL);
+  signal(SIGTERM, SIG_DFL);
+  if (limit->kind != HL_LIMIT_NONE && hl_memory_limit_enter(limit) != 0) _exit(126);
+  if (dup2(p->child[0], STDIN_FILENO) < 0 || dup2(p->child[1], STDOUT_FILENO) < 0) _exit(127);
+  if (said_fd >= 0) dup2(said_fd, STDERR_FILENO);
+  char *arguments[] = {(char *)(uintptr_t)launch->program, "worker", NULL};
+  execv(launch->program, arguments);
+  _exit(127);
+}
+
+static hl_status start(const hl_launch *launch, hl_process *process, pipes *p, hl_error *error) {
+  hl_status status = open_pipes(p, error);
+  if (status != HL_OK) return status;
+  if (launch->memory_limit_bytes)
+    status = hl_memory_limit_prepare(launch->memory_limit_bytes, &process->limit, error);
+  if (status != HL_OK) return status;
+  if (!launch->verbose) process->said_fd = memfd_create("hotlap-worker-said", MFD_CLOEXEC);
+  if (process->said_fd >= 0) fcntl(process->said_fd, F_SETFL, O_APPEND);
+  pid_t parent = getpid();
+  process->pid = fork();
+  if (process->pid < 0) return hl_error_errno(error, HL_INTERNAL, "cannot start a worker");
+  if (process->pid == 0) run_child(launch, &process->limit, p, process->said_fd, parent);
+  setpgid(process->pid, process->pid); /* in both, so that neither is too late */
+  hl_channel_init(&process->channel, p->parent[1], p->parent[0]);
+  p->parent[0] = p->parent[1] = -1;
+  return HL_OK;
+}
+
+static hl_status say_hello(hl_process *process, hl_error *error) {
+  hl_message reply;
+  hl_status status =
+      hl_process_call(process, "hello", json_pack("{s:i}", "protocol", HL_PROTOCOL_VERSION),
+                      hello_s, &reply, error);
+  if (status != HL_OK) return status;
+  process->clock_read_ns = hl_json_get_real(reply.object, "clock_read_ns", (double)NAN);
+  process->clock_resolution_ns = hl_json_get_real(reply.object, "clock_resolution_ns", (double)NAN);
+  hl_message_release(&reply);
+  return HL_OK;
+}
+
+hl_status hl_process_start(const hl_launch *launch, hl_process *ret_process, hl_error *error) {
+  hl_process process = {.pid = -1, .said_fd = -1, .wake_fd = launch->wake_fd};
+  hl_channel_init(&process.channel, -1, -1);
+  pipes p;
+  hl_status status = start(launch, &process, &p, error);
+  close_pipes(&p);
+  if (status == HL_OK) status = say_hello(&process, error);
+  if (status != HL_OK) return hl_process_end(&process, status, error);
+  *ret_process = process;
+  return HL_OK;
+}
+
+hl_status hl_process_call(hl_process *process, const char *verb, json_t *members, double timeout_s,
+                          hl_message *ret_reply, hl_error *error) {
+  json_t *request = members ? members : json_object();
+  if (!request) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a message");
+  int64_t id = ++process->next_id;
+  json_object_set_new(request, "id", json_integer(id));
+  json_object_set_new(request, "verb", json_string(verb));
+  json_object_set_new(request, "deadline_ns", json_integer((json_int_t)(timeout_s * 1e9)));
+  hl_status status = hl_channel_send(&process->channel, request, NULL, 0, error);
+  json_decref(request);
+  if (status != HL_OK) return hl_error_set(error, HL_CRASHED, "the worker is gone");
+  uint64_t deadline = hl_clock_ns() + (uint64_t)((timeout_s + grace_s) * 1e9);
+  hl_message reply;
+  status = hl_channel_receive(&process->channel, deadline, process->wake_fd, &reply, error);
+  if (status == HL_TIMED_OUT)
+    return hl_error_set(error, HL_TIMED_OUT, "'%s' did not end within %g s", verb, timeout_s);
+  if (status != HL_OK) return status;
+  if (hl_json_get_int(reply.object, "id", -1) != id)
+    status = hl_error_set(error, HL_BAD_DATA, "the worker answered another request");
+  else
+    status = hl_message_status(reply.object, error);
+  if (status != HL_OK) {
+    hl_message_release(&reply);
+    return status;
+  }
+  *ret_reply = reply;
+  return HL_OK;
+}
+
+/* The last line that the worker wrote to standard error, without control characters. */
+static void last_line(int fd, char *ret_line, size_t size) {
+  ret_line[0] = '\0';
+  struct stat st;
+  char tail[said_bytes];
+  if (fd < 0 || fstat(fd, &st) != 0 || st.st_size == 0) return;
+  off_t from = st.st_size > (off_t)sizeof tail ? st.st_size - (off_t)sizeof tail : 0;
+  ssize_t n = pread(fd, tail, sizeof tail, from);
+  while (n > 0 && (tail[n - 1] == '\n' || tail[n - 1] == ' ')) n--;
+  if (n <= 0) return;
+  ssize_t begin = n;
+  while (begin > 0 && tail[begin - 1] != '\n') begin--;
+  size_t length = (size_t)(n - begin);
+  if (length >= size) length = size - 1;
+  memcpy(ret_line, tail + begin, length);
+  ret_line[length] = '\0';
+  for (char *c = ret_line; *c; c++)
+    if ((unsigned char)*c < 0x20) *c = ' ';
+}
+
+static int reap(hl_process *process) {
+  int wait_status = 0;
+  /* A worker that has closed its pipe is about to end by itself; let its own status be seen. */
+  for (int i = 0; i < 100; i++) {
+    if (waitpid(process->pid, &wait_status, WNOHANG) == process->pid) {
+      kill(-process->pid, SIGKILL); /* what it left behind */
+      return wait_status;
+    }
+    usleep(1000);
+  }
+  kill(-process->pid, SIGKILL);
+  while (waitpid(process->pid, &wait_status, 0) < 0 && errno == EINTR) {
+  }
+  return wait_status;
+}
+
+static hl_status explain_death(const hl_process *process, int wait_status, hl_error *error) {
+  char said[200];
+  last_line(process->said_fd, said, sizeof said);
+  uint64_t kills = process->limit.kind == HL_LIMIT_NONE
+                       ? UINT64_MAX
+                       : hl_memory_limit_oom_kills(&process->limit);
+  if (kills != UINT64_MAX && kills > 0)
+    return hl_error_set(error, HL_OUT_OF_MEMORY,
+                        "the kernel killed the worker at its memory limit (%s)",
+                        hl_memory_limit_name(&process->limit));
+  const char *separator = said[0] ? ": " : "";
+  if (WIFSIGNALED(wait_status))
+    return hl_error_set(error, HL_CRASHED, "the worker was killed by signal %d (%s)%s%s",
+                        WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)), separator, said);
+  if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == HL_WORKER_EXIT_DEADLINE)
+    return hl_error_set(error, HL_TIMED_OUT, "the worker's deadline passed");
+  return hl_error_set(error, HL_CRASHED, "the worker ended with exit status %d%s%s",
+                      WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1, separator, said);
+}
+
+hl_status hl_process_end(hl_process *process, hl_status cause, hl_error *error) {
+  hl_status status = cause;
+  bool must_kill = cause == HL_TIMED_OUT || cause == HL_INTERRUPTED || cause == HL_BAD_DATA;
+  hl_channel_release(&process->channel); /* end of file ends the worker */
+  if (process->pid > 0) {
+    if (must_kill) kill(-process->pid, SIGKILL);
+    int wait_status = reap(process);
+    if (cause == HL_CRASHED) status = explain_death(process, wait_status, error);
+  }
+  if (process->limit.kind != HL_LIMIT_NONE) hl_memory_limit_release(&process->limit);
+  close_fd(&process->said_fd);
+  process->pid = -1;
+  return status;
+}

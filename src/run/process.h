@@ -1,0 +1,53 @@
+/*
+ * run/process.h - one worker process, seen from the runner.
+ *
+ *     hl_process process;
+ *     hl_process_start(&launch, &process, error);
+ *     hl_process_call(&process, "load", NULL, timeout_s, &reply, error);
+ *     hl_process_end(&process, &death);
+ *
+ * The worker is a process group of its own, so that a signal for the runner's terminal does not
+ * reach it, and so that all of it can be killed. Not thread-safe.
+ */
+#ifndef HL_RUN_PROCESS_H
+#define HL_RUN_PROCESS_H
+
+#include "machine/limit.h"
+#include "protocol/channel.h"
+#include <sys/types.h>
+
+typedef struct hl_launch {
+  const char *program;         /* the hotlap program: run as `PROGRAM worker` */
+  uint64_t memory_limit_bytes; /* 0: none */
+  bool verbose;                /* let the worker's standard error through */
+  int wake_fd;                 /* a byte on it interrupts waiting; -1: none */
+} hl_launch;
+
+typedef struct hl_process {
+  pid_t pid;
+  hl_channel channel;
+  hl_memory_limit limit; /* kind HL_LIMIT_NONE without one */
+  int said_fd;           /* what the worker wrote to standard error, or -1 */
+  int wake_fd;
+  int64_t next_id;
+  double clock_read_ns, clock_resolution_ns; /* as the worker measured them */
+} hl_process;
+
+/* Starts `PROGRAM worker` and says hello. Wakes and failures as hl_process_call. */
+hl_status hl_process_start(const hl_launch *launch, hl_process *ret_process, hl_error *error);
+
+/* Sends a request and waits for its reply. `members` (may be NULL) is taken. The worker is told to
+ * end itself after `timeout_s`; the runner waits 2 s longer. Failures: what the worker says;
+ * TIMED_OUT; INTERRUPTED; CRASHED (ended or its pipe broke) or BAD_DATA (not our protocol): after
+ * any of these four call hl_process_end. */
+hl_status hl_process_call(hl_process *process, const char *verb, json_t *members, double timeout_s,
+                          hl_message *ret_reply, hl_error *error);
+
+/* Kills the worker's group if it still runs, waits for it, and releases everything. After a
+ * failure of hl_process_call with status `cause`, `error` (may be NULL) is rewritten to say how the
+ * process died, and the status to record is returned: OUT_OF_MEMORY if the kernel killed it for
+ * its memory, CRASHED with the signal or exit status and the last line it said, TIMED_OUT, or
+ * `cause`. */
+hl_status hl_process_end(hl_process *process, hl_status cause, hl_error *error);
+
+#endif

@@ -1,0 +1,174 @@
+#include "run/reference.h"
+
+#include "base/file.h"
+#include "protocol/messages.h"
+#include "run/process.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { evaluate_s = 1800, most_outputs = 64 };
+static const char magic[8] = "hlref01";
+
+static void release(hl_reference *reference) {
+  free(reference->values);
+  *reference = (hl_reference){0};
+}
+
+void hl_reference_cache_release(hl_reference_cache *cache) {
+  release(&cache->current);
+}
+
+static char *file_path(const char *directory, const char *key) {
+  return directory ? hl_format("%s/reference/%s.bin", directory, key) : NULL;
+}
+
+/* File: magic, number of outputs, elements of each (u64), then the floats. A file that is not
+ * exactly so is ignored and written anew. */
+static bool read_file(const char *path, hl_reference *ret_reference) {
+  char *data = NULL;
+  size_t bytes = 0;
+  if (!path || hl_file_read(path, HL_CHANNEL_BYTES, &data, &bytes, NULL) != HL_OK) return false;
+  hl_reference r = {0};
+  uint64_t count = 0, elements;
+  bool ok = bytes >= 16 && memcmp(data, magic, 8) == 0;
+  if (ok) memcpy(&count, data + 8, 8);
+  ok = ok && count <= most_outputs && bytes >= 16 + 8 * count;
+  for (size_t i = 0; ok && i < count; i++) {
+    memcpy(&elements, data + 16 + 8 * i, 8);
+    ok = elements <= bytes / sizeof(float);
+    r.counts[i] = (size_t)elements;
+    r.total += (size_t)elements;
+  }
+  r.count = (size_t)count;
+  ok = ok && bytes == 16 + 8 * count + r.total * sizeof(float);
+  if (ok) r.values = malloc(r.total * sizeof(float) + 1);
+  ok = ok && r.values;
+  if (ok) {
+    memcpy(r.values, data + 16 + 8 * count, r.total * sizeof(float));
+    *ret_reference = r;
+  }
+  free(data);
+  return ok;
+}
+
+/* Failing to write costs time in the next run, nothing else. */
+static void write_file(const char *directory, const char *path, const hl_reference *r) {
+  HL_CLEANUP(hl_free_pointer) char *folder = hl_format("%s/reference", directory);
+  if (!path || !folder || hl_directory_make(folder, NULL) != HL_OK) return;
+  hl_text text = HL_TEXT_INIT;
+  text.cap_bytes = HL_CHANNEL_BYTES * 2;
+  uint64_t count = r->count;
+  hl_text_append_n(&text, magic, 8);
+  hl_text_append_n(&text, (const char *)&count, 8);
+  for (size_t i = 0; i < r->count; i++) {
+    uint64_t elements = r->counts[i];
+    hl_text_append_n(&text, (const char *)&elements, 8);
+  }
+  hl_text_append_n(&text, (const char *)r->values, r->total * sizeof(float));
+  if (!text.failed) hl_file_write(path, text.data, text.length, NULL);
+  hl_text_release(&text);
+}
+
+static hl_status from_reply(hl_message *reply, hl_reference *r, hl_error *error) {
+  const json_t *list = json_object_get(reply->object, "elements");
+  r->count = json_array_size(list);
+  if (r->count > most_outputs)
+    return hl_error_set(error, HL_BAD_DATA, "the worker names too many outputs");
+  for (size_t i = 0; i < r->count; i++) {
+    json_int_t elements = json_integer_value(json_array_get(list, i));
+    if (elements < 0 || (size_t)elements > reply->byte_count)
+      return hl_error_set(error, HL_BAD_DATA, "the worker's outputs do not add up");
+    r->counts[i] = (size_t)elements;
+    r->total += r->counts[i];
+  }
+  if (r->total * sizeof(float) != reply->byte_count)
+    return hl_error_set(error, HL_BAD_DATA, "the worker's outputs do not add up");
+  r->values = (float *)(void *)reply->bytes; /* malloc'ed: aligned for floats */
+  reply->bytes = NULL;
+  return HL_OK;
+}
+
+static hl_status evaluate(const hl_configuration *configuration,
+                          const hl_run_environment *environment, hl_reference *r, hl_error *error) {
+  /* The definition needs no engine: null takes its place. */
+  hl_configuration c = hl_configuration_with_batch(configuration, 1);
+  c.engine = "null";
+  c.plugin = NULL;
+  c.engine_option_count = 0;
+  if (!c.test_data && !c.n_images) c.n_images = configuration->batch_size;
+  const hl_launch launch = {.program = environment->program,
+                            .verbose = environment->verbose,
+                            .wake_fd = environment->wake_fd};
+  hl_process process;
+  hl_message reply = {0};
+  hl_status status = hl_process_start(&launch, &process, error);
+  if (status != HL_OK) return status;
+  status = hl_process_call(&process, "configure",
+                           hl_message_from_configuration(&c, environment->cache_directory),
+                           evaluate_s, &reply, error);
+  hl_message_release(&reply);
+  if (status == HL_OK)
+    status = hl_process_call(&process, "reference", NULL, evaluate_s, &reply, error);
+  if (status == HL_OK) status = from_reply(&reply, r, error);
+  hl_message_release(&reply);
+  return hl_process_end(&process, status, error);
+}
+
+hl_status hl_reference_find(hl_reference_cache *cache, const char *key,
+                            const hl_configuration *configuration,
+                            const hl_run_environment *environment, const hl_run_view *view,
+                            const hl_reference **ret_reference, hl_error *error) {
+  *ret_reference = &cache->current;
+  if (cache->current.values && strcmp(cache->current.key, key) == 0) return HL_OK;
+  release(&cache->current);
+  HL_CLEANUP(hl_free_pointer) char *path = file_path(environment->cache_directory, key);
+  hl_reference fresh = {0};
+  if (!read_file(path, &fresh)) {
+    if (view->phase) view->phase(view->context, "computing reference outputs");
+    hl_status status = evaluate(configuration, environment, &fresh, error);
+    if (status != HL_OK) {
+      release(&fresh);
+      return status;
+    }
+    if (path) write_file(environment->cache_directory, path, &fresh);
+  }
+  memcpy(fresh.key, key, strnlen(key, sizeof fresh.key - 1));
+  cache->current = fresh;
+  return HL_OK;
+}
+
+hl_status hl_reference_compare(const hl_reference *reference, const float *values,
+                               const size_t *counts, size_t count, double *ret_error,
+                               hl_error *error) {
+  if (count != reference->count)
+    return hl_error_set(error, HL_BAD_DATA, "%zu outputs; the reference has %zu", count,
+                        reference->count);
+  double worst = 0;
+  size_t at = 0, compared = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (counts[i] != reference->counts[i])
+      return hl_error_set(error, HL_BAD_DATA, "output %zu has %zu elements; the reference has %zu",
+                          i, counts[i], reference->counts[i]);
+    double difference = 0, scale = 0;
+    for (size_t k = at; k < at + counts[i]; k++) {
+      double d = fabs((double)values[k] - (double)reference->values[k]);
+      if (!(d <= difference)) difference = isnan(d) ? (double)INFINITY : d;
+      if (fabs((double)reference->values[k]) > scale) scale = fabs((double)reference->values[k]);
+    }
+    at += counts[i];
+    compared += counts[i];
+    double relative = difference == 0 ? 0 : scale > 0 ? difference / scale : (double)INFINITY;
+    if (relative > worst) worst = relative;
+  }
+  if (compared == 0)
+    return hl_error_set(error, HL_UNAVAILABLE, "no output of type float32 belongs to one image");
+  *ret_error = worst;
+  return HL_OK;
+}
+
+double hl_reference_tolerance(const char *dtype) {
+  if (strcmp(dtype, "float16") == 0) return 5e-3;
+  if (strcmp(dtype, "bfloat16") == 0) return 3e-2;
+  return 1e-4;
+}

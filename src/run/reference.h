@@ -1,0 +1,37 @@
+/*
+ * run/reference.h - reference outputs of a model's first image, kept in memory and on disk.
+ */
+#ifndef HL_RUN_REFERENCE_H
+#define HL_RUN_REFERENCE_H
+
+#include "run/run.h"
+
+typedef struct hl_reference {
+  char key[17];
+  float *values; /* outputs one after another */
+  size_t counts[64], count, total;
+} hl_reference;
+
+/* The one most recently used; a sweep has one model for many rows. */
+typedef struct hl_reference_cache {
+  hl_reference current;
+} hl_reference_cache;
+void hl_reference_cache_release(hl_reference_cache *cache);
+
+/* Finds the outputs for `key` in memory, in the cache directory, or by a worker that evaluates
+ * `configuration` (slow; `view` is told). The result belongs to the cache. */
+hl_status hl_reference_find(hl_reference_cache *cache, const char *key,
+                            const hl_configuration *configuration,
+                            const hl_run_environment *environment, const hl_run_view *view,
+                            const hl_reference **ret_reference, hl_error *error);
+
+/* Largest max|a-b| / max|b| over the outputs (b is the reference). NaN in `values` gives infinity.
+ * BAD_DATA if the numbers of elements differ; UNAVAILABLE if there is nothing to compare. */
+hl_status hl_reference_compare(const hl_reference *reference, const float *values,
+                               const size_t *counts, size_t count, double *ret_error,
+                               hl_error *error);
+
+/* The largest error that a row may have: measured per type of arithmetic. */
+double hl_reference_tolerance(const char *dtype);
+
+#endif

@@ -1,0 +1,339 @@
+#include "run/row.h"
+
+#include "base/clock.h"
+#include "method/budget.h"
+#include "method/stopping.h"
+#include "method/summary.h"
+#include "method/warmup.h"
+#include "run/session.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Steps shorter than this many clock reads are timed in groups. */
+enum { reads_per_step = 100 };
+
+/* Everything that one row collects. */
+typedef struct row {
+  const hl_row_context *context;
+  hl_session session;
+  hl_record *record;
+  uint64_t *samples; /* all measured samples, partial batches included */
+  uint64_t *full;    /* those of full batches */
+  size_t count, capacity, full_count;
+  uint32_t group;
+  uint64_t steps;
+  /* sums over the measured slices */
+  double minor, major, user_ns, system_ns, steal_s, cpu_s;
+} row;
+
+static void phase(const hl_row_context *context, const char *text) {
+  if (context->view->phase) context->view->phase(context->view->context, text);
+}
+
+static void identify(const hl_configuration *c, const hl_row_context *context, hl_record *r) {
+  const char *framework = strcmp(c->engine, "torch") == 0 ? "pytorch" : c->engine;
+  hl_record_set_text(&r->workload, "inference");
+  hl_record_set_text(&r->engine, c->engine);
+  hl_record_set_text(&r->framework, framework);
+  hl_record_set_text(&r->model, c->model);
+  hl_record_set_text(&r->dtype, c->dtype);
+  bool cpu = strcmp(c->device, "cpu") == 0;
+  hl_record_set_text(&r->device, cpu && context->info->cpu ? context->info->cpu : c->device);
+  char type[32];
+  snprintf(type, sizeof type, "%.*s", (int)strcspn(c->device, ":"), c->device);
+  hl_record_set_text(&r->device_type, type);
+  hl_record_set_text(&r->git_commit, context->environment->git_commit);
+  r->batch_size = c->batch_size;
+  r->threads = c->threads;
+  r->seed = c->seed;
+  char *command = hl_configuration_reproduce(c, context->method);
+  hl_record_set_text(&r->reproduce, command);
+  free(command);
+}
+
+static uint32_t choose_group(double step_ns, double read_ns) {
+  double least = reads_per_step * read_ns;
+  if (!(step_ns > 0) || step_ns >= least) return 1;
+  double group = ceil(least / step_ns);
+  return group > 100000 ? 100000 : (uint32_t)group;
+}
+
+/* The full-batch durations of a slice, per step group, appended to `full`. */
+static size_t full_samples(const row *r, const hl_session_samples *s, uint64_t *ret_full) {
+  uint64_t full_images = (uint64_t)r->session.configuration->batch_size * r->group;
+  size_t n = 0;
+  for (size_t i = 0; i < s->count; i++)
+    if (s->images[i] == full_images) ret_full[n++] = s->ns[i];
+  return n;
+}
+
+static hl_slice make_slice(const row *r, const hl_session_samples *s, const uint64_t *full,
+                           size_t full_count) {
+  const json_t *reply = s->message.object;
+  return (hl_slice){.samples_ns = full,
+                    .sample_count = full_count,
+                    .steps_per_sample = r->group,
+                    .steps = s->count * r->group,
+                    .elapsed_ns = s->elapsed_ns,
+                    .minor_faults = (uint64_t)hl_json_get_int(reply, "minor_faults", 0),
+                    .major_faults = (uint64_t)hl_json_get_int(reply, "major_faults", 0)};
+}
+
+static hl_status check_outputs(row *r, hl_error *error) {
+  const hl_row_context *context = r->context;
+  if (!context->method->check) {
+    hl_record_set_text(&r->record->output_check, "not checked: --no-check");
+    return HL_OK;
+  }
+  hl_message reply;
+  hl_status status = hl_process_call(&r->session.process, "output", NULL, r->session.step_timeout_s,
+                                     &reply, error);
+  if (status == HL_UNIMPLEMENTED) {
+    hl_record_set_text(&r->record->output_check, "not checked: the engine gives no outputs");
+    return HL_OK;
+  }
+  if (status != HL_OK) return status;
+  size_t counts[64], count = json_array_size(json_object_get(reply.object, "elements")), total = 0;
+  if (count > HL_COUNT(counts)) count = HL_COUNT(counts);
+  for (size_t i = 0; i < count; i++) {
+    counts[i] =
+        (size_t)json_integer_value(json_array_get(json_object_get(reply.object, "elements"), i));
+    total += counts[i];
+  }
+  const hl_reference *reference = NULL;
+  hl_error failure = {0};
+  status = total * sizeof(float) == reply.byte_count
+               ? hl_reference_find(context->references, r->session.reference_key,
+                                   r->session.configuration, context->environment, context->view,
+                                   &reference, &failure)
+               : hl_error_set(&failure, HL_BAD_DATA, "the worker's outputs do not add up");
+  if (status == HL_OK)
+    status = hl_reference_compare(reference, (const float *)(const void *)reply.bytes, counts,
+                                  count, &r->record->output_error, &failure);
+  hl_message_release(&reply);
+  if (status == HL_INTERRUPTED) return status;
+  if (status == HL_UNAVAILABLE || status == HL_UNIMPLEMENTED || status == HL_OUT_OF_MEMORY) {
+    HL_CLEANUP(hl_free_pointer) char *why = hl_format("not checked: %s", failure.msg);
+    hl_record_set_text(&r->record->output_check, why);
+    return HL_OK;
+  }
+  if (status != HL_OK) return hl_error_set(error, HL_INTERNAL, "output check: %s", failure.msg);
+  hl_record_set_text(&r->record->output_check, "reference evaluator, first image");
+  return HL_OK;
+}
+
+/* MISTRUSTED if the outputs differ too much. */
+static void judge_outputs(hl_record *record) {
+  double tolerance = hl_reference_tolerance(record->dtype);
+  if (!(record->output_error > tolerance)) return;
+  HL_CLEANUP(hl_free_pointer)
+  char *why = hl_format("outputs differ from the reference by %.2g of the largest value; %.0e is "
+                        "allowed for %s",
+                        record->output_error, tolerance, record->dtype);
+  hl_record_set_text(&record->outcome, hl_outcome_name(HL_MISTRUSTED));
+  hl_record_set_text(&record->reason, why);
+}
+
+static uint64_t steps_per_pass(const row *r) {
+  if (r->session.wraps || r->session.n_images < 1) return 1;
+  int64_t batch = r->session.configuration->batch_size;
+  return (uint64_t)((r->session.n_images + batch - 1) / batch);
+}
+
+/* One request of warming up; the first is a single step, the first call. */
+static hl_status warm_once(row *r, hl_warmup *w, const hl_slice_request *request, hl_error *error) {
+  bool first = w->steps == 0;
+  r->group = first ? 1 : choose_group(w->step_ns, r->session.clock_read_ns);
+  uint64_t samples = first ? 1 : (request->steps + r->group - 1) / r->group;
+  hl_session_samples s;
+  hl_status status =
+      hl_session_run(&r->session, samples, request->max_ns, r->group, first, &s, error);
+  if (status != HL_OK) return status;
+  uint64_t *full = malloc(s.count * sizeof *full);
+  status = full ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for samples");
+  if (status == HL_OK) {
+    hl_slice slice = make_slice(r, &s, full, full_samples(r, &s, full));
+    status = hl_warmup_add(w, &slice, error);
+  }
+  free(full);
+  hl_session_samples_release(&s);
+  return status;
+}
+
+static hl_status warm_up(row *r, hl_warmup *w, hl_error *error) {
+  const hl_method_options *m = r->context->method;
+  int64_t fixed = m->warmup_iterations;
+  if (m->warmup_runs) fixed = m->warmup_runs * (int64_t)steps_per_pass(r);
+  hl_warmup_init(w,
+                 &(hl_warmup_options){.fixed_steps = fixed, .row_ns = hl_budget_ns(m->max_time_s)});
+  hl_status status = HL_OK;
+  hl_slice_request request;
+  bool checked = false;
+  while (status == HL_OK && hl_warmup_next(w, &request)) {
+    status = warm_once(r, w, &request, error);
+    if (status != HL_OK || checked) continue;
+    checked = true;
+    r->record->first_call_ms = (double)w->first_ns / 1e6;
+    phase(r->context, "checking outputs");
+    status = check_outputs(r, error);
+    phase(r->context, "warming up");
+  }
+  if (status == HL_OK && !checked) status = check_outputs(r, error);
+  r->record->warmup_iterations = (int64_t)w->steps;
+  r->record->warmup_ms = (double)w->elapsed_ns / 1e6;
+  r->record->steady = hl_warmup_steady(w);
+  char why[200];
+  hl_warmup_explain(w, why, sizeof why);
+  if (why[0]) hl_record_note(r->record, "%s", why);
+  return status;
+}
+
+static hl_status reserve(row *r, size_t more, hl_error *error) {
+  if (r->count + more <= r->capacity) return HL_OK;
+  size_t capacity = r->capacity ? r->capacity : 1024;
+  while (capacity < r->count + more) capacity *= 2;
+  uint64_t *samples = realloc(r->samples, capacity * sizeof *samples);
+  if (samples) r->samples = samples;
+  uint64_t *full = realloc(r->full, capacity * sizeof *full);
+  if (full) r->full = full;
+  if (!samples || !full) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for samples");
+  r->capacity = capacity;
+  return HL_OK;
+}
+
+static void add_counters(row *r, const json_t *reply) {
+  r->minor += hl_json_get_real(reply, "minor_faults", 0);
+  r->major += hl_json_get_real(reply, "major_faults", 0);
+  r->user_ns += hl_json_get_real(reply, "user_ns", 0);
+  r->system_ns += hl_json_get_real(reply, "system_ns", 0);
+  r->steal_s += hl_json_get_real(reply, "steal_s", (double)NAN);
+  r->cpu_s += hl_json_get_real(reply, "cpu_s", (double)NAN);
+}
+
+static hl_status measure_once(row *r, hl_stopping *stopping, const hl_slice_request *request,
+                              hl_error *error) {
+  hl_session_samples s;
+  uint64_t samples = (request->steps + r->group - 1) / r->group;
+  hl_status status =
+      hl_session_run(&r->session, samples, request->max_ns, r->group, r->count == 0, &s, error);
+  if (status != HL_OK) return status;
+  status = reserve(r, s.count, error);
+  if (status == HL_OK) {
+    memcpy(r->samples + r->count, s.ns, s.count * sizeof *s.ns);
+    r->count += s.count;
+    size_t full = full_samples(r, &s, r->full + r->full_count);
+    hl_slice slice = make_slice(r, &s, r->full + r->full_count, full);
+    r->full_count += full;
+    r->steps += slice.steps;
+    add_counters(r, s.message.object);
+    status = hl_stopping_add(stopping, &slice, r->full, r->full_count, error);
+  }
+  hl_session_samples_release(&s);
+  return status;
+}
+
+static hl_status measure(row *r, const hl_warmup *w, hl_error *error) {
+  const hl_method_options *m = r->context->method;
+  uint64_t row_ns = hl_budget_ns(m->max_time_s);
+  r->group = choose_group(w->step_ns, r->session.clock_read_ns);
+  hl_stopping stopping;
+  hl_stopping_init(
+      &stopping, &(hl_stopping_options){.fixed_steps = (uint64_t)m->iterations,
+                                        .fixed_passes = (uint64_t)m->num_runs,
+                                        .steps_per_pass = r->group > 1 ? 1 : steps_per_pass(r),
+                                        .max_ns = hl_budget_measure_ns(row_ns, w->elapsed_ns),
+                                        .min_ns = hl_budget_ns(m->min_time_s),
+                                        .budget_binds_fixed = r->context->environment->fixed_budget,
+                                        .step_ns = w->step_ns,
+                                        .steps_per_sample = r->group});
+  phase(r->context, "measuring");
+  hl_status status = HL_OK;
+  hl_slice_request request;
+  while (status == HL_OK && hl_stopping_next(&stopping, &request))
+    status = measure_once(r, &stopping, &request, error);
+  hl_record_set_text(&r->record->stop, hl_stopping_reason_name(stopping.reason));
+  return status;
+}
+
+static hl_status summarise(row *r, hl_error *error) {
+  hl_record *record = r->record;
+  hl_step_rule rule =
+      hl_step_rule_make(r->session.n_images, record->batch_size, r->session.wraps || r->group > 1);
+  rule.steps_per_sample = r->group;
+  if (isfinite(record->patterns_per_second)) {
+    rule.patterns_per_image = record->patterns_per_second;
+    record->patterns_per_second = (double)NAN;
+  }
+  uint64_t peak = 0;
+  hl_status status = hl_session_peak(&r->session, &peak, error);
+  if (status != HL_OK) return status;
+  record->memory_mb = ((double)peak - (double)r->session.baseline_bytes) / 1e6;
+  if (record->memory_mb < 0) record->memory_mb = 0;
+  double steps = (double)r->steps;
+  record->minor_faults_per_step = r->minor / steps;
+  record->major_faults_per_step = r->major / steps;
+  record->user_ms_per_step = r->user_ns / 1e6 / steps;
+  record->system_ms_per_step = r->system_ns / 1e6 / steps;
+  if (r->cpu_s > 0) record->steal_percent = 100 * r->steal_s / r->cpu_s;
+  if (r->group > 1)
+    hl_record_note(record,
+                   "a step is too short for the clock: %" PRIu32 " steps a sample, full "
+                   "batches only",
+                   r->group);
+  return hl_row_summarise(record, r->samples, r->count, &rule, HL_PERCENTILE_LINEAR, error);
+}
+
+static hl_status run_row(row *r, hl_error *error) {
+  const hl_row_context *context = r->context;
+  hl_warmup warmup;
+  phase(context, "loading");
+  hl_status status = hl_session_load(&r->session, context, r->record, error);
+  if (status == HL_OK) {
+    phase(context, "preparing");
+    status = hl_session_prepare(&r->session, r->record, error);
+  }
+  if (status == HL_OK) status = warm_up(r, &warmup, error);
+  if (status == HL_OK) status = measure(r, &warmup, error);
+  return status == HL_OK ? summarise(r, error) : status;
+}
+
+hl_status hl_row_measure(const hl_row_context *context, const hl_configuration *configuration,
+                         hl_record *record, hl_error *error) {
+  row r = {.context = context, .record = record, .group = 1};
+  hl_error failure = {0};
+  identify(configuration, context, record);
+  hl_status status = hl_session_open(context, configuration, &r.session, record, &failure);
+  if (status == HL_OK) status = run_row(&r, &failure);
+  status = hl_session_close(&r.session, status, &failure);
+  if (isfinite(record->overhead_ns)) context->info->overhead_ns = record->overhead_ns;
+  free(r.samples);
+  free(r.full);
+  if (status == HL_INTERRUPTED) return hl_error_set(error, status, "interrupted");
+  if (status != HL_OK) record->patterns_per_second = (double)NAN;
+  hl_record_set_text(&record->outcome, hl_outcome_name(hl_outcome_from_status(status)));
+  if (status != HL_OK) hl_record_set_text(&record->reason, failure.msg);
+  if (status == HL_OK) judge_outputs(record);
+  char now[32];
+  hl_clock_utc(now, sizeof now);
+  hl_record_set_text(&record->timestamp, now);
+  return HL_OK;
+}
+
+hl_status hl_row_probe(const hl_row_context *context, const hl_configuration *configuration,
+                       uint64_t *ret_peak_bytes, hl_error *error) {
+  enum { probe_steps = 2 };
+  hl_session session;
+  hl_session_samples samples = {0};
+  *ret_peak_bytes = 0;
+  hl_status status = hl_session_open(context, configuration, &session, NULL, error);
+  if (status == HL_OK) status = hl_session_load(&session, context, NULL, error);
+  if (status == HL_OK) status = hl_session_prepare(&session, NULL, error);
+  if (status == HL_OK)
+    status = hl_session_run(&session, probe_steps, UINT64_MAX, 1, true, &samples, error);
+  hl_session_samples_release(&samples);
+  if (status == HL_OK) status = hl_session_peak(&session, ret_peak_bytes, error);
+  return hl_session_close(&session, status, error);
+}

@@ -1,0 +1,91 @@
+#include "run/search.h"
+
+#include "machine/memory.h"
+#include "method/batch-search.h"
+#include <math.h>
+#include <string.h>
+
+static bool same_text(const char *a, const char *b) {
+  return a && b && strcmp(a, b) == 0;
+}
+
+static bool same_but_batch(const hl_record *r, const hl_configuration *c) {
+  return same_text(r->model, c->model) && same_text(r->engine, c->engine) &&
+         same_text(r->dtype, c->dtype) && r->threads == c->threads;
+}
+
+/* Peak of the whole worker, as the limit counts it. */
+static double worker_bytes(const hl_record *r) {
+  return (r->memory_mb + r->baseline_memory_mb) * 1e6;
+}
+
+static void learn(hl_batch_search *search, const hl_records *records, const hl_configuration *c) {
+  for (size_t i = 0; i < records->count; i++) {
+    const hl_record *r = &records->items[i];
+    hl_outcome outcome;
+    if (!same_but_batch(r, c) || !hl_outcome_from_name(r->outcome, &outcome)) continue;
+    if (outcome == HL_PASSED || outcome == HL_MISTRUSTED)
+      hl_batch_search_known(search, r->batch_size, HL_PROBE_PASSED, worker_bytes(r));
+    else if (outcome == HL_NO_MEMORY && !(r->reason && strncmp(r->reason, "predicted", 9) == 0))
+      hl_batch_search_known(search, r->batch_size, HL_PROBE_NO_MEMORY, (double)NAN);
+  }
+}
+
+static void tell(const hl_row_context *context, const hl_batch_probe *probe, hl_outcome outcome,
+                 const char *reason, double bytes) {
+  if (!context->view->probe) return;
+  const hl_run_probe shown = {.batch_size = probe->batch,
+                              .predicted = probe->predicted,
+                              .outcome = outcome,
+                              .reason = reason,
+                              .memory_mb = bytes / 1e6};
+  context->view->probe(context->view->context, &shown);
+}
+
+static hl_status probe_once(const hl_row_context *context, const hl_configuration *configuration,
+                            const hl_batch_probe *probe, hl_batch_search *search, hl_error *error) {
+  if (probe->predicted) {
+    tell(context, probe, HL_NO_MEMORY, "predicted by the fit", probe->predicted_bytes);
+    hl_batch_search_result(search, probe, HL_PROBE_PREDICTED, probe->predicted_bytes, NULL);
+    return HL_OK;
+  }
+  hl_configuration c = hl_configuration_with_batch(configuration, probe->batch);
+  hl_error failure = {0};
+  uint64_t peak = 0;
+  hl_status status = hl_row_probe(context, &c, &peak, &failure);
+  if (status == HL_INTERRUPTED) return hl_error_set(error, status, "interrupted");
+  double bytes = peak ? (double)peak : (double)NAN;
+  bool predicted = status == HL_OUT_OF_MEMORY && strncmp(failure.msg, "predicted", 9) == 0;
+  tell(context, probe, hl_outcome_from_status(status), status == HL_OK ? NULL : failure.msg, bytes);
+  hl_batch_search_result(search, probe,
+                         status == HL_OK              ? HL_PROBE_PASSED
+                         : predicted                  ? HL_PROBE_PREDICTED
+                         : status == HL_OUT_OF_MEMORY ? HL_PROBE_NO_MEMORY
+                                                      : HL_PROBE_OTHER,
+                         bytes, failure.msg);
+  return HL_OK;
+}
+
+hl_status hl_run_search(const hl_row_context *context, const hl_configuration *configuration,
+                        const hl_records *records, int64_t *ret_boundary, hl_error *error) {
+  const hl_method_options *m = context->method;
+  uint64_t available = hl_memory_available(NULL);
+  double bound = available == UINT64_MAX ? 0 : (double)available;
+  if (m->memory_limit_mb) bound = (double)m->memory_limit_mb * 1e6;
+  hl_batch_search search;
+  hl_batch_search_init(&search, &(hl_batch_search_options){.start = 1,
+                                                           .max_batch = m->max_batch,
+                                                           .available_bytes = bound,
+                                                           .no_predict = !m->predict});
+  learn(&search, records, configuration);
+  hl_batch_probe probe;
+  hl_status status = HL_OK;
+  while (status == HL_OK && hl_batch_search_next(&search, &probe))
+    status = probe_once(context, configuration, &probe, &search, error);
+  *ret_boundary = search.largest_passed > 0 ? search.largest_passed : HL_INT_NULL;
+  char sentence[400];
+  hl_batch_search_explain(&search, sentence, sizeof sentence);
+  if (status == HL_OK && context->view->message)
+    context->view->message(context->view->context, sentence);
+  return status;
+}

@@ -1,0 +1,190 @@
+#include "run/session.h"
+
+#include "machine/memory.h"
+#include "protocol/messages.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Reading data, generating or compiling a model: long, but not for ever. */
+enum { set_up_s = 1200 };
+
+static void take_text(char **field, const json_t *object, const char *key) {
+  hl_record_set_text(field, hl_json_get_text(object, key, NULL));
+}
+
+static double ms_of_ns(const json_t *object, const char *key) {
+  return hl_json_get_real(object, key, (double)NAN) / 1e6;
+}
+
+static void describe(const hl_session *s, const json_t *reply, hl_record *record) {
+  const hl_configuration *c = s->configuration;
+  take_text(&record->engine_version, reply, "engine_version");
+  take_text(&record->input_shape, reply, "input_shape");
+  take_text(&record->data, reply, "data");
+  record->parameters = hl_json_get_int(reply, "parameters", HL_INT_NULL);
+  record->flops_per_image = hl_json_get_real(reply, "flops_per_image", (double)NAN);
+  record->n_images = s->n_images;
+  if (s->wraps)
+    hl_record_note(record, "the batch is larger than the data (%" PRId64 " images), which repeats",
+                   s->n_images);
+  if (s->partial_images)
+    hl_record_note(record, "each pass ends with a partial batch of %" PRId64, s->partial_images);
+  if (!hl_json_get_bool(reply, "model_cached", true))
+    hl_record_note(record, "the model lies in memory: the cache directory cannot be written");
+  if (c->simulated) hl_record_note(record, "simulated clock: these times are not measured");
+}
+
+hl_status hl_session_open(const hl_row_context *context, const hl_configuration *configuration,
+                          hl_session *session, hl_record *record, hl_error *error) {
+  const hl_run_environment *environment = context->environment;
+  const hl_method_options *method = context->method;
+  *session = (hl_session){.configuration = configuration, .info = context->info};
+  /* A step longer than twice the row's budget is taken for a hang. */
+  session->step_timeout_s = 2 * method->max_time_s + 5;
+  const hl_launch launch = {.program = environment->program,
+                            .memory_limit_bytes = (uint64_t)method->memory_limit_mb * 1000000u,
+                            .verbose = environment->verbose,
+                            .wake_fd = environment->wake_fd};
+  hl_status status = hl_process_start(&launch, &session->process, error);
+  if (status != HL_OK) return status;
+  session->started = true;
+  session->clock_read_ns = session->process.clock_read_ns;
+  context->info->clock_read_ns = session->process.clock_read_ns;
+  context->info->clock_resolution_ns = session->process.clock_resolution_ns;
+  if (record && method->memory_limit_mb) {
+    char text[64];
+    snprintf(text, sizeof text, "%" PRId64 " MB (%s)", method->memory_limit_mb,
+             hl_memory_limit_name(&session->process.limit));
+    hl_record_set_text(&record->memory_limit, text);
+  }
+  hl_message reply;
+  status =
+      hl_process_call(&session->process, "configure",
+                      hl_message_from_configuration(configuration, environment->cache_directory),
+                      set_up_s, &reply, error);
+  if (status != HL_OK) return status;
+  session->n_images = hl_json_get_int(reply.object, "n_images", 0);
+  session->partial_images = hl_json_get_int(reply.object, "partial_images", 0);
+  session->wraps = hl_json_get_bool(reply.object, "wraps", false);
+  snprintf(session->reference_key, sizeof session->reference_key, "%s",
+           hl_json_get_text(reply.object, "reference_key", ""));
+  int64_t patterns = hl_json_get_int(reply.object, "patterns_per_input", 1);
+  if (record) {
+    describe(session, reply.object, record);
+    if (patterns > 1) record->patterns_per_second = (double)patterns; /* a factor until summary */
+  }
+  hl_message_release(&reply);
+  return HL_OK;
+}
+
+/* What the worker may still use: its limit, or what the machine has left. */
+static double memory_headroom(const hl_row_context *context) {
+  if (context->method->memory_limit_mb) return (double)context->method->memory_limit_mb * 1e6;
+  uint64_t available = hl_memory_available(NULL);
+  return available == UINT64_MAX ? (double)INFINITY : (double)available;
+}
+
+static hl_status check_plan(hl_session *s, const hl_row_context *context, const json_t *reply,
+                            hl_record *record, hl_error *error) {
+  if (!hl_json_get_bool(reply, "known", false)) return HL_OK;
+  double planned = hl_json_get_real(reply, "weight_bytes", 0) +
+                   hl_json_get_real(reply, "arena_bytes", 0) +
+                   hl_json_get_real(reply, "io_bytes", 0);
+  s->planned_bytes = (uint64_t)planned;
+  s->executed_flops = hl_json_get_real(reply, "executed_flops", 0);
+  double traffic = hl_json_get_real(reply, "traffic_bytes", 0);
+  double batch = (double)s->configuration->batch_size;
+  if (record) {
+    record->planned_memory_mb = planned / 1e6;
+    if (s->executed_flops > 0) record->executed_flops_per_image = s->executed_flops / batch;
+    if (traffic > 0) record->traffic_mb_per_step = traffic / 1e6;
+  }
+  double need = planned + (double)s->baseline_bytes, headroom = memory_headroom(context);
+  if (!context->method->predict || need <= headroom) return HL_OK;
+  return hl_error_set(error, HL_OUT_OF_MEMORY,
+                      "predicted: the plan needs %.0f MB and %.0f MB may be used; --no-predict "
+                      "runs it all the same",
+                      need / 1e6, headroom / 1e6);
+}
+
+hl_status hl_session_load(hl_session *session, const hl_row_context *context, hl_record *record,
+                          hl_error *error) {
+  hl_message reply;
+  hl_status status = hl_process_call(&session->process, "load", NULL, set_up_s, &reply, error);
+  if (status != HL_OK) return status;
+  session->baseline_bytes = (uint64_t)hl_json_get_int(reply.object, "baseline_bytes", 0);
+  if (record) {
+    record->load_ms = ms_of_ns(reply.object, "load_ns");
+    record->baseline_memory_mb = (double)session->baseline_bytes / 1e6;
+    if (!hl_json_get_bool(reply.object, "peak_reset", true))
+      hl_record_note(record, "the peak of memory counts from the worker's start: this kernel does "
+                             "not let it be reset");
+  }
+  hl_message_release(&reply);
+  status = hl_process_call(&session->process, "plan", NULL, set_up_s, &reply, error);
+  if (status != HL_OK) return status;
+  status = check_plan(session, context, reply.object, record, error);
+  hl_message_release(&reply);
+  return status;
+}
+
+hl_status hl_session_prepare(hl_session *session, hl_record *record, hl_error *error) {
+  hl_message reply;
+  hl_status status = hl_process_call(&session->process, "prepare", NULL, set_up_s, &reply, error);
+  if (status != HL_OK) return status;
+  if (record) {
+    record->prepare_ms = ms_of_ns(reply.object, "prepare_ns");
+    record->overhead_ns = hl_json_get_real(reply.object, "overhead_ns", (double)NAN);
+  }
+  hl_message_release(&reply);
+  return HL_OK;
+}
+
+void hl_session_samples_release(hl_session_samples *samples) {
+  hl_message_release(&samples->message);
+  *samples = (hl_session_samples){0};
+}
+
+hl_status hl_session_run(hl_session *session, uint64_t max_samples, uint64_t max_ns, uint32_t group,
+                         bool restart, hl_session_samples *ret_samples, hl_error *error) {
+  if (max_samples > INT64_MAX) max_samples = INT64_MAX;
+  if (max_ns > INT64_MAX) max_ns = INT64_MAX;
+  hl_session_samples s = {0};
+  json_t *members = json_pack("{s:I, s:I, s:I, s:b, s:b}", "max_samples", (json_int_t)max_samples,
+                              "max_ns", (json_int_t)max_ns, "group", (json_int_t)group, "full_only",
+                              group > 1, "restart", restart);
+  double slice_s = (double)max_ns / 1e9;
+  double timeout_s = session->step_timeout_s + (slice_s < 1e6 ? slice_s : 1e6);
+  hl_status status =
+      hl_process_call(&session->process, "run", members, timeout_s, &s.message, error);
+  if (status != HL_OK) return status;
+  int64_t count = hl_json_get_int(s.message.object, "samples", -1);
+  int64_t elapsed = hl_json_get_int(s.message.object, "elapsed_ns", -1);
+  if (count < 1 || elapsed < 0 || (uint64_t)count * 16 != s.message.byte_count) {
+    hl_session_samples_release(&s);
+    return hl_error_set(error, HL_BAD_DATA, "the worker's samples do not add up");
+  }
+  s.count = (size_t)count;
+  s.elapsed_ns = (uint64_t)elapsed;
+  s.ns = (const uint64_t *)(const void *)s.message.bytes; /* malloc'ed: aligned */
+  s.images = s.ns + s.count;
+  *ret_samples = s;
+  return HL_OK;
+}
+
+hl_status hl_session_peak(hl_session *session, uint64_t *ret_peak_bytes, hl_error *error) {
+  hl_message reply;
+  hl_status status = hl_process_call(&session->process, "memory", NULL, 20, &reply, error);
+  if (status != HL_OK) return status;
+  *ret_peak_bytes = (uint64_t)hl_json_get_int(reply.object, "peak_bytes", 0);
+  hl_message_release(&reply);
+  return HL_OK;
+}
+
+hl_status hl_session_close(hl_session *session, hl_status cause, hl_error *error) {
+  if (!session->started) return cause;
+  session->started = false;
+  return hl_process_end(&session->process, cause, error);
+}

@@ -1,0 +1,55 @@
+/*
+ * run/session.h - the requests of one worker's life, as functions: start, load, prepare, run.
+ */
+#ifndef HL_RUN_SESSION_H
+#define HL_RUN_SESSION_H
+
+#include "run/process.h"
+#include "run/row.h"
+
+typedef struct hl_session {
+  hl_process process;
+  bool started;
+  const hl_configuration *configuration;
+  hl_run_info *info;
+  int64_t n_images, partial_images;
+  bool wraps;
+  uint64_t baseline_bytes, planned_bytes;
+  double executed_flops, clock_read_ns, step_timeout_s;
+  char reference_key[17];
+} hl_session;
+
+/* Starts a worker under the memory limit, configures it, and fills what that tells into `record`
+ * (may be NULL). */
+hl_status hl_session_open(const hl_row_context *context, const hl_configuration *configuration,
+                          hl_session *session, hl_record *record, hl_error *error);
+
+/* Loads the model and asks for the plan; OUT_OF_MEMORY ("predicted ...") if the plan cannot fit
+ * and predictions count. */
+hl_status hl_session_load(hl_session *session, const hl_row_context *context, hl_record *record,
+                          hl_error *error);
+
+/* Compiles for the batch. */
+hl_status hl_session_prepare(hl_session *session, hl_record *record, hl_error *error);
+
+/* Samples of one request: durations, and the inputs of each. Views into `message`. */
+typedef struct hl_session_samples {
+  hl_message message;
+  const uint64_t *ns, *images;
+  size_t count;
+  uint64_t elapsed_ns;
+} hl_session_samples;
+void hl_session_samples_release(hl_session_samples *samples);
+
+/* Runs at most `max_samples` samples of `group` steps, until `max_ns`. `restart` begins at the
+ * first image. */
+hl_status hl_session_run(hl_session *session, uint64_t max_samples, uint64_t max_ns, uint32_t group,
+                         bool restart, hl_session_samples *ret_samples, hl_error *error);
+
+/* Resident peak of the worker, bytes. */
+hl_status hl_session_peak(hl_session *session, uint64_t *ret_peak_bytes, hl_error *error);
+
+/* Ends the worker; the status to record after `cause` (see hl_process_end). */
+hl_status hl_session_close(hl_session *session, hl_status cause, hl_error *error);
+
+#endif
