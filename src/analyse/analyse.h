@@ -87,9 +87,10 @@ typedef struct hl_analysis_group {
   int64_t plateau_batch_size; /* smallest with at least 95 % of the best throughput */
   int64_t max_batch_size;     /* the observed boundary, null if not searched */
   double max_throughput_ips;
-  int64_t baseline_batch;     /* 1, or the smallest size that passed */
-  double speedup_vs_batch_1;  /* best throughput over that of batch 1; NaN without batch 1 */
-  double speedup_vs_baseline; /* the same over that of baseline_batch */
+  int64_t baseline_batch; /* 1, or the smallest size that passed */
+  double
+      speedup_vs_batch_1; /* best throughput over that of baseline_batch: of batch 1 if it passed */
+  double speedup_vs_baseline; /* the same number */
   double speedup_vs_batch_32; /* NaN without batch 32 */
   double best_latency_per_image_ms;
   double best_efficiency;

@@ -1,0 +1,244 @@
+/* Recommendations: sentences whose numbers are the rows'. */
+#include "analyse/internal.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ADVICE_MOST = 16 };
+static const double steal_most = 1, system_share_most = 0.2, major_faults_most = 0,
+                    minor_faults_most = 1;
+
+/* Takes `text`; false without memory. */
+static bool add(hl_analysis_group *g, hl_advice kind, int64_t batch, char *text) {
+  if (!text) return false;
+  if (g->recommendation_count == ADVICE_MOST) {
+    free(text);
+    return true;
+  }
+  g->recommendations[g->recommendation_count++] = (hl_recommendation){kind, batch, text};
+  return true;
+}
+
+/* " (interval 508 to 516)" or "". */
+static void interval_text(const hl_analysis_point *p, hl_text *out) {
+  if (isfinite(p->throughput_ci_ips.low) && isfinite(p->throughput_ci_ips.high))
+    hl_text_format(out, " (95 %% interval %.4g to %.4g)", p->throughput_ci_ips.low,
+                   p->throughput_ci_ips.high);
+}
+
+static void baseline_text(const hl_analysis_group *g, hl_text *out) {
+  const hl_analysis_point *p = &g->points[g->optimal_point];
+  if (p->batch_size == g->baseline_batch) return;
+  hl_text_format(out, ", %.3g times batch %" PRId64, p->speedup, g->baseline_batch);
+  if (g->baseline_batch != 1) hl_text_append(out, " (the smallest that passed)");
+}
+
+static bool speed(hl_analysis_group *g) {
+  const hl_analysis_point *p = &g->points[g->optimal_point], *best = &g->points[g->best_point];
+  hl_text text = HL_TEXT_INIT;
+  hl_text_format(&text, "Speed: batch %" PRId64 " gives %.4g images/s", p->batch_size,
+                 p->throughput_ips);
+  interval_text(p, &text);
+  baseline_text(g, &text);
+  if (p != best)
+    hl_text_format(
+        &text, "; batch %" PRId64 " measured %.4g images/s, which is not distinguishable from it",
+        best->batch_size, best->throughput_ips);
+  return add(g, HL_ADVICE_SPEED, p->batch_size, hl_text_take(&text));
+}
+
+static bool latency(const hl_analysis_input *input, hl_analysis_group *g) {
+  const hl_analysis_point *p = NULL;
+  for (size_t i = 0; i < g->point_count; i++)
+    if (g->points[i].latency_ms > 0 && (!p || g->points[i].latency_ms < p->latency_ms))
+      p = &g->points[i];
+  if (!p) return true;
+  const hl_record *r = hl__analysis_record(input, p->row);
+  hl_text text = HL_TEXT_INIT;
+  hl_text_format(&text, "Latency: batch %" PRId64 " answers in %.4g ms", p->batch_size,
+                 p->latency_ms);
+  /* A percentile without an interval rests on too few steps to advise with. */
+  if (isfinite(r->latency_p99_ms) && isfinite(r->latency_p99_ci_ms.high))
+    hl_text_format(&text, " (p99 %.4g ms)", r->latency_p99_ms);
+  hl_text_format(&text, ", at %.4g images/s, %.0f %% of the best", p->throughput_ips,
+                 100 * p->throughput_ips / g->max_throughput_ips);
+  return add(g, HL_ADVICE_LATENCY, p->batch_size, hl_text_take(&text));
+}
+
+static bool memory(hl_analysis_group *g) {
+  const hl_analysis_point *p = NULL, *efficient = NULL;
+  for (size_t i = 0; i < g->point_count; i++) {
+    const hl_analysis_point *q = &g->points[i];
+    if (isfinite(q->memory_mb) && (!p || q->memory_mb < p->memory_mb)) p = q;
+    if (q->efficiency > 0 && (!efficient || q->efficiency > efficient->efficiency)) efficient = q;
+  }
+  if (!p) return true;
+  hl_text text = HL_TEXT_INIT;
+  hl_text_format(&text, "Memory: batch %" PRId64 " needs least, %.4g MB, and gives %.4g images/s",
+                 p->batch_size, p->memory_mb, p->throughput_ips);
+  if (efficient && efficient != p)
+    hl_text_format(&text, "; batch %" PRId64 " makes most of each MB (%.3g images/s/MB, %.4g MB)",
+                   efficient->batch_size, efficient->efficiency, efficient->memory_mb);
+  return add(g, HL_ADVICE_MEMORY, p->batch_size, hl_text_take(&text));
+}
+
+static bool balance(hl_analysis_group *g) {
+  const hl_analysis_point *p = &g->points[g->plateau_point], *best = &g->points[g->best_point];
+  hl_text text = HL_TEXT_INIT;
+  hl_text_format(&text, "Balance: batch %" PRId64, p->batch_size);
+  if (p == best) {
+    hl_text_format(&text,
+                   " is the best size, and no smaller one reaches 95 %% of its %.4g images/s",
+                   best->throughput_ips);
+  } else {
+    hl_text_format(&text,
+                   " is the smallest with at least 95 %% of the best throughput: %.0f %% of it",
+                   100 * p->throughput_ips / best->throughput_ips);
+    if (p->latency_ms > 0 && best->latency_ms > 0)
+      hl_text_format(&text, " in %.0f %% of the time of a step",
+                     100 * p->latency_ms / best->latency_ms);
+    if (p->memory_mb > 0 && best->memory_mb > 0)
+      hl_text_format(&text, " with %.0f %% of the memory of batch %" PRId64,
+                     100 * p->memory_mb / best->memory_mb, best->batch_size);
+  }
+  return add(g, HL_ADVICE_BALANCE, p->batch_size, hl_text_take(&text));
+}
+
+/* The margin is taken off the memory of the boundary where the fit knows it, else off the size. */
+static int64_t with_margin(const hl_analysis_group *g, double margin) {
+  const hl_analysis_line *m = &g->memory_fit;
+  double max = (double)g->max_batch_size, safe = floor(max * (1 - margin));
+  if (m->points >= 3 && m->a1 > 0) {
+    double at_limit = m->a0 + m->a1 * max;
+    safe = fmin(max, floor((at_limit * (1 - margin) - m->a0) / m->a1));
+  }
+  return safe >= 1 ? (int64_t)safe : 1;
+}
+
+static bool limit(const hl_analysis_input *input, hl_analysis_group *g) {
+  if (g->max_batch_size == HL_INT_NULL) return true;
+  if (g->max_batch_size < 1)
+    return add(g, HL_ADVICE_LIMIT, HL_INT_NULL,
+               hl_strdup("Limit: not even batch 1 fits into the memory there is"));
+  double margin = input->info->safety_margin;
+  if (!(margin >= 0 && margin < 1)) margin = 0.1;
+  int64_t safe = with_margin(g, margin);
+  return add(g, HL_ADVICE_LIMIT, safe,
+             hl_format("Limit: batch %" PRId64 " is the largest that runs; with a safety margin of "
+                       "%.0f %% of memory use at most %" PRId64,
+                       g->max_batch_size, 100 * margin, safe));
+}
+
+/* Whether a row has a symptom, and how bad it is. */
+typedef bool (*symptom)(const hl_record *record, double *ret_value);
+
+static bool has_steal(const hl_record *r, double *ret_value) {
+  *ret_value = r->steal_percent;
+  return r->steal_percent > steal_most;
+}
+
+static bool has_system_time(const hl_record *r, double *ret_value) {
+  *ret_value = 100 * r->system_ms_per_step / (r->system_ms_per_step + r->user_ms_per_step);
+  return *ret_value > 100 * system_share_most;
+}
+
+static bool has_major_faults(const hl_record *r, double *ret_value) {
+  *ret_value = r->major_faults_per_step;
+  return r->major_faults_per_step > major_faults_most;
+}
+
+static bool has_minor_faults(const hl_record *r, double *ret_value) {
+  *ret_value = r->minor_faults_per_step;
+  return r->minor_faults_per_step > minor_faults_most;
+}
+
+static bool is_unsteady(const hl_record *r, double *ret_value) {
+  *ret_value = (double)NAN;
+  return r->steady == 0;
+}
+
+static bool hint(const hl_analysis_input *input, hl_analysis_group *g, symptom has,
+                 const char *unit, const char *what, const char *remedy) {
+  hl_text batches = HL_TEXT_INIT;
+  double worst = (double)NAN, value;
+  for (size_t i = 0; i < g->point_count; i++) {
+    if (!has(hl__analysis_record(input, g->points[i].row), &value)) continue;
+    hl_text_format(&batches, "%s%" PRId64, batches.length ? ", " : "", g->points[i].batch_size);
+    worst = isfinite(worst) ? fmax(worst, value) : value;
+  }
+  bool ok = !batches.failed;
+  if (ok && batches.length) {
+    char most[48] = "";
+    if (isfinite(worst)) snprintf(most, sizeof most, " (up to %.3g%s)", worst, unit);
+    const char *plural = strchr(batches.data, ',') ? "es" : "";
+    ok = add(g, HL_ADVICE_HINT, HL_INT_NULL,
+             hl_format("Noise: %s%s at batch%s %s: %s", what, most, plural, batches.data, remedy));
+  }
+  hl_text_release(&batches);
+  return ok;
+}
+
+static bool hints(const hl_analysis_input *input, hl_analysis_group *g) {
+  return hint(input, g, has_steal, " % of CPU time", "the hypervisor took CPU time",
+              "repeat on a quieter machine before comparing with other runs") &&
+         hint(input, g, has_system_time, " % of CPU time", "the kernel took much of the CPU time",
+              "look for memory that is allocated and freed in each step") &&
+         hint(input, g, has_major_faults, " a step", "pages were read from a disk",
+              "the machine is short of memory; use a smaller batch or stop other programs") &&
+         hint(input, g, has_minor_faults, " a step", "pages were mapped anew in each step",
+              "the engine allocates while it runs; a caching allocator would be faster") &&
+         hint(input, g, is_unsteady, "", "step time was not steady after warming up",
+              "give more time (--max-time) or find out what still changes");
+}
+
+/* Nothing passed: what happened most, and a cautious default. */
+static bool fallback(const hl_analysis_input *input, hl_analysis_group *g) {
+  size_t no_memory = 0;
+  const hl_record *smallest = NULL;
+  for (size_t i = 0; i < g->failed_count; i++) {
+    const hl_record *r = hl__analysis_record(input, g->failed_rows[i]);
+    no_memory += r->outcome && strcmp(r->outcome, "OUT_OF_MEMORY") == 0;
+    if (!smallest || (r->batch_size >= 1 && r->batch_size < smallest->batch_size)) smallest = r;
+  }
+  hl_text text = HL_TEXT_INIT;
+  if (!smallest) {
+    hl_text_append(&text, "No row was measured: nothing can be recommended from this run");
+  } else if (no_memory == g->failed_count) {
+    hl_text_format(&text, "No batch size fitted into memory (%zu of %zu rows)", no_memory,
+                   g->row_count);
+    if (smallest->batch_size > 1)
+      hl_text_format(&text,
+                     ": start with batch 1, as the smallest size tried was %" PRId64
+                     "; --adaptive-sizing finds the largest that fits",
+                     smallest->batch_size);
+    else
+      hl_text_append(&text, ": raise --memory-limit, or use a smaller model or precision");
+  } else {
+    hl_text_format(&text,
+                   "No row passed (%zu of %zu failed; batch %" PRId64 ": %s): until that is "
+                   "solved use batch 1, the cautious default",
+                   g->failed_count, g->row_count, smallest->batch_size,
+                   smallest->reason ? smallest->reason : "no reason given");
+  }
+  return add(g, HL_ADVICE_FALLBACK, smallest ? 1 : HL_INT_NULL, hl_text_take(&text));
+}
+
+static bool mistrusted(hl_analysis_group *g) {
+  if (g->mistrusted_count == 0) return true;
+  return add(g, HL_ADVICE_HINT, HL_INT_NULL,
+             hl_format("Quality: the outputs of %zu row%s differ from the reference beyond the "
+                       "tolerance; %s no part in this advice",
+                       g->mistrusted_count, g->mistrusted_count == 1 ? "" : "s",
+                       g->mistrusted_count == 1 ? "it takes" : "they take"));
+}
+
+bool hl__analyse_advice(const hl_analysis_input *input, hl_analysis_group *g) {
+  g->recommendations = calloc(ADVICE_MOST, sizeof *g->recommendations);
+  if (!g->recommendations) return false;
+  if (g->point_count == 0) return fallback(input, g) && limit(input, g) && mistrusted(g);
+  return speed(g) && latency(input, g) && memory(g) && balance(g) && limit(input, g) &&
+         mistrusted(g) && hints(input, g);
+}

@@ -1,0 +1,26 @@
+/* analyse/internal.h - the steps of an analysis; each fills its fields of a group. */
+#ifndef HL_ANALYSE_INTERNAL_H
+#define HL_ANALYSE_INTERNAL_H
+
+#include "analyse/analyse.h"
+
+/* Everything a step may look at. */
+typedef struct hl_analysis_input {
+  const hl_records *records;
+  const hl_run_info *info; /* never NULL */
+  const size_t *rows;      /* of this group */
+  size_t row_count;
+  bool only_group;
+} hl_analysis_input;
+
+/* False without memory. */
+bool hl__analyse_points(const hl_analysis_input *input, hl_analysis_group *group);
+void hl__analyse_curves(const hl_analysis_input *input, hl_analysis_group *group);
+bool hl__analyse_bottleneck(const hl_analysis_input *input, hl_analysis_group *group);
+bool hl__analyse_advice(const hl_analysis_input *input, hl_analysis_group *group);
+
+static inline const hl_record *hl__analysis_record(const hl_analysis_input *input, size_t row) {
+  return &input->records->items[row];
+}
+
+#endif

@@ -1,0 +1,70 @@
+/* One point for each batch size that passed, by rising size, and the list of rows that failed. */
+#include "analyse/internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_outcome(const hl_record *r, const char *name) {
+  return r->outcome && strcmp(r->outcome, name) == 0;
+}
+
+static hl_analysis_point point_of(const hl_record *r, size_t row) {
+  double latency = isfinite(r->latency_p50_ms) ? r->latency_p50_ms : r->latency_mean_ms;
+  hl_analysis_point p = {.row = row,
+                         .batch_size = r->batch_size,
+                         .latency_ms = latency,
+                         .throughput_ips = r->throughput_ips,
+                         .throughput_ci_ips = r->throughput_ci_ips,
+                         .latency_per_image_ms = r->latency_per_image_ms,
+                         .memory_mb = r->memory_mb,
+                         .efficiency = r->efficiency,
+                         .speedup = (double)NAN,
+                         .compute_use = (double)NAN,
+                         .memory_use = (double)NAN};
+  double flops = r->executed_flops_per_image > 0
+                     ? r->executed_flops_per_image * (double)r->batch_size
+                     : (double)NAN;
+  double traffic = r->traffic_mb_per_step > 0 ? r->traffic_mb_per_step * 1e6 : (double)NAN;
+  p.gflops = latency > 0 ? flops / (latency * 1e6) : (double)NAN;
+  p.intensity = flops / traffic;
+  return p;
+}
+
+/* Of two rows of one size the later: a resumed run repeats a row to replace it. */
+static void insert(hl_analysis_group *g, hl_analysis_point p) {
+  size_t at = g->point_count;
+  while (at > 0 && g->points[at - 1].batch_size > p.batch_size) at--;
+  if (at > 0 && g->points[at - 1].batch_size == p.batch_size) {
+    g->points[at - 1] = p;
+    return;
+  }
+  memmove(&g->points[at + 1], &g->points[at], (g->point_count - at) * sizeof *g->points);
+  g->points[at] = p;
+  g->point_count++;
+}
+
+static void roofline(const hl_run_info *info, const hl_record *r, hl_analysis_point *p) {
+  if (info->peak_gflops > 0) p->compute_use = p->gflops / info->peak_gflops;
+  /* MB per ms is GB/s. */
+  if (info->peak_bandwidth_gbs > 0 && p->latency_ms > 0 && r->traffic_mb_per_step > 0)
+    p->memory_use = r->traffic_mb_per_step / p->latency_ms / info->peak_bandwidth_gbs;
+}
+
+bool hl__analyse_points(const hl_analysis_input *input, hl_analysis_group *g) {
+  g->points = calloc(input->row_count, sizeof *g->points);
+  g->failed_rows = calloc(input->row_count, sizeof *g->failed_rows);
+  if (!g->points || !g->failed_rows) return false;
+  for (size_t i = 0; i < input->row_count; i++) {
+    const hl_record *r = hl__analysis_record(input, input->rows[i]);
+    if (hl_record_passed(r)) {
+      if (r->batch_size >= 1 && r->throughput_ips > 0) insert(g, point_of(r, input->rows[i]));
+      continue;
+    }
+    if (is_outcome(r, "MISTRUSTED")) g->mistrusted_count++;
+    if (!is_outcome(r, "SKIPPED")) g->failed_rows[g->failed_count++] = input->rows[i];
+  }
+  for (size_t i = 0; i < g->point_count; i++)
+    roofline(input->info, hl__analysis_record(input, g->points[i].row), &g->points[i]);
+  return true;
+}
