@@ -41,4 +41,7 @@ hl_status hl_dataset_read(const char *path, const hl_port *ports, size_t port_co
 /* `hotlap data show`: what a file holds, as text for a person. */
 hl_status hl_data_describe(const char *path, hl_text *ret_text, hl_error *error);
 
+/* The same facts as a JSON object of schema hotlap.data/1. */
+hl_status hl_data_describe_json(const char *path, hl_text *ret_text, hl_error *error);
+
 #endif

@@ -1,5 +1,6 @@
 #include "data/data.h"
 
+#include "base/json-writer.h"
 #include "data/array.h"
 #include "data/npz.h"
 #include "data/ptychography.h"
@@ -16,46 +17,56 @@ static void format_bytes(hl_text *text, uint64_t bytes) {
   hl_text_format(text, "%.*f %s", unit ? 1 : 0, value, units[unit]);
 }
 
-/* Smallest and largest value, or that some are not finite. */
-static void format_range(hl_text *text, const hl_tensor_view *array) {
-  int64_t count = 0, bad = 0;
-  double low = INFINITY, high = -INFINITY;
+typedef struct range {
+  double low, high; /* of the finite values; NaN if there is none */
+  int64_t bad;      /* values that are not finite */
+} range;
+
+/* Of the modulus, for complex values. */
+static range find_range(const hl_tensor_view *array) {
+  int64_t count = 0;
+  range r = {.low = NAN, .high = NAN};
   hl_array_count(array->rank, array->dims, &count);
   for (int64_t i = 0; i < count; i++) {
     double v = hl_array_at(array, i);
     if (!isfinite(v)) {
-      bad++;
+      r.bad++;
       continue;
     }
-    if (v < low) low = v;
-    if (v > high) high = v;
+    if (!(v >= r.low)) r.low = v;
+    if (!(v <= r.high)) r.high = v;
   }
+  return r;
+}
+
+static void format_range(hl_text *text, const hl_tensor_view *array) {
+  range r = find_range(array);
   bool complex = array->dtype == HL_COMPLEX64 || array->dtype == HL_COMPLEX128;
-  if (count == 0)
+  if (!isnan(r.low))
+    hl_text_format(text, "%s%.6g to %.6g", complex ? "modulus " : "", r.low, r.high);
+  else if (!r.bad)
     hl_text_append(text, "empty");
-  else if (low <= high)
-    hl_text_format(text, "%s%.6g to %.6g", complex ? "modulus " : "", low, high);
-  if (bad) hl_text_format(text, "%s%" PRId64 " not finite", low <= high ? ", " : "", bad);
+  if (r.bad) hl_text_format(text, "%s%" PRId64 " not finite", isnan(r.low) ? "" : ", ", r.bad);
 }
 
 static void format_entry(hl_npz *npz, const hl_npz_entry *entry, hl_text *text) {
   const hl_npy_header *header = &entry->header;
-  hl_text shape = HL_TEXT_INIT, range = HL_TEXT_INIT;
+  hl_text shape = HL_TEXT_INIT, values = HL_TEXT_INIT;
   hl_array_format_shape(&shape, header->rank, header->dims);
   hl_tensor_view array;
   hl_error error = {0};
   if (hl_npz_read(npz, entry->name, &array, &error) == HL_OK) {
-    format_range(&range, &array);
+    format_range(&values, &array);
     hl_array_release(&array);
   } else {
-    hl_text_append(&range, "unreadable, see below");
+    hl_text_append(&values, "unreadable, see below");
   }
   const char *type = header->dtype ? hl_array_dtype_name(header->dtype) : header->type;
   const char *order = header->rank < 2 ? "-" : header->fortran ? "column-major" : "row-major";
   hl_text_format(text, "  %-16s %-11s %-22s %s%s  %s\n", entry->name, type, shape.data, order,
-                 header->swapped ? ", big-endian" : "", range.data);
+                 header->swapped ? ", big-endian" : "", values.data);
   hl_text_release(&shape);
-  hl_text_release(&range);
+  hl_text_release(&values);
 }
 
 static void format_scan(hl_npz *npz, const char *path, hl_text *text) {
@@ -108,6 +119,74 @@ hl_status hl_data_describe(const char *path, hl_text *ret_text, hl_error *error)
     hl_text_append(ret_text,
                    "\nNo diffraction patterns. Arrays are given to the model inputs of their name; "
                    "the only array to the only input.\n");
+  hl_npz_free(npz);
+  if (ret_text->failed)
+    return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the description");
+  return HL_OK;
+}
+
+static void write_entry(hl_json *json, hl_npz *npz, const hl_npz_entry *entry) {
+  const hl_npy_header *header = &entry->header;
+  hl_json_object(json, NULL);
+  hl_json_text(json, "name", entry->name);
+  hl_json_text(json, "dtype", header->dtype ? hl_array_dtype_name(header->dtype) : header->type);
+  hl_json_array(json, "shape");
+  for (int32_t i = 0; i < header->rank; i++) hl_json_int(json, NULL, header->dims[i]);
+  hl_json_end(json);
+  hl_json_bool(json, "column_major", header->fortran);
+  hl_json_bool(json, "byte_swapped", header->swapped);
+  hl_tensor_view array;
+  hl_error error = {0};
+  range r = {.low = NAN, .high = NAN};
+  if (hl_npz_read(npz, entry->name, &array, &error) == HL_OK) {
+    r = find_range(&array);
+    hl_array_release(&array);
+  }
+  hl_json_real(json, "min", r.low);
+  hl_json_real(json, "max", r.high);
+  hl_json_int(json, "not_finite_count", r.bad);
+  hl_json_text(json, "problem", error.status ? error.msg : NULL);
+  hl_json_end(json);
+}
+
+static void write_scan(hl_json *json, hl_npz *npz) {
+  hl_scan *scan = NULL;
+  hl_error error = {0};
+  if (!hl_scan_find(npz)) {
+    hl_json_null(json, "ptychography");
+    return;
+  }
+  hl_json_object(json, "ptychography");
+  if (hl_scan_from_npz(npz, 0, &scan, &error) == HL_OK) {
+    hl_json_text(json, "key", scan->key);
+    hl_json_int(json, "patterns", scan->count);
+    hl_json_int(json, "size", scan->size);
+    hl_json_text(json, "values", scan->counts ? "counts" : "amplitudes");
+    hl_json_text(json, "zero_frequency", scan->corner ? "corner" : "centre");
+    hl_json_bool(json, "positions", scan->x);
+    hl_json_text(json, "read_as", scan->notes);
+    hl_scan_free(scan);
+  }
+  hl_json_text(json, "problem", error.status ? error.msg : NULL);
+  hl_json_end(json);
+}
+
+hl_status hl_data_describe_json(const char *path, hl_text *ret_text, hl_error *error) {
+  hl_npz *npz = NULL;
+  hl_status status = hl_npz_open(path, NULL, &npz, error);
+  if (status != HL_OK) return status;
+  hl_json json;
+  hl_json_init(&json, ret_text, HL_JSON_PRETTY);
+  hl_json_object(&json, NULL);
+  hl_json_text(&json, "schema", "hotlap.data/1");
+  hl_json_text(&json, "file", path);
+  hl_json_text(&json, "container", hl_npz_container(npz));
+  hl_json_array(&json, "arrays");
+  for (size_t i = 0; i < hl_npz_count(npz); i++) write_entry(&json, npz, hl_npz_at(npz, i));
+  hl_json_end(&json);
+  write_scan(&json, npz);
+  hl_json_end(&json);
+  hl_text_char(ret_text, '\n');
   hl_npz_free(npz);
   if (ret_text->failed)
     return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the description");
