@@ -166,9 +166,11 @@ static void metrics_row(const hl_record *r, bool best, hl_text *out) {
   metrics_cell(out, r->latency_per_image_ms);
   metrics_cell(out, r->efficiency);
   hl_text_format(out, " %s | ", hl_report_int(r->measurement_iterations, "—", text));
-  if (r->steady == 0) hl_text_append(out, "not steady; ");
-  if (r->stop && strcmp(r->stop, "converged") != 0 && strcmp(r->stop, "fixed") != 0)
+  if (r->steady == 0) hl_text_append(out, "not steady");
+  if (r->stop && strcmp(r->stop, "converged") != 0 && strcmp(r->stop, "fixed") != 0) {
+    if (r->steady == 0) hl_text_append(out, "; ");
     for (const char *c = r->stop; *c; c++) hl_text_char(out, *c == '_' ? ' ' : *c);
+  }
   hl_text_append(out, " |\n");
 }
 

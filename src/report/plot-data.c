@@ -116,9 +116,14 @@ static void series_block(const hl_report_input *input, const hl_analysis_group *
     include(&facts->throughput, p->throughput_ips);
     include(&facts->latency, p->latency_ms);
     if (p->speedup > 0) include(&facts->speedup, p->speedup);
-    facts->has_memory |= isfinite(p->memory_mb);
+    include(&facts->memory, p->memory_mb);
+    include(&facts->memory, r->planned_memory_mb);
+    include(&facts->efficiency, p->efficiency);
+    if (i) {
+      double gap = values[0] - log2((double)group->points[i - 1].batch_size);
+      if (gap > 0 && gap < facts->min_gap) facts->min_gap = gap;
+    }
     facts->has_planned |= isfinite(r->planned_memory_mb);
-    facts->has_efficiency |= isfinite(p->efficiency);
     facts->has_intervals |= isfinite(p->throughput_ci_ips.low);
   }
   hl_text_append(out, "EOD\n");
@@ -142,12 +147,20 @@ static void box_blocks(const hl_report_input *input, const hl_analysis_group *gr
 void hl_plot_data(const hl_report_input *input, size_t max_series, hl_plot_facts *ret_facts,
                   hl_text *out) {
   const hl_plot_range none = {(double)NAN, (double)NAN};
-  hl_plot_facts facts = {.x = none, .throughput = none, .latency = none, .speedup = none};
+  hl_plot_facts facts = {.x = none,
+                         .throughput = none,
+                         .memory = none,
+                         .latency = none,
+                         .efficiency = none,
+                         .speedup = none,
+                         .min_gap = 1};
   for (size_t g = 0; g < input->analysis->group_count; g++) {
     const hl_analysis_group *group = &input->analysis->groups[g];
     for (size_t i = 0; i < group->failed_count; i++) {
       int64_t batch = input->records->items[group->failed_rows[i]].batch_size;
-      if (batch > 0) include(&facts.x, log2((double)batch));
+      if (batch <= 0) continue;
+      include(&facts.x, log2((double)batch));
+      facts.failed++;
     }
     if (group->point_count && facts.series < max_series && facts.series < HL_COUNT(facts.first))
       facts.first[facts.series++] = g;

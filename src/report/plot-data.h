@@ -29,8 +29,11 @@ typedef struct hl_plot_range {
 typedef struct hl_plot_facts {
   size_t series;   /* groups that are drawn */
   size_t first[8]; /* their indices in the analysis */
-  bool has_memory, has_planned, has_boxes, has_intervals, has_efficiency;
-  hl_plot_range x, throughput, latency, speedup; /* x: log2 of the batch size, failed ones too */
+  bool has_planned, has_boxes, has_intervals;
+  /* x: log2 of the batch size, failed ones too */
+  hl_plot_range x, throughput, memory, latency, efficiency, speedup;
+  double min_gap; /* least distance of two sizes in x */
+  size_t failed;  /* sizes that did not pass */
 } hl_plot_facts;
 
 /* Writes the blocks of up to `max_series` groups that have points. */

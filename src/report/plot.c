@@ -29,6 +29,11 @@ static const char *colour_of(const plot *p, size_t series, const char *alone) {
   return p->facts.series == 1 ? alone : colours[series];
 }
 
+/* Many sizes get small markers. */
+static double marker_size(const plot *p) {
+  return p->facts.min_gap < 0.25 ? 0.45 : 0.9;
+}
+
 /* ---- batch sizes along x ---- */
 
 static bool power_of_two(int64_t n) {
@@ -96,9 +101,11 @@ static void log_y(plot *p, double low, double high) {
   hl_text_append(p->out, ")\n");
 }
 
-static void linear_y(plot *p, double high) {
+/* From 0 to `high` with `room` above it, as a share of it. */
+static void linear_y(plot *p, double high, double room) {
   hl_text_append(p->out, "unset logscale y\nset yrange [0:*]\nset ytics autofreq\n");
-  if (isfinite(high) && high > 0) hl_text_format(p->out, "set yrange [0:%.6g]\n", 1.12 * high);
+  if (isfinite(high) && high > 0)
+    hl_text_format(p->out, "set yrange [0:%.6g]\n", (1 + room) * high);
   hl_text_format(p->out, "set format y '%s'\n", high >= 1e5 ? "%.0s%c" : "%g");
 }
 
@@ -180,8 +187,8 @@ static void series_title(plot *p, size_t series) {
 /* "$s0 using 1:column with linespoints" of each series; the first has no comma before it. */
 static void line_plots(plot *p, int column, const char *alone, bool titles, bool *first) {
   for (size_t s = 0; s < p->facts.series; s++) {
-    hl_text_format(p->out, "%s$s%zu using %d:%d with linespoints lw 2 pt %d ps 0.9 lc rgb '%s'",
-                   *first ? "plot " : ", \\\n  ", s, PLOT_X, column, shapes[s],
+    hl_text_format(p->out, "%s$s%zu using %d:%d with linespoints lw 2 pt %d ps %.3g lc rgb '%s'",
+                   *first ? "plot " : ", \\\n  ", s, PLOT_X, column, shapes[s], marker_size(p),
                    colour_of(p, s, alone));
     if (titles)
       series_title(p, s);
@@ -193,9 +200,11 @@ static void line_plots(plot *p, int column, const char *alone, bool titles, bool
 
 static void throughput_panel(plot *p) {
   panel(p, "Throughput", "Throughput (images/s)");
-  linear_y(p, p->facts.throughput.high);
+  linear_y(p, p->facts.throughput.high, 0.12);
   name_failed(p, true);
-  hl_text_append(p->out, "set key bottom right\n");
+  /* Names of outcomes stand above sizes that failed, mostly at the right end. */
+  hl_text_append(p->out, p->facts.failed ? "set key at graph 0.88, graph 0.03 right bottom\n"
+                                         : "set key at graph 0.98, graph 0.03 right bottom\n");
   const hl_analysis_group *only = p->facts.series == 1 ? group_of(p, 0) : NULL;
   bool first = true;
   if (only && only->time_fit.points > 1 && isfinite(only->time_fit.a0) &&
@@ -220,8 +229,8 @@ static void throughput_panel(plot *p) {
 
 static void memory_panel(plot *p) {
   panel(p, "Memory", "Memory (MB)");
-  linear_y(p, (double)NAN);
-  hl_text_append(p->out, "set key top left\n");
+  linear_y(p, p->facts.memory.high, 0.12);
+  hl_text_append(p->out, "set key at graph 0.03, graph 0.98 left top\n");
   bool first = true;
   for (size_t s = 0; s < p->facts.series && p->facts.has_planned; s++) {
     hl_text_format(p->out, "%s$s%zu using %d:%d with lines lw 1.5 dt (6,4) lc rgb '%s' %s",
@@ -240,9 +249,9 @@ static void latency_panel(plot *p) {
   if (low > 0 && high / low >= 8)
     log_y(p, low, high);
   else
-    linear_y(p, high);
-  hl_text_append(p->out, "set format y '%g'\nset key top left\n");
-  double width = 0.5 / (double)p->facts.series;
+    linear_y(p, high, 0.3);
+  hl_text_append(p->out, "set format y '%g'\nset key at graph 0.03, graph 0.98 left top\n");
+  double width = 0.55 * p->facts.min_gap / (double)p->facts.series;
   hl_text_format(p->out, "set bars 0.6\nset boxwidth %.6g\nset style fill solid 0.3 border\n",
                  width);
   for (size_t s = 0; s < p->facts.series; s++) {
@@ -250,10 +259,10 @@ static void latency_panel(plot *p) {
     hl_text_format(
         p->out,
         "%s$out%zu using 1:2 with points pt 6 ps 0.45 lw 1 lc rgb '%s' %s, \\\n"
-        "  $box%zu using 1:3:2:6:5 with candlesticks whiskerbars lw 1.5 lc rgb '%s' %s, \\\n"
-        "  $box%zu using 1:4:4:4:4 with candlesticks lw 2.2 lc rgb 'black' %s",
-        s ? ", \\\n  " : "plot ", s, colour, s == 0 ? "title 'beyond the whiskers'" : "notitle", s,
-        colour, s == 0 ? "title 'quartiles, whiskers 1.5 IQR'" : "notitle", s,
+        "  $box%zu using 1:3:2:6:5 with candlesticks whiskerbars 0.6 lw 1.5 lc rgb '%s' %s, \\\n"
+        "  $box%zu using 1:4:4:4:4 with candlesticks lw 1.4 lc rgb 'black' %s",
+        s ? ", \\\n  " : "plot ", s, colour, s == 0 ? "title 'beyond whiskers'" : "notitle", s,
+        colour, s == 0 ? "title 'quartiles; whiskers: 1.5 IQR'" : "notitle", s,
         s == 0 ? "title 'median'" : "notitle");
   }
   /* Rows without samples have their median all the same. */
@@ -263,7 +272,7 @@ static void latency_panel(plot *p) {
 
 static void efficiency_panel(plot *p) {
   panel(p, "Efficiency", "Efficiency (images/s/MB)");
-  linear_y(p, (double)NAN);
+  linear_y(p, p->facts.efficiency.high, 0.12);
   hl_text_append(p->out, "unset key\n");
   bool first = true;
   line_plots(p, PLOT_EFFICIENCY, green, false, &first);
@@ -272,9 +281,14 @@ static void efficiency_panel(plot *p) {
 
 static void scaling_panel(plot *p) {
   int64_t base = group_of(p, 0)->baseline_batch;
+  bool same_base = true;
+  for (size_t s = 1; s < p->facts.series; s++)
+    same_base = same_base && group_of(p, s)->baseline_batch == base;
+  if (base < 1) base = 1;
   HL_CLEANUP(hl_free_pointer)
-  char *label = hl_format("Throughput / that of batch %lld", (long long)(base > 0 ? base : 1));
-  panel(p, "Scaling", label ? label : "Scaling factor");
+  char *label = same_base ? hl_format("Throughput / that of batch %lld", (long long)base)
+                          : hl_strdup("Throughput / that of the smallest batch");
+  panel(p, "Scaling factor", label ? label : "Scaling factor");
   double low = p->facts.speedup.low, high = p->facts.speedup.high;
   if (!(low > 0)) low = 1;
   if (!(high > 0)) high = 1;
@@ -284,9 +298,10 @@ static void scaling_panel(plot *p) {
   for (int e = from; e <= to; e++)
     hl_text_format(p->out, "%s'%g×' %.9g", e > from ? ", " : "", exp2(e), exp2(e));
   hl_text_format(p->out,
-                 ")\nset key bottom right\nplot 2**x/%lld with lines lw 1.5 dt (6,4) lc rgb '%s' "
-                 "title 'ideal: in proportion to the batch'",
-                 (long long)(base > 0 ? base : 1), grey);
+                 ")\nset key at graph 0.98, graph 0.98 right top\nplot 2**x/%lld with lines lw 1.5 "
+                 "dt (6,4) lc rgb '%s' "
+                 "title 'ideal: as the batch'",
+                 (long long)base, grey);
   bool first = false;
   line_plots(p, PLOT_SPEEDUP, "#CC79A7", p->facts.series == 1, &first);
   hl_text_append(p->out, "\nunset logscale y\n");
@@ -295,9 +310,8 @@ static void scaling_panel(plot *p) {
 /* The sizes from the plateau on that keep 95 % of the best throughput. */
 static void region_of(const hl_analysis_group *g, double *ret_low, double *ret_high) {
   size_t from = g->plateau_point < g->point_count ? g->plateau_point : g->best_point, to = from;
-  while (to + 1 < g->point_count &&
-         g->points[to + 1].throughput_ips >= 0.95 * g->max_throughput_ips)
-    to++;
+  for (size_t i = from + 1; i < g->point_count; i++)
+    if (g->points[i].throughput_ips >= 0.95 * g->max_throughput_ips) to = i;
   *ret_low = log2((double)g->points[from].batch_size) - 0.25;
   *ret_high = log2((double)g->points[to].batch_size) + 0.25;
 }
@@ -311,31 +325,35 @@ static void region_panel(plot *p) {
   if (g->best_point >= g->point_count) return;
   region_of(g, &low, &high);
   panel(p, "Optimal operating region", "Throughput (images/s)");
-  linear_y(p, top);
+  linear_y(p, top, 0.45);
   hl_text_format(p->out,
-                 "set object 1 rectangle from first %.6g, graph 0 to first %.6g, graph 1 fc rgb "
+                 "set object 1 rectangle from first %.6g, first 0 to first %.6g, first %.9g fc rgb "
                  "'%s' fs solid 0.16 noborder behind\n",
-                 low, high, green);
+                 low, high, 1.06 * top, green);
   if (g->optimal_point < g->point_count) {
     double x = log2((double)g->optimal_batch_size);
     bool left = x > (p->facts.x.low + p->facts.x.high) / 2;
     hl_text_format(p->out,
-                   "set arrow 1 from first %.6g, graph 0 to first %.6g, graph 1 nohead lw 2 lc rgb "
-                   "'%s'\nset label 1 'optimal: %lld ' at first %.6g, graph 0.06 %s offset %s,0 "
-                   "font ':Bold' tc rgb '%s' front\n",
-                   x, x, green, (long long)g->optimal_batch_size, x, left ? "right" : "left",
-                   left ? "-0.5" : "0.5", "#006B4F");
+                   "set arrow 1 from first %.6g, first 0 to first %.6g, first %.9g nohead lw 2 lc "
+                   "rgb '%s'\nset label 1 'optimal: %lld' at first %.6g, graph 0.06 %s offset %s,0 "
+                   "font ':Bold' tc rgb '#006B4F' front\n",
+                   x, x, g->points[g->optimal_point].throughput_ips, green,
+                   (long long)g->optimal_batch_size, x, left ? "right" : "left",
+                   left ? "-0.7" : "0.7");
   }
   if (g->max_batch_size != HL_INT_NULL)
-    hl_text_format(p->out, "set label 2 'largest that runs: %lld' at graph 0.03, graph 0.80\n",
-                   (long long)g->max_batch_size);
+    hl_text_format(
+        p->out,
+        "set label 2 'largest that runs: %lld' at graph 0.97, graph 0.79 right font ',9.5' front\n",
+        (long long)g->max_batch_size);
   hl_text_format(p->out,
-                 "set key top left\nplot %.9g with lines lw 1.5 dt (6,4) lc rgb '%s' title '95 %% "
+                 "set key at graph 0.03, graph 0.98 left top\nplot %.9g with lines lw 1.5 dt (6,4) "
+                 "lc rgb '%s' title '95 %% "
                  "of the best', \\\n  NaN with boxes fs solid 0.16 noborder lc rgb '%s' title 'at "
                  "least 95 %% of the best', \\\n  $s%zu using %d:%d with linespoints lw 2 pt %d ps "
-                 "0.9 lc rgb '%s' ",
+                 "%.3g lc rgb '%s' ",
                  0.95 * top, grey, green, best, PLOT_X, PLOT_THROUGHPUT, shapes[best],
-                 colour_of(p, best, blue));
+                 marker_size(p), colour_of(p, best, blue));
   series_title(p, best);
   hl_text_append(p->out, "\nunset object 1\nunset arrow 1\nunset label 1\nunset label 2\n");
 }
@@ -349,7 +367,7 @@ static void terminal(hl_plot_kind kind, hl_text *out) {
                         "background rgb 'white'\n");
   else
     hl_text_append(out, "set terminal pngcairo size 4500,3000 noenhanced font 'DejaVu Sans,11' "
-                        "fontscale 4.1667 linewidth 4.1667 pointscale 4.1667 background rgb "
+                        "fontscale 3.125 linewidth 4.1667 pointscale 4.1667 background rgb "
                         "'white'\n");
 }
 
@@ -389,11 +407,11 @@ void hl_plot_script(const hl_report_input *input, hl_plot_kind kind, hl_text *ou
   if (p.facts.series == 0) return;
   hl_text_format(out,
                  "set datafile missing 'NaN'\nset samples 300\nset encoding utf8\n"
-                 "set multiplot layout 2,3 margins 0.065,0.985,0.075,0.875 spacing 0.075,0.135\n"
+                 "set multiplot layout 2,3 margins 0.06,0.985,0.07,0.865 spacing 0.07,0.135\n"
                  "set border 3 lc rgb '%s' lw 0.8\nset tics nomirror out scale 0.6 tc rgb "
                  "'#202020'\nset grid y lc rgb '#d8d8d8' lw 0.7 lt 1\n"
                  "set xlabel 'Batch size'\nset title font ':Bold,12.5'\n"
-                 "set key samplen 2.2 spacing 1.15 font ',9.5' opaque nobox\n",
+                 "set key samplen 2.2 spacing 1.15 font ',9.5' Left reverse noopaque nobox\n",
                  grey);
   x_tics(&p);
   mark_failed(&p);
