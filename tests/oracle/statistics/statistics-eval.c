@@ -1,0 +1,122 @@
+/*
+ * statistics-eval - src/statistics as a filter, for comparison with SciPy.
+ *
+ * Each line of standard input is a function and numbers, each line of output its results:
+ *
+ *     beta 0.3 2 5
+ *     percentile linear 90 1 2 3 4
+ */
+#include "statistics/descriptive.h"
+#include "statistics/distribution.h"
+#include "statistics/line.h"
+#include "statistics/percentile.h"
+#include "statistics/series.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 4096 };
+
+static double v[MOST], scratch[MOST], result[MOST];
+
+static size_t read_numbers(char *text, double *ret_values) {
+  size_t n = 0;
+  for (char *word = strtok(text, " \n"); word && n < MOST; word = strtok(NULL, " \n"))
+    ret_values[n++] = strtod(word, NULL);
+  return n;
+}
+
+static size_t fit(const hl_line *line) {
+  result[0] = line->a0;
+  result[1] = line->a1;
+  result[2] = line->r_squared;
+  return 3;
+}
+
+static size_t distribution(const char *name) {
+  hl_ranks ranks;
+  if (strcmp(name, "beta") == 0)
+    result[0] = hl_beta_regularised(v[0], v[1], v[2]);
+  else if (strcmp(name, "cdf") == 0)
+    result[0] = hl_binomial_cdf((int64_t)v[0], (int64_t)v[1], v[2]);
+  else if (strcmp(name, "ranks") == 0) {
+    if (!hl_percentile_ranks((size_t)v[0], v[1], &ranks)) return 0;
+    result[0] = (double)ranks.low;
+    result[1] = (double)ranks.high;
+    return 2;
+  } else
+    return 0;
+  return 1;
+}
+
+static size_t series(const char *name, size_t n) {
+  if (strcmp(name, "describe") == 0) {
+    hl_description d = hl_describe(v, n);
+    result[0] = d.mean;
+    result[1] = d.std;
+    result[2] = d.min;
+    result[3] = d.max;
+    return 4;
+  }
+  if (strcmp(name, "autocorrelation") == 0)
+    result[0] = hl_autocorrelation(v, n);
+  else if (strcmp(name, "slope") == 0)
+    result[0] = hl_slope(v, n);
+  else if (strcmp(name, "mser5") == 0)
+    result[0] = (double)hl_mser5(v, n);
+  else if (strcmp(name, "medians") == 0) {
+    hl_batch_medians(v + 1, n - 1, (size_t)v[0], result, scratch);
+    return (size_t)v[0];
+  } else
+    return 0;
+  return 1;
+}
+
+/* Numbers are x of all points, then y, then weights. */
+static size_t lines(const char *name, size_t n) {
+  hl_line line;
+  hl_two_lines two;
+  size_t third = n / 3;
+  if (strcmp(name, "line") == 0)
+    return hl_line_fit(v, v + third, v + 2 * third, third, &line) ? fit(&line) : 0;
+  if (strcmp(name, "theilsen") == 0)
+    return hl_line_theil_sen(v, v + n / 2, n / 2, &line) ? fit(&line) : 0;
+  if (strcmp(name, "two") != 0) return 0;
+  if (!hl_line_fit_two(v, v + third, v + 2 * third, third, 1e-8, &two)) return 0;
+  result[0] = (double)two.low_count;
+  result[1] = two.bic_gain;
+  return 2;
+}
+
+static size_t evaluate(char *line) {
+  char *rest = strchr(line, ' ');
+  if (!rest) return 0;
+  *rest++ = '\0';
+  if (strcmp(line, "percentile") == 0) {
+    hl_percentile_rule rule;
+    char *numbers = strchr(rest, ' ');
+    if (!numbers) return 0;
+    *numbers++ = '\0';
+    size_t n = read_numbers(numbers, v);
+    if (n < 2 || !hl_percentile_rule_from_name(rest, &rule)) return 0;
+    hl_sort(v + 1, n - 1);
+    result[0] = hl_percentile(v + 1, n - 1, v[0], rule);
+    return 1;
+  }
+  size_t n = read_numbers(rest, v), count = distribution(line);
+  if (!count) count = series(line, n);
+  return count ? count : lines(line, n);
+}
+
+int main(void) {
+  char *line = NULL;
+  size_t capacity = 0;
+  while (getline(&line, &capacity, stdin) > 0) {
+    size_t count = evaluate(line);
+    for (size_t i = 0; i < count; i++) printf("%s%.17g", i ? " " : "", result[i]);
+    putchar('\n');
+  }
+  free(line);
+  return 0;
+}
