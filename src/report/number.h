@@ -1,4 +1,4 @@
-/* report/number.h - numbers for people (inside src/report only). */
+/* report/number.h - numbers for people, in tables. */
 #ifndef HL_REPORT_NUMBER_H
 #define HL_REPORT_NUMBER_H
 

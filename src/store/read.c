@@ -159,7 +159,7 @@ hl_status hl_store_runs_list(hl_store *store, const hl_store_filter *filter,
                              hl_store_runs *ret_runs, hl_error *error) {
   static const char sql[] =
       "SELECT r.id, r.created, r.state, r.machine_id, r.cpu, r.command,"
-      " (SELECT group_concat(model, ',') FROM"
+      " (SELECT group_concat(model, char(10)) FROM"
       "   (SELECT DISTINCT model FROM rows WHERE run_id = r.id ORDER BY row_id)),"
       " (SELECT count(*) FROM rows WHERE run_id = r.id),"
       " (SELECT count(*) FROM rows WHERE run_id = r.id AND outcome = 'PASSED'),"

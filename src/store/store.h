@@ -81,7 +81,7 @@ hl_status hl_store_run_load(hl_store *store, const char *run_id, hl_run_info *re
 /* One line of the history. */
 typedef struct hl_store_run {
   char *id, *created, *state, *machine_id, *cpu, *command;
-  char *models; /* "mlp,resnet50" */
+  char *models; /* the different ones, one a line; NULL without rows */
   int64_t row_count, passed_count;
   /* The passed row of the highest throughput; NULL, HL_INT_NULL and NaN if no row passed. */
   char *best_model, *best_engine;

@@ -305,7 +305,7 @@ static void history_filters_and_finds_the_best(void **state) {
   assert_null(runs.items[0].best_model);
   assert_true(isnan(runs.items[0].best_throughput_ips));
   assert_int_equal(runs.items[0].best_batch_size, HL_INT_NULL);
-  assert_string_equal(runs.items[1].models, "resnet50,vit");
+  assert_string_equal(runs.items[1].models, "resnet50\nvit");
   assert_string_equal(runs.items[1].best_model, "vit");
   assert_true(runs.items[1].best_throughput_ips == 30);
   hl_store_runs_release(&runs);

@@ -1,0 +1,154 @@
+#include "base/json-writer.h"
+#include "cli/cli.h"
+#include "report/number.h"
+#include "store/store.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+    "Usage: hotlap history [MODEL] [--machine TEXT] [--limit N] [--json]\n"
+    "\n"
+    "Lists the runs that the store holds, the newest first; MODEL and --machine keep those that\n"
+    "have the text in a model's name, or as machine id or in the CPU's name.\n"
+    "`hotlap report RUN` shows one again.\n";
+
+static void write_int(hl_json *json, const char *key, int64_t value) {
+  if (value == HL_INT_NULL)
+    hl_json_null(json, key);
+  else
+    hl_json_int(json, key, value);
+}
+
+/* `models` has one name a line. */
+static void write_models(hl_json *json, const char *models) {
+  hl_json_array(json, "models");
+  for (const char *at = models ? models : ""; *at;) {
+    size_t length = strcspn(at, "\n");
+    HL_CLEANUP(hl_free_pointer) char *name = strndup(at, length);
+    hl_json_text(json, NULL, name);
+    at += length + (at[length] == '\n');
+  }
+  hl_json_end(json);
+}
+
+static void write_run(hl_json *json, const hl_store_run *run) {
+  hl_json_object(json, NULL);
+  hl_json_text(json, "id", run->id);
+  hl_json_text(json, "created", run->created);
+  hl_json_text(json, "state", run->state);
+  hl_json_text(json, "machine_id", run->machine_id);
+  hl_json_text(json, "cpu", run->cpu);
+  hl_json_text(json, "command", run->command);
+  write_models(json, run->models);
+  hl_json_int(json, "rows", run->row_count);
+  hl_json_int(json, "passed", run->passed_count);
+  if (isfinite(run->best_throughput_ips)) {
+    hl_json_object(json, "best");
+    hl_json_text(json, "model", run->best_model);
+    hl_json_text(json, "engine", run->best_engine);
+    write_int(json, "batch_size", run->best_batch_size);
+    hl_json_real(json, "throughput_ips", run->best_throughput_ips);
+    hl_json_end(json);
+  } else {
+    hl_json_null(json, "best");
+  }
+  hl_json_end(json);
+}
+
+static void print_json(const hl_store_runs *runs) {
+  hl_text text = HL_TEXT_INIT;
+  hl_json json;
+  hl_json_init(&json, &text, HL_JSON_PRETTY);
+  hl_json_object(&json, NULL);
+  hl_json_array(&json, "runs");
+  for (size_t i = 0; i < runs->count; i++) write_run(&json, &runs->items[i]);
+  hl_json_end(&json);
+  hl_json_end(&json);
+  printf("%s\n", text.data);
+  hl_text_release(&text);
+}
+
+/* "resnet50, vit_b_16", on one line. */
+static void put_models(hl_text *out, const char *models) {
+  for (const char *c = models ? models : "-"; *c; c++) {
+    if (*c == '\n')
+      hl_text_append(out, "; ");
+    else
+      hl_text_char(out, (unsigned char)*c < 0x20 || *c == 0x7f ? ' ' : *c);
+  }
+}
+
+static void put_line(hl_text *out, const hl_store_run *run) {
+  char number[HL_NUMBER_BYTES], rows[48], best[96] = "-";
+  snprintf(rows, sizeof rows, "%lld/%lld", (long long)run->passed_count, (long long)run->row_count);
+  if (isfinite(run->best_throughput_ips))
+    snprintf(best, sizeof best, "%s at batch %lld",
+             hl_report_number(run->best_throughput_ips, "-", number),
+             (long long)run->best_batch_size);
+  hl_report_pad(out, run->id ? run->id : "-", 23);
+  hl_report_pad(out, run->state ? run->state : "-", 13);
+  hl_report_pad(out, rows, 9);
+  hl_report_pad(out, best, 24);
+  hl_report_pad(out, run->machine_id ? run->machine_id : "-", 18);
+  put_models(out, run->models);
+  hl_text_char(out, '\n');
+}
+
+static void print_table(const hl_store_runs *runs) {
+  static const struct {
+    const char *title;
+    int width;
+  } columns[] = {{"Run", 23},      {"State", 13},   {"Passed", 9},
+                 {"Images/s", 24}, {"Machine", 18}, {"Models", 0}};
+  hl_text text = HL_TEXT_INIT;
+  for (size_t i = 0; i < HL_COUNT(columns); i++)
+    hl_report_pad(&text, columns[i].title, columns[i].width);
+  hl_text_char(&text, '\n');
+  for (size_t i = 0; i < runs->count; i++) put_line(&text, &runs->items[i]);
+  fputs(text.data, stdout);
+  hl_text_release(&text);
+}
+
+/* The list; a default store that does not exist yet is an empty one. */
+static hl_status list_runs(const hl_options *options, hl_store_runs *ret_runs, hl_error *error) {
+  HL_CLEANUP(hl_free_pointer) char *path = NULL;
+  hl_store_filter filter = {.machine = hl_options_get(options, HL_OPTION_MACHINE),
+                            .model = hl_options_get(options, HL_OPTION_MODEL)};
+  if (options->positional_count) filter.model = options->positionals[0];
+  if (options->positional_count > 1)
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "one MODEL at most, not also '%s'",
+                        options->positionals[1]);
+  hl_status status =
+      hl_options_int(options, HL_OPTION_LIMIT, 1, INT32_MAX, 0, &filter.limit, error);
+  if (status == HL_OK) status = hl_cli_store_path(options, &path, error);
+  if (status != HL_OK) return status;
+  *ret_runs = (hl_store_runs){0};
+  if (!path) return HL_OK;
+  hl_store *store = NULL;
+  status = hl_store_open(path, HL_STORE_READ, &store, error);
+  if (status == HL_NOT_FOUND && !hl_options_given(options, HL_OPTION_STORE)) return HL_OK;
+  if (status == HL_OK) status = hl_store_runs_list(store, &filter, ret_runs, error);
+  hl_store_free(store);
+  return status;
+}
+
+int hl_cli_history(int argc, char **argv) {
+  hl_options options;
+  int exit_status = hl_cli_options('H', usage, argc, argv, &options);
+  if (exit_status >= 0) return exit_status;
+  hl_error error = {0};
+  hl_store_runs runs = {0};
+  if (list_runs(&options, &runs, &error) != HL_OK)
+    exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
+  else if (hl_options_on(&options, HL_OPTION_JSON))
+    print_json(&runs);
+  else if (runs.count)
+    print_table(&runs);
+  else if (!hl_options_on(&options, HL_OPTION_QUIET))
+    puts("No such runs. `hotlap sweep MODEL` makes one.");
+  hl_store_runs_release(&runs);
+  hl_options_release(&options);
+  return exit_status < 0 ? HL_EXIT_OK : exit_status;
+}

@@ -1,0 +1,108 @@
+#include "cli/cli.h"
+
+#include "analyse/analyse.h"
+#include "report/report.h"
+#include "report/table.h"
+#include "store/store.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "Usage: hotlap report [RUN] [--export-format LIST] [--plot-results] [--output-dir DIR]\n"
+    "\n"
+    "Shows a stored run again and writes its files. RUN is an id of `hotlap history`, the start "
+    "of\n"
+    "one, or latest (the default). With --output-dir alone every file is written.\n";
+
+/* The run that was asked for. */
+static hl_status load_run(const hl_options *options, hl_run_info *ret_info, hl_records *ret_records,
+                          hl_error *error) {
+  if (options->positional_count > 1)
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "one RUN at a time, not also '%s'",
+                        options->positionals[1]);
+  const char *wanted = options->positional_count ? options->positionals[0] : "latest";
+  HL_CLEANUP(hl_free_pointer) char *path = NULL, *id = NULL;
+  hl_status status = hl_cli_store_path(options, &path, error);
+  if (status != HL_OK) return status;
+  if (!path)
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "--store none holds no runs; name a file");
+  hl_store *store = NULL;
+  status = hl_store_open(path, HL_STORE_READ, &store, error);
+  if (status == HL_OK) status = hl_store_run_resolve(store, wanted, &id, error);
+  if (status == HL_OK) status = hl_store_run_load(store, id, ret_info, ret_records, error);
+  hl_store_free(store);
+  return status;
+}
+
+/* Which files; none where the command line asks for none. */
+static hl_status formats_of(const hl_options *options, unsigned *ret_formats, hl_error *error) {
+  unsigned formats = 0;
+  const char *list = hl_options_get(options, HL_OPTION_EXPORT_FORMAT);
+  hl_status status = list ? hl_report_formats(list, &formats, error) : HL_OK;
+  if (hl_options_on(options, HL_OPTION_PLOT_RESULTS)) formats |= HL_REPORT_PLOT;
+  if (!formats && hl_options_given(options, HL_OPTION_OUTPUT_DIR))
+    formats = HL_REPORT_JSON | HL_REPORT_CSV | HL_REPORT_MARKDOWN | HL_REPORT_PLOT;
+  *ret_formats = formats;
+  return status;
+}
+
+static void show(const hl_options *options, const hl_report_input *input) {
+  hl_text text = HL_TEXT_INIT;
+  bool colour = hl_cli_colour(STDOUT_FILENO);
+  if (hl_options_on(options, HL_OPTION_JSON)) {
+    hl_report_json(input, &text);
+  } else if (!hl_options_on(options, HL_OPTION_QUIET)) {
+    hl_text_format(&text, "Run %s, %s: %s\n", input->info->id,
+                   input->info->created ? input->info->created : "time unknown",
+                   input->info->cpu ? input->info->cpu : "machine unknown");
+    hl_report_table_write(input->records, colour, &text);
+    hl_report_summary(input->records, &text);
+    hl_text_char(&text, '\n');
+    hl_report_advice(input->analysis, colour, &text);
+  }
+  fputs(text.data, stdout);
+  hl_text_release(&text);
+}
+
+/* Writes the files and says where they are; a plot that cannot be drawn is a warning. */
+static int write_files(const hl_options *options, const hl_report_input *input, unsigned formats) {
+  hl_text written = HL_TEXT_INIT;
+  hl_error error = {0};
+  hl_status status = hl_report_write(input, hl_options_get(options, HL_OPTION_OUTPUT_DIR), formats,
+                                     &written, &error);
+  bool silent = hl_options_on(options, HL_OPTION_QUIET) || hl_options_on(options, HL_OPTION_JSON);
+  if (written.length && !silent) printf("\nWrote\n%s", written.data);
+  hl_text_release(&written);
+  if (status == HL_OK) return HL_EXIT_OK;
+  return hl_cli_fail(&error, status == HL_UNAVAILABLE ? HL_EXIT_OK : HL_EXIT_USAGE);
+}
+
+int hl_cli_report(int argc, char **argv) {
+  hl_options options;
+  int exit_status = hl_cli_options('R', usage, argc, argv, &options);
+  if (exit_status >= 0) return exit_status;
+  hl_error error = {0};
+  hl_run_info info;
+  hl_records records = {0};
+  hl_analysis analysis = {0};
+  unsigned formats = 0;
+  hl_run_info_init(&info);
+  hl_status status = formats_of(&options, &formats, &error);
+  if (status == HL_OK) status = load_run(&options, &info, &records, &error);
+  if (status == HL_OK) status = hl_analysis_make(&records, &info, &analysis, &error);
+  if (status != HL_OK) {
+    exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
+  } else {
+    hl_report_input input = {.info = &info, .records = &records, .analysis = &analysis};
+    show(&options, &input);
+    exit_status = formats ? write_files(&options, &input, formats) : HL_EXIT_OK;
+    if (exit_status == HL_EXIT_OK && records.count == 0) exit_status = HL_EXIT_NOTHING;
+  }
+  hl_analysis_release(&analysis);
+  hl_records_release(&records);
+  hl_run_info_release(&info);
+  hl_options_release(&options);
+  return exit_status;
+}
