@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "vmath.h"
+#include "vector.h"
 
 enum {
   ROWS = 6,
@@ -23,17 +23,20 @@ HL_INLINE void product(size_t vectors, size_t depth, const float *a, size_t a_st
                        const float *b, float *c, size_t c_stride, int add) {
   vfloat sum[ROWS][VECTORS];
   for (size_t i = 0; i < ROWS; i++)
-    for (size_t j = 0; j < vectors; j++)
-      sum[i][j] = add ? *(const vfloat_unaligned *)(c + i * c_stride + j * HL_LANES) : (vfloat){0};
+    for (size_t j = 0; j < vectors; j++) sum[i][j] = (vfloat){0};
   for (size_t k = 0; k < depth; k++, b += PANEL) {
     vfloat row[VECTORS];
     for (size_t j = 0; j < vectors; j++) row[j] = *(const vfloat_unaligned *)(b + j * HL_LANES);
     for (size_t i = 0; i < ROWS; i++)
       for (size_t j = 0; j < vectors; j++) sum[i][j] += a[i * a_stride + k] * row[j];
   }
-  for (size_t i = 0; i < ROWS; i++)
-    for (size_t j = 0; j < vectors; j++)
-      *(vfloat_unaligned *)(c + i * c_stride + j * HL_LANES) = sum[i][j];
+  for (size_t i = 0; i < ROWS; i++, c += c_stride)
+    for (size_t j = 0; j < vectors; j++) {
+      vfloat_unaligned *to = (vfloat_unaligned *)(c + j * HL_LANES);
+      vfloat value = sum[i][j];
+      if (add) value += *to;
+      *to = value;
+    }
 }
 
 static void product1(size_t depth, const float *a, size_t as, const float *b, float *c, size_t cs,
@@ -163,19 +166,10 @@ static void pack_query(const hl_attention_args *a, const float *q, size_t rows, 
 
 /* A row of scores to exp(score - top); returns the factor for what was summed before. */
 static float softmax_block(float *x, const float *mask, size_t n, float *top, float *total) {
-  float largest = *top, sum = 0;
-  if (mask) {
-#pragma omp simd
-    for (size_t i = 0; i < n; i++) x[i] += mask[i];
-  }
-#pragma omp simd reduction(max : largest)
-  for (size_t i = 0; i < n; i++) largest = x[i] > largest ? x[i] : largest;
+  float largest = mask ? hl_row_scale(x, x, mask, n, 1) : hl_row_max(x, n);
+  largest = largest > *top ? largest : *top;
   float base = largest > -INFINITY ? largest : 0; /* all masked so far: every exponential is 0 */
-#pragma omp simd reduction(+ : sum)
-  for (size_t i = 0; i < n; i++) {
-    x[i] = hl_exp_nonpositive(x[i] - base);
-    sum += x[i];
-  }
+  float sum = hl_row_exp(x, x, n, base);
   float factor = *top > -INFINITY ? expf(*top - base) : 0;
   *top = largest;
   *total = *total * factor + sum;

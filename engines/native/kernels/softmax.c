@@ -1,22 +1,7 @@
 /* Softmax and its logarithm over rows. */
 #include <math.h>
 
-#include "vmath.h"
-
-/* z = scale · x + mask into y, and the largest. */
-static float scaled_max(float *y, const float *x, const float *mask, size_t n, float scale) {
-  float top = -INFINITY;
-  if (mask) {
-#pragma omp simd
-    for (size_t i = 0; i < n; i++) y[i] = x[i] * scale + mask[i];
-  } else {
-#pragma omp simd
-    for (size_t i = 0; i < n; i++) y[i] = x[i] * scale;
-  }
-#pragma omp simd reduction(max : top)
-  for (size_t i = 0; i < n; i++) top = y[i] > top ? y[i] : top;
-  return top;
-}
+#include "vector.h"
 
 void HL_FN(softmax)(const hl_softmax_args *a, unsigned thread, unsigned threads) {
   hl_share share = hl_share_of(a->rows, thread, threads);
@@ -25,23 +10,13 @@ void HL_FN(softmax)(const hl_softmax_args *a, unsigned thread, unsigned threads)
   for (size_t row = share.first; row < share.end; row++) {
     float *y = a->y + row * n;
     const float *mask = a->mask ? a->mask + row / repeat % mask_rows * n : NULL;
-    float top = scaled_max(y, a->x + row * n, mask, n, a->scale);
-    float sum = 0;
+    float top = hl_row_scale(y, a->x + row * n, mask, n, a->scale);
     if (a->log) {
-#pragma omp simd reduction(+ : sum)
-      for (size_t i = 0; i < n; i++) sum += hl_exp_nonpositive(y[i] - top);
-      float shift = logf(sum);
-#pragma omp simd
-      for (size_t i = 0; i < n; i++) y[i] = y[i] - top - shift;
+      float shift = top + logf(hl_row_exp(NULL, y, n, top));
+      for (size_t i = 0; i < n; i++) y[i] -= shift;
       continue;
     }
-#pragma omp simd reduction(+ : sum)
-    for (size_t i = 0; i < n; i++) {
-      y[i] = hl_exp_nonpositive(y[i] - top);
-      sum += y[i];
-    }
-    float inverse = 1 / sum;
-#pragma omp simd
+    float inverse = 1 / hl_row_exp(y, y, n, top);
     for (size_t i = 0; i < n; i++) y[i] *= inverse;
   }
 }

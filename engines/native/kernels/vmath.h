@@ -21,8 +21,8 @@ HL_INLINE float hl_float(uint32_t u) {
   return x;
 }
 
-/* e^x: x = n ln 2 + r with ln 2 in two parts (Cody and Waite 1980), a degree-6 polynomial on
- * |r| <= ln 2 / 2 (Cephes expf), and 2^n in two factors, so that results below 2^-126 are right. */
+/* e^x: x = n ln 2 + r with ln 2 in two parts (Cody and Waite 1980), a degree-6 minimax polynomial
+ * on |r| <= ln 2 / 2 (4.5e-9), and 2^n in two factors, so that results below 2^-126 are right. */
 HL_INLINE float hl_exp(float x) {
   const float magic = 0x1.8p23f; /* adding it rounds to an integer in the low bits */
   x = x > 89.0f ? 89.0f : x;
@@ -31,12 +31,11 @@ HL_INLINE float hl_exp(float x) {
   float n = t - magic;
   float r = x - n * 0x1.62e4p-1f;
   r = r - n * 0x1.7f7d1cp-20f;
-  float p = 1.9875691500e-4f;
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
+  float p = 0x1.6a168cp-10f;
+  p = p * r + 0x1.123a82p-7f;
+  p = p * r + 0x1.555904p-5f;
+  p = p * r + 0x1.55549p-3f;
+  p = p * r + 0x1.fffffcp-2f;
   p = p * (r * r) + r;
   p = p + 1.0f;
   int32_t exponent = (int32_t)(hl_bits(t) - hl_bits(magic));
@@ -44,26 +43,6 @@ HL_INLINE float hl_exp(float x) {
   float scale1 = hl_float((uint32_t)(half + 127) << 23);
   float scale2 = hl_float((uint32_t)(exponent - half + 127) << 23);
   return p * scale1 * scale2;
-}
-
-/* e^x for x <= 0 where anything below 2^-126 may count as 0: softmax's. */
-HL_INLINE float hl_exp_nonpositive(float x) {
-  const float magic = 0x1.8p23f;
-  float c = x < -87.0f ? -87.0f : x;
-  float t = c * 0x1.715476p0f + magic;
-  float n = t - magic;
-  float r = c - n * 0x1.62e4p-1f;
-  r = r - n * 0x1.7f7d1cp-20f;
-  float p = 1.9875691500e-4f;
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  p = p * (r * r) + r;
-  p = p + 1.0f;
-  float y = p * hl_float((hl_bits(t) - hl_bits(magic) + 127u) << 23);
-  return x < -87.0f ? 0.0f : y;
 }
 
 HL_INLINE float hl_copysign(float magnitude, float sign) {
