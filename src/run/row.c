@@ -300,18 +300,25 @@ static hl_status run_row(row *r, hl_error *error) {
   return status == HL_OK ? summarise(r, error) : status;
 }
 
+static bool is_bad_input(hl_status status) {
+  return status == HL_NOT_FOUND || status == HL_BAD_DATA || status == HL_LIMIT ||
+         status == HL_INVALID_ARGUMENT;
+}
+
 hl_status hl_row_measure(const hl_row_context *context, const hl_configuration *configuration,
                          hl_record *record, hl_error *error) {
   row r = {.context = context, .record = record, .group = 1};
   hl_error failure = {0};
   identify(configuration, context, record);
   hl_status status = hl_session_open(context, configuration, &r.session, record, &failure);
+  bool bad_input = context->bad_input_ends && is_bad_input(status);
   if (status == HL_OK) status = run_row(&r, &failure);
   status = hl_session_close(&r.session, status, &failure);
   if (isfinite(record->overhead_ns)) context->info->overhead_ns = record->overhead_ns;
   free(r.samples);
   free(r.full);
   if (status == HL_INTERRUPTED) return hl_error_set(error, status, "interrupted");
+  if (bad_input) return hl_error_set(error, status, "%s", failure.msg);
   if (status != HL_OK) record->patterns_per_second = (double)NAN;
   hl_record_set_text(&record->outcome, hl_outcome_name(hl_outcome_from_status(status)));
   if (status != HL_OK) hl_record_set_text(&record->reason, failure.msg);

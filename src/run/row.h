@@ -13,7 +13,8 @@ typedef struct hl_row_context {
   const hl_run_view *view;
   const hl_method_options *method;
   hl_reference_cache *references;
-  hl_run_info *info; /* gains the clock's cost and hotlap's overhead */
+  hl_run_info *info;   /* gains the clock's cost and hotlap's overhead */
+  bool bad_input_ends; /* one model only: its bad file is the run's failure, not a row's */
 } hl_row_context;
 
 /* Measures; failures of the configuration are in the record (outcome, reason), not in the status.

@@ -71,10 +71,11 @@ static void measure_limits(const runner *r) {
 }
 
 static hl_status run_all(runner *r, hl_error *error) {
-  measure_limits(r);
   hl_status status = HL_OK;
   for (size_t i = 0; i < r->plan->count && status == HL_OK; i++) status = run_row(r, i, error);
   if (status == HL_OK && r->plan->method.adaptive) status = search_all(r, error);
+  if (r->records->count)
+    measure_limits(r); /* last: it heats the machine and delays the first step */
   return status;
 }
 
@@ -104,6 +105,9 @@ hl_status hl_run_execute(const hl_plan *plan, const hl_run_environment *environm
                           .info = info},
               .store = store,
               .records = records};
+  r.context.bad_input_ends = true;
+  for (size_t i = 1; i < plan->count; i++)
+    if (strcmp(plan->items[i].model, plan->items[0].model) != 0) r.context.bad_input_ends = false;
   char hash[17];
   hl_plan_hash(plan, hash);
   hl_status status = load_earlier(&r, error);

@@ -39,7 +39,7 @@ static hl_status check_port(const hl_configuration *c, const hl_port *port, hl_e
                           "may be open",
                           c->model, port->name, axis);
   if (port->dims[0] >= 0 && port->dims[0] != c->batch_size)
-    return hl_error_set(error, HL_INVALID_ARGUMENT,
+    return hl_error_set(error, HL_UNAVAILABLE,
                         "%s: input '%s' has a fixed batch of %" PRId64
                         "; export the model with a dynamic first dimension to run %" PRId64,
                         c->model, port->name, port->dims[0], c->batch_size);

@@ -1,0 +1,9 @@
+/* cli/interrupt.h - SIGINT and SIGTERM as a readable file descriptor. */
+#ifndef HL_CLI_INTERRUPT_H
+#define HL_CLI_INTERRUPT_H
+
+/* Catches both signals from now on; the descriptor becomes readable at the first one, and a second
+ * ends the process at once. -1 without descriptors. */
+int hl_interrupt_catch(void);
+
+#endif

@@ -1,0 +1,59 @@
+#include "cli/cli.h"
+#include "worker/worker.h"
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct command {
+  const char *name;
+  int (*run)(int argc, char **argv);
+  const char *doc;
+} command;
+
+static const command commands[] = {
+    {"sweep", hl_cli_sweep, "measure a network over batch sizes and say which to use"},
+    {"models", hl_cli_models, "list the built-in networks, or export one as an ONNX file"},
+    {"engines", hl_cli_engines, "list the engines: usable, or why not"},
+    {"data", hl_cli_data, "make a simulated scan, or show what a file holds"},
+    {"doctor", hl_cli_doctor, "what this machine is, and what would spoil a measurement"},
+    {"history", hl_cli_history, "list the runs that the store holds"},
+    {"report", hl_cli_report, "write the tables and plots of a stored run again"},
+};
+
+static void print_help(FILE *stream) {
+  fputs("hotlap measures how fast neural networks run and says which settings to use.\n"
+        "\n"
+        "Usage: hotlap COMMAND [ARGUMENT]... [OPTION]...\n"
+        "\n"
+        "Commands:\n",
+        stream);
+  for (size_t i = 0; i < HL_COUNT(commands); i++)
+    fprintf(stream, "  %-9s %s\n", commands[i].name, commands[i].doc);
+  fputs("\n"
+        "Begin with:  hotlap sweep ptychopinn --batch-sizes 1,8,32\n"
+        "Help:        hotlap COMMAND --help\n",
+        stream);
+}
+
+int main(int argc, char **argv) {
+  /* A closed pipe is an error that write() reports, so that what was measured is kept. */
+  signal(SIGPIPE, SIG_IGN);
+  if (argc < 2) {
+    print_help(stderr);
+    return HL_EXIT_USAGE;
+  }
+  const char *name = argv[1];
+  if (strcmp(name, "worker") == 0) return hl_worker_main();
+  if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+    print_help(stdout);
+    return HL_EXIT_OK;
+  }
+  if (strcmp(name, "--version") == 0) {
+    printf("hotlap %s\n", HL_VERSION);
+    return HL_EXIT_OK;
+  }
+  for (size_t i = 0; i < HL_COUNT(commands); i++)
+    if (strcmp(commands[i].name, name) == 0) return commands[i].run(argc - 1, argv + 1);
+  fprintf(stderr, "hotlap: no command '%s'; 'hotlap --help' lists the commands\n", name);
+  return HL_EXIT_USAGE;
+}

@@ -1,0 +1,106 @@
+#include "cli/sweep-view.h"
+
+#include "base/clock.h"
+#include "cli/cli.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static void clear_progress(const hl_sweep_view *v) {
+  if (v->show_progress) fputs("\r\033[K", stderr);
+}
+
+void hl_sweep_view_end(hl_sweep_view *view) {
+  clear_progress(view);
+}
+
+static void print(hl_text *text) {
+  fputs(text->data, stdout);
+  fflush(stdout);
+  hl_text_release(text);
+}
+
+static void show_header(hl_sweep_view *v) {
+  if (!v->show_table || v->header_shown) return;
+  v->header_shown = true;
+  hl_text text = HL_TEXT_INIT;
+  hl_report_table_header(&v->table, &text);
+  print(&text);
+}
+
+static void row_begin(void *context, const hl_configuration *c, size_t index, size_t count) {
+  hl_sweep_view *v = context;
+  v->index = index;
+  v->count = count;
+  snprintf(v->current, sizeof v->current, "%s, %s, batch %" PRId64, c->model, c->engine,
+           c->batch_size);
+  show_header(v);
+}
+
+/* Time left at most: each row ends within its budget, plus what goes before it. */
+static void phase(void *context, const char *text) {
+  hl_sweep_view *v = context;
+  if (!v->show_progress) return;
+  double spent = (double)(hl_clock_ns() - v->start_ns) / 1e9;
+  double per_row = v->index ? spent / (double)v->index : v->budget_s;
+  double left = per_row * (double)(v->count - v->index);
+  fprintf(stderr, "\r\033[K[%zu/%zu] %s: %s, about %.0f s left", v->index + 1, v->count, v->current,
+          text, left);
+}
+
+static void row_end(void *context, const hl_record *record) {
+  hl_sweep_view *v = context;
+  clear_progress(v);
+  if (!v->show_table) return;
+  hl_text text = HL_TEXT_INIT;
+  hl_report_table_row(&v->table, record, &text);
+  print(&text);
+}
+
+static void probe(void *context, const hl_run_probe *p) {
+  hl_sweep_view *v = context;
+  clear_progress(v);
+  if (!v->show_table) return;
+  printf("  probe batch %-7" PRId64 " ", p->batch_size);
+  if (p->outcome == HL_PASSED)
+    printf("runs, worker's peak %.0f MB\n", p->memory_mb);
+  else if (p->predicted)
+    printf("predicted not to fit (%.0f MB)\n", p->memory_mb);
+  else
+    printf("%s: %s\n", hl_outcome_name(p->outcome), p->reason ? p->reason : "");
+  fflush(stdout);
+}
+
+static void message(void *context, const char *text) {
+  hl_sweep_view *v = context;
+  clear_progress(v);
+  if (!v->show_table) return;
+  printf("%s\n", text);
+  fflush(stdout);
+}
+
+void hl_sweep_view_init(hl_sweep_view *view, const hl_plan *plan, const hl_options *options) {
+  bool quiet = hl_options_on(options, HL_OPTION_QUIET);
+  *view = (hl_sweep_view){.show_table = !quiet && !hl_options_on(options, HL_OPTION_JSON),
+                          .show_progress = !quiet && isatty(STDERR_FILENO),
+                          .verbose = hl_options_on(options, HL_OPTION_VERBOSE),
+                          .start_ns = hl_clock_ns(),
+                          .budget_s = plan->method.max_time_s};
+  hl_report_table_init(&view->table, hl_cli_colour(STDOUT_FILENO));
+  for (size_t i = 0; i < plan->count; i++) {
+    const hl_configuration *c = &plan->items[i];
+    hl_report_table_expect(&view->table, "inference", c->model, c->engine, c->dtype, c->threads,
+                           c->device);
+  }
+}
+
+hl_run_view hl_sweep_view_hooks(hl_sweep_view *view) {
+  return (hl_run_view){.context = view,
+                       .row_begin = row_begin,
+                       .row_end = row_end,
+                       .phase = phase,
+                       .probe = probe,
+                       .message = message};
+}
