@@ -231,6 +231,24 @@ static void two_pieces(void **state) {
   hl_records_release(&records);
 }
 
+/* The error of a time grows with the time: a large batch that is 10 % off must not move the line at
+ * the small ones. */
+static void weighted_fit(void **state) {
+  (void)state;
+  hl_records records = {0};
+  for (int64_t b = 1; b <= 128; b *= 2) {
+    hl_record *r = add_passed(&records, NULL, b, 4, 2, 0.01);
+    if (b == 128) r->latency_p50_ms *= 1.1;
+  }
+  hl_analysis a;
+  assert_int_equal(hl_analysis_make(&records, NULL, &a, NULL), HL_OK);
+  const hl_analysis_line *fit = &a.groups[0].time_fit;
+  assert_true(fabs(fit->a0 + fit->a1 - 6) < 0.3);
+  assert_int_equal(fit->points, 8);
+  hl_analysis_release(&a);
+  hl_records_release(&records);
+}
+
 /* Peak 100 GFLOP/s, 10 GB/s; one row of 10 ms, so that 1 GFLOP or 100 MB use all of it. */
 static void roofline(void **state) {
   (void)state;
@@ -340,11 +358,10 @@ static void repeated(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(linear_sweep),   cmocka_unit_test(failures),
-      cmocka_unit_test(nothing_passed), cmocka_unit_test(no_records),
-      cmocka_unit_test(groups),         cmocka_unit_test(two_pieces),
-      cmocka_unit_test(roofline),       cmocka_unit_test(noise_hints),
-      cmocka_unit_test(margin),         cmocka_unit_test(repeated),
+      cmocka_unit_test(linear_sweep), cmocka_unit_test(failures), cmocka_unit_test(nothing_passed),
+      cmocka_unit_test(no_records),   cmocka_unit_test(groups),   cmocka_unit_test(two_pieces),
+      cmocka_unit_test(weighted_fit), cmocka_unit_test(roofline), cmocka_unit_test(noise_hints),
+      cmocka_unit_test(margin),       cmocka_unit_test(repeated),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,6 +109,30 @@ static void overrides(void **state) {
   }
 }
 
+/* A slow wave of +-0.3 %: the interval is narrow, but its batches depend on each other. */
+static void dependent(void **state) {
+  (void)state;
+  double values[300];
+  for (size_t i = 0; i < 300; i++) values[i] = 1 + 0.003 * sin(6.283185307179586 * (double)i / 300);
+  hl_median_interval interval;
+  assert_int_equal(hl_median_interval_make(values, 300, &interval, NULL), HL_OK);
+  assert_true(interval.half_width < 0.01);
+  assert_true(interval.autocorrelation > 0.9);
+  assert_false(interval.independent);
+  uint64_t ns[150];
+  for (size_t i = 0; i < 150; i++) ns[i] = (uint64_t)(1e6 * values[2 * i]);
+  hl_stopping s;
+  hl_stopping_init(&s, &(hl_stopping_options){.max_ns = UINT64_MAX});
+  hl_slice slice = {.steps_per_sample = 1, .steps = 150, .elapsed_ns = 150000000};
+  assert_int_equal(hl_stopping_add(&s, &slice, ns, 150, NULL), HL_OK);
+  assert_int_equal(s.reason, HL_STOP_RUNNING);
+  /* The next check is due at 1.5 times as many. */
+  assert_int_equal(s.target, 225);
+  hl_slice_request request;
+  assert_true(hl_stopping_next(&s, &request));
+  assert_int_equal(request.steps, 75);
+}
+
 static void interrupted(void **state) {
   (void)state;
   hl_stopping s;
@@ -140,10 +164,8 @@ static void coverage(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(series_table),
-      cmocka_unit_test(overrides),
-      cmocka_unit_test(interrupted),
-      cmocka_unit_test(coverage),
+      cmocka_unit_test(series_table), cmocka_unit_test(overrides), cmocka_unit_test(dependent),
+      cmocka_unit_test(interrupted),  cmocka_unit_test(coverage),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,11 @@ static double decaying(uint64_t i) {
 static double drifting(uint64_t i) {
   return 2 * MS * (1 + 0.002 * (double)i);
 }
-static double hundred_ms(uint64_t i) {
+/* Blocks of 10 steps that are fast and slow in turn: no slope over five, but a spread. */
+static double alternating(uint64_t i) {
+  return i >= 3 && (i - 3) / 10 % 2 ? 54 * MS : 50 * MS;
+}
+static double half_second(uint64_t i) {
   return 500 * MS * (1 + 0.001 * noise(i));
 }
 static double seconds_long(uint64_t i) {
@@ -97,7 +101,8 @@ static void series_table(void **state) {
       {"noisy", noisy, 0, HL_WARMUP_STEADY, 100, 120},
       {"decaying", decaying, 0, HL_WARMUP_STEADY, 200, 600},
       {"drifting", drifting, 0, HL_WARMUP_NO_STEADY_STATE, 1000, 4000},
-      {"half a second", hundred_ms, 0, HL_WARMUP_STEADY, 13, 18},
+      {"alternating", alternating, 0, HL_WARMUP_NO_STEADY_STATE, 160, 180},
+      {"half a second", half_second, 0, HL_WARMUP_STEADY, 13, 18},
       {"seconds", seconds_long, 0, HL_WARMUP_UNCHECKED, 3, 3},
       {"beyond the row", very_long, 0, HL_WARMUP_UNCHECKED, 1, 1},
       {"compiling", compiling, 0, HL_WARMUP_STEADY, 150, 200},
