@@ -53,7 +53,7 @@ typedef struct hl_value {
 } hl_value;
 
 typedef enum hl_attribute_kind {
-  HL_ATTRIBUTE_INT = 1, /* of which kinds: ONNX's AttributeProto.type where it has one */
+  HL_ATTRIBUTE_INT = 1,
   HL_ATTRIBUTE_REAL,
   HL_ATTRIBUTE_TEXT,
   HL_ATTRIBUTE_TENSOR,
@@ -126,11 +126,14 @@ hl_value_id hl_graph_constant_borrowed(hl_graph *graph, const char *name, hl_dty
                                        int32_t rank, const int64_t *dims, const void *data);
 /* Writable data of a constant that this graph owns, else NULL. */
 void *hl_graph_data(hl_graph *graph, hl_value_id value);
-/* A new node; `ret_outputs` receives fresh temporaries named "<name>_out", "<name>_out1", ... */
+/* A new node; `ret_outputs` receives fresh temporaries named "<name>_out", "<name>_out1", ... The
+ * pointer is good until the next node is added. */
 hl_node *hl_graph_node(hl_graph *graph, const char *op, const char *name,
                        const hl_value_id *inputs, size_t input_count, hl_value_id *ret_outputs,
                        size_t output_count);
 void hl_graph_output(hl_graph *graph, hl_value_id value);
+/* The value called `name`, or -1. */
+hl_value_id hl_graph_find(const hl_graph *graph, const char *name);
 /* Renames a value (outputs get their public names by it). */
 void hl_graph_rename(hl_graph *graph, hl_value_id value, const char *name);
 
@@ -140,6 +143,7 @@ void hl_node_set_real(hl_graph *graph, hl_node *node, const char *name, float va
 void hl_node_set_text(hl_graph *graph, hl_node *node, const char *name, const char *value);
 void hl_node_set_ints(hl_graph *graph, hl_node *node, const char *name, const int64_t *values,
                       size_t count);
+void hl_node_set_tensor(hl_graph *graph, hl_node *node, const char *name, hl_value_id constant);
 
 /* -- reading -------------------------------------------------------------------------------- */
 
@@ -183,7 +187,10 @@ hl_status hl_graph_bind_batch(hl_graph *graph, int64_t batch, hl_error *error);
  * that shapes depend on. After binding, every shape is known or an error names the node. */
 hl_status hl_graph_infer(hl_graph *graph, hl_error *error);
 
-/* Number of elements of floating-point initialisers (the model's parameters). */
+/* The model's parameters as frameworks count them: elements of the floating-point initialisers that
+ * a node uses as weights. Running statistics of a BatchNormalization, the scales and fill values of
+ * Resize, Pad and Clip, and single numbers (rank 0) in arithmetic do not count. -1 without memory.
+ */
 int64_t hl_graph_parameters(const hl_graph *graph);
 
 /* Nominal FLOPs of one run of an inferred graph: a multiply and an add count 2; padding taps

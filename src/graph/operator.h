@@ -4,11 +4,39 @@
  * To add an operator: write its infer and evaluate functions in the operators-*.c file it belongs
  * to, add its row to the table, run `tools/operators` to refresh docs/operators.md, and add cases
  * to its test. The native engine adds only its lowering.
+ *
+ *     const hl_operator *row = hl_operator_find("", "Conv", 17);
+ *     double flops = row->flops ? row->flops(graph, node) : 0;
+ *
+ * Nominal FLOPs
+ *   Conv, ConvTranspose, Gemm, MatMul   2 per multiply-add, padding taps counted, bias not
+ *   MaxPool, AveragePool                1 per tap of the window and output element
+ *   global pools, reductions, ArgMax    1 per input element
+ *   Softmax, LogSoftmax                 5 per element (max, subtract, exp, sum, divide)
+ *   Layer-, Instance-, GroupNorm.       7 per element (mean 1, variance 3, normalise, scale, shift)
+ *   BatchNormalization                  2 per element (scale and shift)
+ *   Resize, Upsample (linear)           2 per tap and output element; nearest 0
+ *   GridSample (linear)                 2 per tap and output element; nearest 0
+ *   element-wise operators              1 per output element
+ *   everything else                     0: data movement
+ *
+ * The reference functions compute in double whatever the type of the tensors, and round once when
+ * they store; integer tensors of element-wise and moving operators are computed in int64.
  */
 #ifndef HL_GRAPH_OPERATOR_H
 #define HL_GRAPH_OPERATOR_H
 
 #include "graph/graph.h"
+
+typedef enum hl_operator_group {
+  HL_OPERATORS_CONVOLUTION,
+  HL_OPERATORS_MATRIX,
+  HL_OPERATORS_ELEMENTWISE,
+  HL_OPERATORS_NORMALISE,
+  HL_OPERATORS_POOL,
+  HL_OPERATORS_RESAMPLE,
+  HL_OPERATORS_SHAPE
+} hl_operator_group;
 
 typedef struct hl_operator {
   const char *name;    /* "Conv" */
@@ -26,6 +54,11 @@ typedef struct hl_operator {
   hl_status (*evaluate)(const hl_graph *graph, const hl_node *node, const hl_tensor_view *inputs,
                         hl_tensor_view *outputs, hl_error *error);
   bool elementwise;
+
+  /* Counts that hl_graph_infer checks before it calls `infer`: the first `min_inputs` inputs must
+   * be there. */
+  uint8_t min_inputs, max_inputs, max_outputs;
+  uint8_t group; /* hl_operator_group: the heading in docs/operators.md */
 } hl_operator;
 
 /* The row for an operator at an opset, or NULL. */

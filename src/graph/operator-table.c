@@ -1,0 +1,154 @@
+/* The operator table. docs/operators.md is printed from it. */
+#include "graph/operator-kit.h"
+
+#include <string.h>
+
+enum { MANY = UINT8_MAX, NEWEST = 21 };
+
+/* infer, flops, evaluate, elementwise, least inputs, most inputs, most outputs */
+#define ROW(op, first, until, i, f, e, each, low, high, outs)                                      \
+  {                                                                                                \
+    .name = op, .since = first, .last = until, .infer = i, .flops = f, .evaluate = e,              \
+    .elementwise = each, .min_inputs = low, .max_inputs = high, .max_outputs = outs,               \
+    .group = GROUP                                                                                 \
+  }
+#define UNARY(op, first)                                                                           \
+  ROW(op, first, NEWEST, hl_op_infer_same, NULL, hl_evaluate_unary, true, 1, 1, 1)
+#define NARY(op, low, high)                                                                        \
+  ROW(op, 7, NEWEST, hl_infer_binary, NULL, hl_evaluate_nary, true, low, high, 1)
+#define COMPARISON(op, first)                                                                      \
+  ROW(op, first, NEWEST, hl_infer_comparison, NULL, hl_evaluate_comparison, true, 2, 2, 1)
+#define REDUCE(op)                                                                                 \
+  ROW(op, 7, NEWEST, hl_infer_reduce, hl_flops_input, hl_evaluate_reduce, false, 1, 2, 1)
+
+static const hl_operator table[] = {
+#define GROUP HL_OPERATORS_CONVOLUTION
+    ROW("Conv", 7, NEWEST, hl_infer_conv, hl_flops_conv, hl_evaluate_conv, false, 2, 3, 1),
+    ROW("ConvTranspose", 7, NEWEST, hl_infer_conv_transpose, hl_flops_conv_transpose,
+        hl_evaluate_conv_transpose, false, 2, 3, 1),
+#undef GROUP
+#define GROUP HL_OPERATORS_MATRIX
+    ROW("Gemm", 7, NEWEST, hl_infer_gemm, hl_flops_gemm, hl_evaluate_gemm, false, 2, 3, 1),
+    ROW("MatMul", 7, NEWEST, hl_infer_matmul, hl_flops_matmul, hl_evaluate_matmul, false, 2, 2, 1),
+#undef GROUP
+#define GROUP HL_OPERATORS_ELEMENTWISE
+    UNARY("Abs", 7),
+    NARY("Add", 2, 2),
+    COMPARISON("And", 7),
+    ROW("Cast", 7, NEWEST, hl_infer_cast, NULL, hl_evaluate_cast, false, 1, 1, 1),
+    UNARY("Ceil", 7),
+    UNARY("Celu", 12),
+    ROW("Clip", 7, NEWEST, hl_infer_clip, NULL, hl_evaluate_clip, true, 1, 3, 1),
+    UNARY("Cos", 7),
+    NARY("Div", 2, 2),
+    UNARY("Elu", 7),
+    COMPARISON("Equal", 7),
+    UNARY("Erf", 9),
+    UNARY("Exp", 7),
+    UNARY("Floor", 7),
+    UNARY("Gelu", 20),
+    COMPARISON("Greater", 7),
+    COMPARISON("GreaterOrEqual", 12),
+    UNARY("HardSigmoid", 7),
+    UNARY("HardSwish", 14),
+    ROW("Identity", 7, NEWEST, hl_op_infer_same, NULL, hl_evaluate_copy, false, 1, 1, 1),
+    UNARY("LeakyRelu", 7),
+    COMPARISON("Less", 7),
+    COMPARISON("LessOrEqual", 12),
+    UNARY("Log", 7),
+    NARY("Max", 1, MANY),
+    ROW("Mean", 8, NEWEST, hl_infer_binary, NULL, hl_evaluate_nary, true, 1, MANY, 1),
+    NARY("Min", 1, MANY),
+    UNARY("Mish", 18),
+    NARY("Mul", 2, 2),
+    UNARY("Neg", 7),
+    ROW("Not", 7, NEWEST, hl_op_infer_same, NULL, hl_evaluate_not, true, 1, 1, 1),
+    COMPARISON("Or", 7),
+    ROW("PRelu", 7, NEWEST, hl_infer_prelu, NULL, hl_evaluate_nary, true, 2, 2, 1),
+    NARY("Pow", 2, 2),
+    UNARY("Reciprocal", 7),
+    UNARY("Relu", 7),
+    UNARY("Round", 11),
+    UNARY("Selu", 7),
+    UNARY("Sigmoid", 7),
+    UNARY("Sign", 9),
+    UNARY("Sin", 7),
+    UNARY("Softplus", 7),
+    UNARY("Softsign", 7),
+    UNARY("Sqrt", 7),
+    NARY("Sub", 2, 2),
+    ROW("Sum", 8, NEWEST, hl_infer_binary, NULL, hl_evaluate_nary, true, 1, MANY, 1),
+    UNARY("Tanh", 7),
+    UNARY("ThresholdedRelu", 10),
+    ROW("Where", 9, NEWEST, hl_infer_where, NULL, hl_evaluate_where, true, 3, 3, 1),
+    COMPARISON("Xor", 7),
+#undef GROUP
+#define GROUP HL_OPERATORS_NORMALISE
+    ROW("BatchNormalization", 7, NEWEST, hl_infer_batch_norm, hl_flops_batch_norm,
+        hl_evaluate_batch_norm, false, 5, 5, 5),
+    ROW("Dropout", 7, NEWEST, hl_infer_dropout, NULL, hl_evaluate_dropout, false, 1, 3, 2),
+    ROW("GroupNormalization", 18, NEWEST, hl_infer_norm, hl_flops_norm, hl_evaluate_group_norm,
+        false, 3, 3, 1),
+    ROW("InstanceNormalization", 7, NEWEST, hl_infer_norm, hl_flops_norm, hl_evaluate_group_norm,
+        false, 3, 3, 1),
+    ROW("LayerNormalization", 17, NEWEST, hl_infer_layer_norm, hl_flops_norm,
+        hl_evaluate_layer_norm, false, 2, 3, 3),
+    ROW("LogSoftmax", 7, NEWEST, hl_infer_softmax, hl_flops_softmax, hl_evaluate_softmax, false, 1,
+        1, 1),
+    ROW("Softmax", 7, NEWEST, hl_infer_softmax, hl_flops_softmax, hl_evaluate_softmax, false, 1, 1,
+        1),
+#undef GROUP
+#define GROUP HL_OPERATORS_POOL
+    ROW("ArgMax", 7, NEWEST, hl_infer_argmax, hl_flops_input, hl_evaluate_argmax, false, 1, 1, 1),
+    ROW("ArgMin", 7, NEWEST, hl_infer_argmax, hl_flops_input, hl_evaluate_argmax, false, 1, 1, 1),
+    ROW("AveragePool", 7, NEWEST, hl_infer_pool, hl_flops_pool, hl_evaluate_pool, false, 1, 1, 1),
+    ROW("GlobalAveragePool", 7, NEWEST, hl_infer_global_pool, hl_flops_input,
+        hl_evaluate_global_pool, false, 1, 1, 1),
+    ROW("GlobalMaxPool", 7, NEWEST, hl_infer_global_pool, hl_flops_input, hl_evaluate_global_pool,
+        false, 1, 1, 1),
+    ROW("MaxPool", 7, NEWEST, hl_infer_pool, hl_flops_pool, hl_evaluate_pool, false, 1, 1, 2),
+    REDUCE("ReduceMax"),
+    REDUCE("ReduceMean"),
+    REDUCE("ReduceMin"),
+    REDUCE("ReduceProd"),
+    REDUCE("ReduceSum"),
+#undef GROUP
+#define GROUP HL_OPERATORS_RESAMPLE
+    ROW("GridSample", 16, NEWEST, hl_infer_grid_sample, hl_flops_grid_sample,
+        hl_evaluate_grid_sample, false, 2, 2, 1),
+    ROW("Resize", 10, NEWEST, hl_infer_resize, hl_flops_resize, hl_evaluate_resize, false, 1, 4, 1),
+    ROW("Upsample", 7, 9, hl_infer_resize, hl_flops_resize, hl_evaluate_resize, false, 1, 2, 1),
+#undef GROUP
+#define GROUP HL_OPERATORS_SHAPE
+    ROW("Concat", 7, NEWEST, hl_infer_concat, NULL, hl_evaluate_concat, false, 1, MANY, 1),
+    ROW("Constant", 7, NEWEST, hl_infer_constant, NULL, hl_evaluate_constant, false, 0, 0, 1),
+    ROW("ConstantOfShape", 9, NEWEST, hl_infer_constant_of_shape, NULL,
+        hl_evaluate_constant_of_shape, false, 1, 1, 1),
+    ROW("Expand", 8, NEWEST, hl_infer_expand, NULL, hl_evaluate_expand, false, 2, 2, 1),
+    ROW("Flatten", 7, NEWEST, hl_infer_flatten, NULL, hl_evaluate_copy, false, 1, 1, 1),
+    ROW("Gather", 7, NEWEST, hl_infer_gather, NULL, hl_evaluate_gather, false, 2, 2, 1),
+    ROW("Pad", 7, NEWEST, hl_infer_pad, NULL, hl_evaluate_pad, false, 1, 4, 1),
+    ROW("Range", 11, NEWEST, hl_infer_range, NULL, hl_evaluate_range, false, 3, 3, 1),
+    ROW("Reshape", 7, NEWEST, hl_infer_reshape, NULL, hl_evaluate_copy, false, 2, 2, 1),
+    ROW("Shape", 7, NEWEST, hl_infer_shape, NULL, hl_evaluate_shape, false, 1, 1, 1),
+    ROW("Size", 7, NEWEST, hl_infer_size, NULL, hl_evaluate_size, false, 1, 1, 1),
+    ROW("Slice", 7, NEWEST, hl_infer_slice, NULL, hl_evaluate_slice, false, 1, 5, 1),
+    ROW("Split", 7, NEWEST, hl_infer_split, NULL, hl_evaluate_split, false, 1, 2, MANY),
+    ROW("Squeeze", 7, NEWEST, hl_infer_squeeze, NULL, hl_evaluate_copy, false, 1, 2, 1),
+    ROW("Tile", 7, NEWEST, hl_infer_tile, NULL, hl_evaluate_tile, false, 2, 2, 1),
+    ROW("Transpose", 7, NEWEST, hl_infer_transpose, NULL, hl_evaluate_transpose, false, 1, 1, 1),
+    ROW("Unsqueeze", 7, NEWEST, hl_infer_unsqueeze, NULL, hl_evaluate_copy, false, 1, 2, 1),
+#undef GROUP
+};
+
+const hl_operator *hl_operator_find(const char *domain, const char *name, int64_t opset) {
+  if (domain[0] && strcmp(domain, "ai.onnx") != 0) return NULL;
+  for (size_t i = 0; i < HL_COUNT(table); i++)
+    if (strcmp(table[i].name, name) == 0 && opset >= table[i].since && opset <= table[i].last)
+      return &table[i];
+  return NULL;
+}
+
+const hl_operator *hl_operator_at(size_t index) {
+  return index < HL_COUNT(table) ? &table[index] : NULL;
+}
