@@ -103,10 +103,14 @@ static void fit_memory(hl_analysis_group *g) {
   if (hl_line_fit(x, y, NULL, n, &line)) g->memory_fit = line_of(&line);
 }
 
-/* The largest size that passed, if the next one is known to have run out of memory when it was run;
- * else what the search of the run found, if it had but one group. */
+/* What the search wrote into the group's rows; else the largest size that passed, if the next one
+ * ran out of memory when it was run. */
 static void boundary(const hl_analysis_input *input, hl_analysis_group *g) {
-  if (input->only_group) g->max_batch_size = input->info->max_batch_size;
+  for (size_t i = 0; i < g->point_count + g->failed_count; i++) {
+    size_t row = i < g->point_count ? g->points[i].row : g->failed_rows[i - g->point_count];
+    const hl_record *r = hl__analysis_record(input, row);
+    if (r->max_batch_size != HL_INT_NULL) g->max_batch_size = r->max_batch_size;
+  }
   if (g->max_batch_size != HL_INT_NULL || g->point_count == 0) return;
   int64_t next = g->points[g->point_count - 1].batch_size + 1;
   for (size_t i = 0; i < g->failed_count; i++) {

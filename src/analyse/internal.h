@@ -10,7 +10,6 @@ typedef struct hl_analysis_input {
   const hl_run_info *info; /* never NULL */
   const size_t *rows;      /* of this group */
   size_t row_count;
-  bool only_group;
 } hl_analysis_input;
 
 /* False without memory. */

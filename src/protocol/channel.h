@@ -13,6 +13,8 @@
 #include <jansson.h>
 
 #define HL_PROTOCOL_VERSION 1
+/* Exit status of a worker that a deadline ended. */
+#define HL_WORKER_EXIT_DEADLINE 124
 #define HL_CHANNEL_LINE ((size_t)1 << 20)
 #define HL_CHANNEL_BYTES ((size_t)1 << 30)
 

@@ -258,8 +258,7 @@ void hl_run_info_init(hl_run_info *info) {
                         .peak_gflops = (double)NAN,
                         .peak_bandwidth_gbs = (double)NAN,
                         .safety_margin = 0.1,
-                        .memory_limit_mb = HL_INT_NULL,
-                        .max_batch_size = HL_INT_NULL};
+                        .memory_limit_mb = HL_INT_NULL};
 }
 
 void hl_run_info_release(hl_run_info *info) {

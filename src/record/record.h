@@ -121,7 +121,6 @@ typedef struct hl_run_info {
   double peak_gflops, peak_bandwidth_gbs; /* measured limits of the roofline; NaN if not measured */
   double safety_margin;                   /* 0.1 */
   int64_t memory_limit_mb;                /* HL_INT_NULL: none */
-  int64_t max_batch_size;                 /* observed boundary, HL_INT_NULL if not searched */
 } hl_run_info;
 void hl_run_info_init(hl_run_info *info);
 void hl_run_info_release(hl_run_info *info);

@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "protocol/messages.h"
-#include "worker/control.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>

@@ -48,15 +48,30 @@ static bool is_first_of_group(const hl_plan *plan, size_t index) {
          strcmp(a->dtype, b->dtype) != 0 || a->threads != b->threads;
 }
 
+/* Writes the boundary into every row of the group, in the store too. */
+static hl_status set_boundary(runner *r, const hl_configuration *c, int64_t boundary,
+                              hl_error *error) {
+  hl_status status = HL_OK;
+  for (size_t i = 0; i < r->records->count && status == HL_OK; i++) {
+    hl_record *record = &r->records->items[i];
+    if (!hl_run_same_group(record, c)) continue;
+    record->max_batch_size = boundary;
+    hl_configuration row = hl_configuration_with_batch(c, record->batch_size);
+    HL_CLEANUP(hl_free_pointer) char *key = hl_configuration_key(&row);
+    if (!key) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a row");
+    if (r->store) status = hl_store_row_add(r->store, r->context.info->id, key, record, error);
+  }
+  return status;
+}
+
 static hl_status search_all(runner *r, hl_error *error) {
-  size_t groups = 0;
-  for (size_t i = 0; i < r->plan->count; i++) groups += is_first_of_group(r->plan, i);
   for (size_t i = 0; i < r->plan->count; i++) {
     if (!is_first_of_group(r->plan, i)) continue;
+    const hl_configuration *c = &r->plan->items[i];
     int64_t boundary = HL_INT_NULL;
-    hl_status status = hl_run_search(&r->context, &r->plan->items[i], r->records, &boundary, error);
+    hl_status status = hl_run_search(&r->context, c, r->records, &boundary, error);
+    if (status == HL_OK) status = set_boundary(r, c, boundary, error);
     if (status != HL_OK) return status;
-    if (groups == 1) r->context.info->max_batch_size = boundary;
   }
   return HL_OK;
 }

@@ -9,7 +9,7 @@ static bool same_text(const char *a, const char *b) {
   return a && b && strcmp(a, b) == 0;
 }
 
-static bool same_but_batch(const hl_record *r, const hl_configuration *c) {
+bool hl_run_same_group(const hl_record *r, const hl_configuration *c) {
   return same_text(r->model, c->model) && same_text(r->engine, c->engine) &&
          same_text(r->dtype, c->dtype) && r->threads == c->threads;
 }
@@ -23,7 +23,7 @@ static void learn(hl_batch_search *search, const hl_records *records, const hl_c
   for (size_t i = 0; i < records->count; i++) {
     const hl_record *r = &records->items[i];
     hl_outcome outcome;
-    if (!same_but_batch(r, c) || !hl_outcome_from_name(r->outcome, &outcome)) continue;
+    if (!hl_run_same_group(r, c) || !hl_outcome_from_name(r->outcome, &outcome)) continue;
     if (outcome == HL_PASSED || outcome == HL_MISTRUSTED)
       hl_batch_search_known(search, r->batch_size, HL_PROBE_PASSED, worker_bytes(r));
     else if (outcome == HL_NO_MEMORY && !(r->reason && strncmp(r->reason, "predicted", 9) == 0))
@@ -71,7 +71,8 @@ hl_status hl_run_search(const hl_row_context *context, const hl_configuration *c
   const hl_method_options *m = context->method;
   uint64_t available = hl_memory_available(NULL);
   double bound = available == UINT64_MAX ? 0 : (double)available;
-  if (m->memory_limit_mb) bound = (double)m->memory_limit_mb * 1e6;
+  double limit = (double)m->memory_limit_mb * 1e6;
+  if (limit > 0 && (bound == 0 || limit < bound)) bound = limit;
   hl_batch_search search;
   hl_batch_search_init(&search, &(hl_batch_search_options){.start = 1,
                                                            .max_batch = m->max_batch,
@@ -82,7 +83,11 @@ hl_status hl_run_search(const hl_row_context *context, const hl_configuration *c
   hl_status status = HL_OK;
   while (status == HL_OK && hl_batch_search_next(&search, &probe))
     status = probe_once(context, configuration, &probe, &search, error);
-  *ret_boundary = search.largest_passed > 0 ? search.largest_passed : HL_INT_NULL;
+  /* Only what was observed on both sides is the boundary. */
+  bool nothing = search.end == HL_SEARCH_NOTHING_FITS && !search.failure_predicted;
+  *ret_boundary = nothing                              ? 0
+                  : hl_batch_search_observed(&search) ? search.largest_passed
+                                                      : HL_INT_NULL;
   char sentence[400];
   hl_batch_search_explain(&search, sentence, sizeof sentence);
   if (status == HL_OK && context->view->message)

@@ -38,7 +38,6 @@ static const hl_store_column run_columns[] = {
     RUN(REAL, peak_bandwidth_gbs),
     RUN(REAL, safety_margin),
     RUN(INT, memory_limit_mb),
-    RUN(INT, max_batch_size),
 };
 
 const hl_store_table hl_store_rows_table = {"rows", row_columns, HL_COUNT(row_columns)};

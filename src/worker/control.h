@@ -12,8 +12,6 @@
 #include "protocol/channel.h"
 #include <pthread.h>
 
-enum { HL_WORKER_EXIT_DEADLINE = 124 };
-
 typedef struct hl_control {
   hl_channel *channel;
   pthread_t thread;

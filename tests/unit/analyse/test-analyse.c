@@ -197,7 +197,7 @@ static void groups(void **state) {
   hl_record_set_text(&records.items[3].device, NULL);
   hl_run_info info;
   hl_run_info_init(&info);
-  info.max_batch_size = 77;
+  records.items[2].max_batch_size = 77;
   hl_analysis a;
   assert_int_equal(hl_analysis_make(&records, &info, &a, NULL), HL_OK);
   assert_int_equal(a.group_count, 2);
@@ -205,7 +205,8 @@ static void groups(void **state) {
   assert_int_equal(a.groups[1].point_count, 1);
   assert_int_equal(a.groups[1].failed_count, 1);
   assert_string_equal(a.groups[1].engine, "onnxruntime");
-  assert_int_equal(a.groups[0].max_batch_size, HL_INT_NULL); /* of which group is not known */
+  assert_int_equal(a.groups[0].max_batch_size, 77);
+  assert_int_equal(a.groups[1].max_batch_size, HL_INT_NULL); /* each group has its own */
   HL_CLEANUP(hl_free_pointer) char *json = json_of(&a);
   assert_non_null(strstr(json, "\"analysis\":[{"));
   assert_non_null(strstr(json, "\"engine\":\"onnxruntime\""));
@@ -327,13 +328,13 @@ static void margin(void **state) {
   for (int64_t b = 1; b <= 100; b *= 2) add_passed(&records, NULL, b, 4, 2, 0.01);
   hl_run_info info;
   hl_run_info_init(&info);
-  info.max_batch_size = 100;
+  records.items[0].max_batch_size = 100;
   hl_analysis a;
   assert_int_equal(hl_analysis_make(&records, &info, &a, NULL), HL_OK);
   assert_int_equal(a.groups[0].max_batch_size, 100);
   assert_int_equal(hl_analysis_find_advice(&a.groups[0], HL_ADVICE_LIMIT)->batch_size, 88);
   hl_analysis_release(&a);
-  info.max_batch_size = 0;
+  records.items[0].max_batch_size = 0;
   assert_int_equal(hl_analysis_make(&records, &info, &a, NULL), HL_OK);
   assert_int_equal(hl_analysis_find_advice(&a.groups[0], HL_ADVICE_LIMIT)->batch_size, HL_INT_NULL);
   hl_analysis_release(&a);
