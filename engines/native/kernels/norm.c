@@ -1,9 +1,9 @@
 /* Instance, group and layer norm. */
 #include <math.h>
 
-#include "vmath.h"
+#include "vector.h"
 
-enum { CHUNK = 4096, BLOCK_MAX = 16 };
+enum { CHUNK = 4096, BLOCK_MAX = 16, UNROLL = 4, WIDE = UNROLL * HL_LANES };
 
 /* Count, mean and sum of squared deviations, merged as in Chan, Golub and LeVeque 1979. */
 typedef struct moments {
@@ -24,24 +24,60 @@ static void moments_add(moments *a, size_t n, float mean, float rest, float squa
   moments_merge(a, count, (double)mean + sum / count, (double)squares - sum * sum / count);
 }
 
-static moments moments_of(const float *x, size_t n) {
-  moments ret = {0, 0, 0};
-  for (size_t first = 0; first < n; first += CHUNK) {
-    size_t count = hl_min(CHUNK, n - first);
-    const float *p = x + first;
-    float sum = 0, rest = 0, squares = 0;
-#pragma omp simd reduction(+ : sum)
-    for (size_t i = 0; i < count; i++) sum += p[i];
-    float mean = sum / (float)count;
-#pragma omp simd reduction(+ : rest, squares)
-    for (size_t i = 0; i < count; i++) {
-      float d = p[i] - mean;
-      rest += d;
-      squares += d * d;
+/* Sum of p by lane (index mod WIDE), with enough accumulators to hide an addition's latency. */
+static void sum_lanes(const float *p, size_t n, float *ret) {
+  vfloat sum[UNROLL] = {{0}};
+  size_t i = 0;
+  for (; i + WIDE <= n; i += WIDE)
+    for (size_t u = 0; u < UNROLL; u++) sum[u] += hl_vload(p + i + u * HL_LANES);
+  for (size_t u = 0; u < UNROLL; u++) hl_vstore(ret + u * HL_LANES, sum[u]);
+  for (size_t l = 0; l < n - i; l++) ret[l] += p[i + l];
+}
+
+/* Sums of d and d² by lane, d = p - mean. */
+static void deviation_lanes(const float *p, size_t n, const float *mean, float *ret_rest,
+                            float *ret_squares) {
+  vfloat rest[UNROLL] = {{0}}, squares[UNROLL] = {{0}}, center[UNROLL];
+  for (size_t u = 0; u < UNROLL; u++) center[u] = hl_vload(mean + u * HL_LANES);
+  size_t i = 0;
+  for (; i + WIDE <= n; i += WIDE)
+    for (size_t u = 0; u < UNROLL; u++) {
+      vfloat d = hl_vload(p + i + u * HL_LANES) - center[u];
+      rest[u] += d;
+      squares[u] += d * d;
     }
-    moments_add(&ret, count, mean, rest, squares);
+  for (size_t u = 0; u < UNROLL; u++) {
+    hl_vstore(ret_rest + u * HL_LANES, rest[u]);
+    hl_vstore(ret_squares + u * HL_LANES, squares[u]);
   }
-  return ret;
+  for (size_t l = 0; l < n - i; l++) {
+    float d = p[i + l] - mean[l];
+    ret_rest[l] += d;
+    ret_squares[l] += d * d;
+  }
+}
+
+/* Adds lanes up, pairwise, until `period` are left. */
+HL_INLINE void fold(float *lanes, size_t period) {
+  for (size_t half = WIDE / 2; half >= period; half /= 2)
+    for (size_t l = 0; l < half; l++) lanes[l] += lanes[l + half];
+}
+
+/* Moments of `period` (1, 8 or 16) interleaved sequences of n floats together. */
+static void moments_of(const float *x, size_t n, size_t period, moments *ret) {
+  for (size_t k = 0; k < period; k++) ret[k] = (moments){0, 0, 0};
+  for (size_t first = 0; first < n; first += CHUNK) {
+    size_t count = hl_min(CHUNK, n - first), each = count / period;
+    float mean[WIDE], rest[WIDE], squares[WIDE];
+    sum_lanes(x + first, count, mean);
+    fold(mean, period);
+    for (size_t k = 0; k < period; k++) mean[k] /= (float)each;
+    for (size_t l = period; l < WIDE; l++) mean[l] = mean[l - period];
+    deviation_lanes(x + first, count, mean, rest, squares);
+    fold(rest, period);
+    fold(squares, period);
+    for (size_t k = 0; k < period; k++) moments_add(&ret[k], each, mean[k], rest[k], squares[k]);
+  }
 }
 
 HL_INLINE float rstd_of(double variance, float epsilon) {
@@ -83,7 +119,8 @@ static void apply(float *y, const float *x, const float *residual, size_t n, aff
 static void normalize_plain(const hl_normalize_args *a, size_t unit) {
   size_t each = a->c / a->groups, first = unit % a->groups * each;
   size_t at = (unit / a->groups * a->c + first) * a->s;
-  moments m = moments_of(a->x + at, each * a->s);
+  moments m;
+  moments_of(a->x + at, each * a->s, 1, &m);
   float rstd = rstd_of(m.m2 / m.count, a->epsilon);
   if (a->ret_mean) a->ret_mean[unit] = (float)m.mean;
   if (a->ret_rstd) a->ret_rstd[unit] = rstd;
@@ -93,51 +130,19 @@ static void normalize_plain(const hl_normalize_args *a, size_t unit) {
   }
 }
 
-/* Moments of each of `block` interleaved channels over s. */
-HL_INLINE void moments_blocked(const float *x, size_t s, size_t block, moments *ret) {
-  for (size_t l = 0; l < block; l++) ret[l] = (moments){0, 0, 0};
-  for (size_t first = 0; first < s; first += CHUNK / BLOCK_MAX) {
-    size_t count = hl_min(CHUNK / BLOCK_MAX, s - first);
-    const float *p = x + first * block;
-    float sum[BLOCK_MAX] = {0}, mean[BLOCK_MAX], rest[BLOCK_MAX] = {0}, squares[BLOCK_MAX] = {0};
-    for (size_t i = 0; i < count; i++)
-#pragma omp simd
-      for (size_t l = 0; l < block; l++) sum[l] += p[i * block + l];
-    for (size_t l = 0; l < block; l++) mean[l] = sum[l] / (float)count;
-    for (size_t i = 0; i < count; i++)
-#pragma omp simd
-      for (size_t l = 0; l < block; l++) {
-        float d = p[i * block + l] - mean[l];
-        rest[l] += d;
-        squares[l] += d * d;
-      }
-    for (size_t l = 0; l < block; l++) moments_add(&ret[l], count, mean[l], rest[l], squares[l]);
-  }
-}
-
-/* The lanes' affines, apart so that loops over lanes vectorise. */
+/* The affines of 16 neighbouring floats: of 16 channels, or twice of 8. */
 typedef struct affines {
   float mean[BLOCK_MAX], scale[BLOCK_MAX], shift[BLOCK_MAX];
 } affines;
-
-HL_INLINE void apply_blocked(float *y, const float *x, const float *residual, size_t s,
-                             size_t block, const affines *lanes, float slope) {
-  affines f = *lanes;
-  for (size_t i = 0; i < s * block; i += block)
-#pragma omp simd
-    for (size_t l = 0; l < block; l++) {
-      float v = (x[i + l] - f.mean[l]) * f.scale[l] + f.shift[l];
-      if (residual) v += residual[i + l];
-      y[i + l] = v > 0 ? v : v * slope;
-    }
-}
 
 /* Channels from `first` on; those beyond c become 0. */
 static affines affines_of(const hl_normalize_args *a, size_t first, const double *mean,
                           const float *rstd) {
   affines ret = {.mean = {0}};
-  for (size_t l = 0; l < a->block && first + l < a->c; l++) {
-    affine f = affine_of(mean[l], rstd[l], a->gamma, a->beta, first + l);
+  for (size_t l = 0; l < BLOCK_MAX; l++) {
+    size_t lane = l % a->block;
+    if (first + lane >= a->c) continue;
+    affine f = affine_of(mean[lane], rstd[lane], a->gamma, a->beta, first + lane);
     ret.mean[l] = f.mean;
     ret.scale[l] = f.scale;
     ret.shift[l] = f.shift;
@@ -145,24 +150,31 @@ static affines affines_of(const hl_normalize_args *a, size_t first, const double
   return ret;
 }
 
-static void blocked_output(const hl_normalize_args *a, size_t at, const affines *f) {
-  const float *residual = a->residual ? a->residual + at : NULL, *x = a->x + at;
-  float *y = a->y + at;
-  if (a->block == 16 && residual)
-    apply_blocked(y, x, residual, a->s, 16, f, a->slope);
-  else if (a->block == 16)
-    apply_blocked(y, x, NULL, a->s, 16, f, a->slope);
-  else if (residual)
-    apply_blocked(y, x, residual, a->s, 8, f, a->slope);
-  else
-    apply_blocked(y, x, NULL, a->s, 8, f, a->slope);
+/* `lanes` floats, 16 but for a last 8; `residual` or NULL. */
+HL_INLINE void apply_lanes(float *y, const float *x, const float *residual, size_t lanes,
+                           const affines *f, float slope) {
+#pragma omp simd
+  for (size_t l = 0; l < lanes; l++) {
+    float v = (x[l] - f->mean[l]) * f->scale[l] + f->shift[l];
+    if (residual) v += residual[l];
+    y[l] = v > 0 ? v : v * slope;
+  }
 }
 
-static void blocked_moments(const hl_normalize_args *a, size_t at, moments *ret) {
-  if (a->block == 16)
-    moments_blocked(a->x + at, a->s, 16, ret);
+HL_INLINE void apply_all(float *y, const float *x, const float *residual, size_t n,
+                         const affines *lanes, float slope) {
+  affines f = *lanes; /* a copy that y cannot alias */
+  size_t i = 0;
+  for (; i + BLOCK_MAX <= n; i += BLOCK_MAX)
+    apply_lanes(y + i, x + i, residual ? residual + i : NULL, BLOCK_MAX, &f, slope);
+  if (i < n) apply_lanes(y + i, x + i, residual ? residual + i : NULL, BLOCK_MAX / 2, &f, slope);
+}
+
+static void blocked_output(const hl_normalize_args *a, size_t at, const affines *f) {
+  if (a->residual)
+    apply_all(a->y + at, a->x + at, a->residual + at, a->s * a->block, f, a->slope);
   else
-    moments_blocked(a->x + at, a->s, 8, ret);
+    apply_all(a->y + at, a->x + at, NULL, a->s * a->block, f, a->slope);
 }
 
 /* Instance norm of one block of channels. */
@@ -172,7 +184,7 @@ static void instance_blocked(const hl_normalize_args *a, size_t unit) {
   moments m[BLOCK_MAX];
   double mean[BLOCK_MAX];
   float rstd[BLOCK_MAX];
-  blocked_moments(a, at, m);
+  moments_of(a->x + at, a->s * a->block, a->block, m);
   for (size_t l = 0; l < a->block; l++) {
     mean[l] = m[l].mean;
     rstd[l] = rstd_of(m[l].m2 / m[l].count, a->epsilon);
@@ -190,7 +202,7 @@ static moments group_moments(const hl_normalize_args *a, size_t n, size_t first,
   moments total = {0, 0, 0};
   for (size_t b = first / a->block; b * a->block < end; b++) {
     moments m[BLOCK_MAX];
-    blocked_moments(a, (n * blocks + b) * a->s * a->block, m);
+    moments_of(a->x + (n * blocks + b) * a->s * a->block, a->s * a->block, a->block, m);
     for (size_t l = 0; l < a->block; l++)
       if (b * a->block + l >= first && b * a->block + l < end)
         moments_merge(&total, m[l].count, m[l].mean, m[l].m2);
@@ -254,7 +266,8 @@ static void layer_norm_row(const hl_layer_norm_args *a, size_t row) {
   } else if (a->sum && a->sum != a->x) {
     memcpy(a->sum + at, z, n * sizeof *z);
   }
-  moments m = moments_of(z, n);
+  moments m;
+  moments_of(z, n, 1, &m);
   float rstd = rstd_of(m.m2 / m.count, a->epsilon);
   if (a->ret_mean) a->ret_mean[row] = (float)m.mean;
   if (a->ret_rstd) a->ret_rstd[row] = rstd;

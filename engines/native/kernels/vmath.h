@@ -55,11 +55,13 @@ HL_INLINE float hl_abs(float x) {
 
 /* NaN wins over any number, as in ONNX Runtime and NumPy; so it does in hl_smaller and hl_clip. */
 HL_INLINE float hl_larger(float a, float b) {
-  return a > b || a != a ? a : b;
+  float larger = a > b ? a : b; /* b where either is NaN */
+  return a != a ? a : larger;
 }
 
 HL_INLINE float hl_smaller(float a, float b) {
-  return a < b || a != a ? a : b;
+  float smaller = a < b ? a : b;
+  return a != a ? a : smaller;
 }
 
 HL_INLINE float hl_clip(float x, float low, float high) {
