@@ -12,14 +12,14 @@ const char *hl_report_number(double value, const char *unknown, char ret_text[HL
   }
   double size = fabs(value);
   if (size != 0 && (size >= 1e12 || size < 1e-4)) {
-    snprintf(ret_text, HL_NUMBER_BYTES, "%.3e", value);
+    snprintf(ret_text, HL_NUMBER_BYTES, "%.2e", value);
     return ret_text;
   }
   int decimals = 3;
   /* 9.9996 rounds to 10.00, not to 10.000: the digits of the rounded number count. */
   if (size != 0) decimals = 3 - (int)floor(log10(size * (1 + 5e-5)));
   if (decimals < 0) decimals = 0;
-  if (decimals > 7) decimals = 7;
+  if (decimals > 6) decimals = 6; /* eight columns at most for what is below 1 */
   snprintf(ret_text, HL_NUMBER_BYTES, "%.*f", decimals, value);
   return ret_text;
 }

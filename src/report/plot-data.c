@@ -109,7 +109,8 @@ static void series_block(const hl_report_input *input, const hl_analysis_group *
                              p->memory_mb,
                              r->planned_memory_mb,
                              p->efficiency,
-                             p->speedup};
+                             p->speedup,
+                             p->latency_ms};
     for (size_t c = 0; c < HL_COUNT(values); c++) number(out, values[c]);
     hl_text_char(out, '\n');
     include(&facts->x, values[0]);

@@ -18,7 +18,8 @@ enum plot_column { /* of $s<g> */
                    PLOT_MEMORY,
                    PLOT_PLANNED,
                    PLOT_EFFICIENCY,
-                   PLOT_SPEEDUP
+                   PLOT_SPEEDUP,
+                   PLOT_LATENCY
 };
 
 /* What of a group's numbers is known, and the limits of the axes that are logarithmic. */

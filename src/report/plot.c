@@ -103,10 +103,14 @@ static void log_y(plot *p, double low, double high) {
 
 /* From 0 to `high` with `room` above it, as a share of it. */
 static void linear_y(plot *p, double high, double room) {
-  hl_text_append(p->out, "unset logscale y\nset yrange [0:*]\nset ytics autofreq\n");
-  if (isfinite(high) && high > 0)
-    hl_text_format(p->out, "set yrange [0:%.6g]\n", (1 + room) * high);
-  hl_text_format(p->out, "set format y '%s'\n", high >= 1e5 ? "%.0s%c" : "%g");
+  bool known = isfinite(high) && high > 0;
+  hl_text_format(p->out, "unset logscale y\nset yrange [0:%.6g]\nset ytics autofreq\n",
+                 known ? (1 + room) * high : 1);
+  hl_text_format(p->out, "set format y '%s'\n", known && high >= 1e5 ? "%.0s%c" : "%g");
+  if (known)
+    hl_text_append(p->out, "unset label 12\n");
+  else
+    hl_text_append(p->out, "set label 12 'not known' at graph 0.5, graph 0.5 center\n");
 }
 
 static void panel(plot *p, const char *title, const char *y_label) {
@@ -251,6 +255,13 @@ static void latency_panel(plot *p) {
   else
     linear_y(p, high, 0.3);
   hl_text_append(p->out, "set format y '%g'\nset key at graph 0.03, graph 0.98 left top\n");
+  if (!p->facts.has_boxes) {
+    /* Rows without samples have their median all the same. */
+    bool first = true;
+    line_plots(p, PLOT_LATENCY, blue, p->facts.series == 1, &first);
+    hl_text_append(p->out, "\n");
+    return;
+  }
   double width = 0.55 * p->facts.min_gap / (double)p->facts.series;
   hl_text_format(p->out, "set bars 0.6\nset boxwidth %.6g\nset style fill solid 0.3 border\n",
                  width);
@@ -265,8 +276,6 @@ static void latency_panel(plot *p) {
         colour, s == 0 ? "title 'quartiles; whiskers: 1.5 IQR'" : "notitle", s,
         s == 0 ? "title 'median'" : "notitle");
   }
-  /* Rows without samples have their median all the same. */
-  if (!p->facts.has_boxes) hl_text_append(p->out, ", NaN notitle");
   hl_text_append(p->out, "\n");
 }
 
