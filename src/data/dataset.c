@@ -320,8 +320,8 @@ static hl_status read_arrays(hl_npz *npz, const hl_port *ports, size_t port_coun
   if (max_images > 0 && max_images < count) count = max_images;
   for (size_t i = 0; i < port_count; i++) truncate_array(&dataset->inputs[i], count);
   dataset->count = count;
-  dataset->description =
-      hl_format("%s: %" PRId64 " input%s", hl_npz_name(npz), count, count == 1 ? "" : "s");
+  dataset->description = hl_format("%s: %" PRId64 " input%s, taken as they are", hl_npz_name(npz),
+                                   count, count == 1 ? "" : "s");
   return dataset->description ? HL_OK : no_memory(error);
 }
 
@@ -338,6 +338,9 @@ hl_status hl_dataset_read(const char *path, const hl_port *ports, size_t port_co
     int64_t size = 0;
     size_t i = 0;
     while (i < port_count && !is_diffraction(&ports[i], &channels, &size)) i++;
+    /* An array of the port's own name and full shape is input made ready by somebody else. */
+    const hl_npz_entry *ready = i < port_count ? hl_npz_find(npz, ports[i].name) : NULL;
+    if (ready && ready->header.rank == 4 && shape_fits(&ports[i], &ready->header)) i = port_count;
     status = i < port_count ? read_ptychography(npz, ports, port_count, channels, size, max_images,
                                                 seed, dataset, error)
                             : read_arrays(npz, ports, port_count, max_images, dataset, error);

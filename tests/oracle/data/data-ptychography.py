@@ -146,6 +146,12 @@ def main():
         check_dataset(path, 30, 32, channels, x, positions, images=7)
         check_dataset(path, 30, 16, channels, crop(x, 16), positions / 2)
 
+    ready = rng.standard_normal((6, 4, 16, 16)).astype("f4")
+    np.savez(WORK / "ready.npz", diffraction=ready, positions=np.zeros((6, 1, 2, 4)))
+    text = succeed("ready", "dataset", WORK / "ready.npz", 4, 16, 5, 1, WORK / "out.npz")
+    check("5 inputs, taken as they are" in text, f"ready: {text}")
+    check(np.array_equal(load(WORK / "out.npz")["diffraction"], ready[:5]), "ready inputs")
+
     if REAL_SCAN.exists():
         raw = np.load(io.BytesIO(bz2.decompress(REAL_SCAN.read_bytes())))
         amplitude = np.sqrt(np.fft.fftshift(raw["data"][0], axes=(1, 2)))
