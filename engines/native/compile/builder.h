@@ -1,0 +1,160 @@
+/*
+ * compile/builder.h - a program while it is being built: tensors, weights and steps.
+ *
+ *     int32_t x = hl_native_in(b, node->inputs[0], HL_LAYOUT_BLOCKED);
+ *     int32_t y = hl_native_out(b, node->outputs[0], HL_LAYOUT_BLOCKED);
+ *     ... create a oneDNN primitive descriptor with hl_native_md(b, x), hl_native_md(b, y) ...
+ *     hl_native_step *step = hl_native_primitive(b, node, "Relu", pd);
+ *     hl_native_arg(b, step, x, DNNL_ARG_SRC, hl_native_md(b, x));
+ *     hl_native_arg(b, step, y, DNNL_ARG_DST, hl_native_md(b, y));
+ *
+ * Nothing here touches data. The first failure is kept in `failed` and `error`; after it functions
+ * return -1 or NULL, which further calls accept.
+ *
+ * A value may exist in several layouts; hl_native_in adds a reorder step where the one that is
+ * asked for does not exist yet. Tensors that share memory (views, in-place results) have one root.
+ */
+#ifndef HL_NATIVE_COMPILE_BUILDER_H
+#define HL_NATIVE_COMPILE_BUILDER_H
+
+#include "compile/ir.h"
+#include "compile/weights.h"
+#include "native.h"
+
+typedef enum hl_native_layout {
+  HL_LAYOUT_PLAIN,         /* row-major */
+  HL_LAYOUT_CHANNELS_LAST, /* N, spatial, C */
+  HL_LAYOUT_BLOCKED        /* N, C/block, spatial, block; channels zero-padded to full blocks */
+} hl_native_layout;
+
+typedef enum hl_native_home {
+  HL_HOME_ARENA,  /* in the request's arena, at `place` */
+  HL_HOME_OUTPUT, /* in the request's output area, at `place` */
+  HL_HOME_INPUT,  /* bound input number `index` */
+  HL_HOME_WEIGHT  /* weight number `index` of the program */
+} hl_native_home;
+
+typedef struct hl_native_tensor {
+  hl_native_home home;
+  hl_value_id value; /* -1: scratchpad */
+  hl_dtype dtype;
+  hl_shape shape;
+  hl_native_layout layout;
+  uint64_t bytes;
+  int32_t root;    /* itself, or the tensor whose memory it shares, */
+  uint64_t offset; /* from this byte on */
+  int32_t index;
+  int32_t first, last; /* of a root: steps that use it */
+  uint64_t place;
+  int32_t next; /* another tensor of the same value, or -1 */
+} hl_native_tensor;
+
+typedef struct hl_native_arg {
+  int32_t tensor;
+  int arg;                       /* DNNL_ARG_*, 0 for kernels of ours */
+  const_dnnl_memory_desc_t desc; /* NULL for kernels of ours */
+} hl_native_arg;
+
+/* A kernel of ours: pointers in the order of the step's arguments. */
+typedef hl_status (*hl_native_kernel)(const void *context, void *const *pointers, hl_error *error);
+
+typedef struct hl_native_step {
+  const char *name;           /* the node's name, or of what it makes */
+  const char *kind;           /* operator and implementation */
+  dnnl_primitive_t primitive; /* or */
+  hl_native_kernel kernel;
+  void *context; /* of the kernel, freed with `context_free` (free() if NULL) */
+  void (*context_free)(void *context);
+  hl_native_arg *args;
+  int arg_count, arg_capacity;
+  double flops;
+} hl_native_step;
+
+/* The finished list; owned by the program. */
+typedef struct hl_native_list {
+  hl_native_tensor *tensors;
+  int32_t tensor_count, tensor_capacity;
+  hl_native_step *steps;
+  int32_t step_count, step_capacity;
+  hl_native_weight *weights;
+  int32_t weight_count, weight_capacity;
+  dnnl_memory_desc_t *descs; /* every memory descriptor made for the list */
+  int32_t desc_count, desc_capacity;
+  int32_t *outputs; /* by output of the graph: its tensor */
+  uint64_t arena_bytes, output_bytes, traffic_bytes;
+  double flops;
+  int32_t fallback_count; /* steps that run the reference evaluator */
+} hl_native_list;
+
+void hl_native_list_release(hl_native_list *list);
+
+typedef struct hl_native_builder {
+  hl_engine *engine;
+  hl_model *model;
+  hl_native_ir *ir;
+  hl_native_list *list;
+  int32_t *tensor_of;  /* by value: its first tensor, or -1 */
+  int32_t *uses_after; /* by value: uses by nodes after the one being lowered */
+  size_t value_count;
+  const hl_native_node *node; /* being lowered */
+  hl_status failed;
+  hl_error *error;
+} hl_native_builder;
+
+/* Records a failure (the first one stays). Always returns false. */
+bool hl_native_fail(hl_native_builder *b, hl_status status, const char *format, ...)
+    HL_PRINTF(3, 4);
+
+/* The value in `layout`; constants become weights. */
+int32_t hl_native_in(hl_native_builder *b, hl_value_id value, hl_native_layout layout);
+/* The value in whatever layout it has (plain for constants and inputs). */
+int32_t hl_native_in_any(hl_native_builder *b, hl_value_id value);
+/* Memory for a result. */
+int32_t hl_native_out(hl_native_builder *b, hl_value_id value, hl_native_layout layout);
+/* A result that shares the memory of `tensor`, from byte `offset` on. */
+int32_t hl_native_out_view(hl_native_builder *b, hl_value_id value, hl_native_layout layout,
+                           int32_t tensor, uint64_t offset);
+/* May the node being lowered overwrite this tensor? */
+bool hl_native_dying(const hl_native_builder *b, int32_t tensor);
+int32_t hl_native_scratch(hl_native_builder *b, uint64_t bytes);
+
+/* A weight made by `recipe` in the layout `desc` (not kept). */
+int32_t hl_native_weight_in(hl_native_builder *b, const hl_native_recipe *recipe,
+                            const_dnnl_memory_desc_t desc);
+
+static inline const hl_native_tensor *hl_native_get(const hl_native_builder *b, int32_t tensor) {
+  return &b->list->tensors[tensor];
+}
+
+/* Memory descriptors: live as long as the list; NULL after a failure. */
+dnnl_memory_desc_t hl_native_md(hl_native_builder *b, int32_t tensor);
+dnnl_memory_desc_t hl_native_md_of(hl_native_builder *b, int rank, const int64_t *dims,
+                                   hl_native_layout layout);
+dnnl_memory_desc_t hl_native_md_any(hl_native_builder *b, int rank, const int64_t *dims);
+dnnl_memory_desc_t hl_native_md_strides(hl_native_builder *b, int rank, const int64_t *dims,
+                                        const int64_t *strides);
+/* A copy of what a primitive descriptor asks for. */
+dnnl_memory_desc_t hl_native_md_query(hl_native_builder *b, const_dnnl_primitive_desc_t pd,
+                                      dnnl_query_t what);
+/* Takes a descriptor into the list's care. */
+dnnl_memory_desc_t hl_native_md_keep(hl_native_builder *b, dnnl_memory_desc_t desc);
+
+/* An attribute with a user-mode scratchpad; destroy it. NULL after a failure. */
+dnnl_primitive_attr_t hl_native_attr(hl_native_builder *b);
+
+/* Adds a step that runs `pd`, whose ownership it takes, with its scratchpad. */
+hl_native_step *hl_native_primitive(hl_native_builder *b, const char *kind,
+                                    dnnl_primitive_desc_t pd);
+/* Adds a step that runs a kernel of ours; takes `context`, also after a failure. */
+hl_native_step *hl_native_call(hl_native_builder *b, const char *kind, hl_native_kernel kernel,
+                               void *context, void (*context_free)(void *));
+/* Adds an argument; returns false after a failure. The step must be the last one added. */
+bool hl_native_arg_add(hl_native_builder *b, hl_native_step *step, int32_t tensor, int arg,
+                       const_dnnl_memory_desc_t desc);
+
+/* Adds a reorder (a copy that may change strides). */
+void hl_native_reorder(hl_native_builder *b, const char *kind, int32_t from,
+                       const_dnnl_memory_desc_t from_desc, int32_t to,
+                       const_dnnl_memory_desc_t to_desc);
+
+#endif

@@ -1,0 +1,145 @@
+#include "compile/compile.h"
+#include "compile/memory-plan.h"
+#include "compile/passes.h"
+#include "lower/lower.h"
+#include <stdlib.h>
+#include <string.h>
+
+static hl_status bind_inputs(hl_graph *graph, const hl_program_spec *spec, hl_error *error) {
+  if (spec->input_count != graph->input_count)
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "the model has %zu inputs, not %zu",
+                        graph->input_count, spec->input_count);
+  for (size_t i = 0; i < spec->input_count; i++) {
+    hl_status status = hl_graph_bind(graph, i, spec->inputs[i].rank, spec->inputs[i].dims, error);
+    if (status != HL_OK) return status;
+  }
+  return hl_graph_infer(graph, error);
+}
+
+static hl_status supported(const hl_program_spec *spec, hl_error *error) {
+  if (spec->mode != HL_MODE_INFERENCE)
+    return hl_error_set(error, HL_UNIMPLEMENTED, "the native engine runs inference, not training");
+  if (spec->dtype != HL_FLOAT32 && spec->dtype != HL_DTYPE_NONE)
+    return hl_error_set(error, HL_UNIMPLEMENTED, "the native engine computes in float32, not %s",
+                        hl_dtype_name(spec->dtype));
+  return HL_OK;
+}
+
+static void input_tensors(hl_native_builder *b) {
+  hl_graph *graph = b->ir->graph;
+  for (size_t i = 0; i < graph->input_count; i++) {
+    int32_t tensor = hl_native_out(b, graph->inputs[i], HL_LAYOUT_PLAIN);
+    if (tensor < 0) return;
+    b->list->tensors[tensor].home = HL_HOME_INPUT;
+    b->list->tensors[tensor].index = (int32_t)i;
+  }
+}
+
+/* Gives output number `i` of the graph plain memory of its own in the output area. */
+static void output_tensor(hl_native_builder *b, size_t i) {
+  hl_value_id value = b->ir->graph->outputs[i];
+  int32_t from = hl_native_in(b, value, HL_LAYOUT_PLAIN);
+  if (from < 0) return;
+  const hl_native_tensor *t = hl_native_get(b, from);
+  hl_native_tensor *root = &b->list->tensors[t->root];
+  if (root->home == HL_HOME_ARENA || (root->home == HL_HOME_OUTPUT && t->root != from)) {
+    root->home = HL_HOME_OUTPUT;
+    b->list->outputs[i] = from;
+    return;
+  }
+  /* An input or a constant that is an output, too. */
+  int32_t root_id = t->root;
+  uint64_t bytes = t->bytes;
+  (void)root_id;
+  int32_t to = hl_native_scratch(b, bytes);
+  if (to < 0) return;
+  hl_native_tensor *copy = &b->list->tensors[to];
+  copy->home = HL_HOME_OUTPUT;
+  copy->shape = hl_native_get(b, from)->shape;
+  copy->dtype = hl_native_get(b, from)->dtype;
+  hl_native_copy_bytes(b, from, to, bytes);
+  b->list->outputs[i] = to;
+}
+
+static void outputs_of(hl_native_builder *b, const hl_native_node *node) {
+  for (size_t i = 0; i < b->ir->graph->output_count; i++)
+    for (size_t k = 0; k < node->output_count; k++)
+      if (b->ir->graph->outputs[i] == node->outputs[k]) output_tensor(b, i);
+}
+
+static void uses_done(hl_native_builder *b, const hl_native_node *node) {
+  for (size_t k = 0; k < node->input_count; k++)
+    if (node->inputs[k] >= 0) b->uses_after[node->inputs[k]]--;
+  for (int k = 0; k < node->post_count; k++)
+    if (node->posts[k].kind != HL_POST_ELTWISE) b->uses_after[node->posts[k].operand]--;
+}
+
+static hl_status lower_all(hl_native_builder *b, hl_error *error) {
+  size_t values = b->ir->graph->value_count;
+  b->value_count = values;
+  b->tensor_of = malloc((values + 1) * sizeof(*b->tensor_of));
+  b->uses_after = malloc((values + 1) * sizeof(*b->uses_after));
+  b->list->outputs = calloc(b->ir->graph->output_count + 1, sizeof(*b->list->outputs));
+  if (!b->tensor_of || !b->uses_after || !b->list->outputs)
+    return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory to compile the model");
+  memset(b->tensor_of, -1, (values + 1) * sizeof(*b->tensor_of));
+  memcpy(b->uses_after, b->ir->uses, values * sizeof(*b->uses_after));
+  for (size_t i = 0; i < b->ir->graph->output_count; i++) b->list->outputs[i] = -1;
+  input_tensors(b);
+  for (size_t i = 0; i < b->ir->node_count && b->failed == HL_OK; i++) {
+    const hl_native_node *node = &b->ir->nodes[i];
+    if (node->dead) continue;
+    b->node = node;
+    uses_done(b, node);
+    hl_native_lower(b, node);
+    outputs_of(b, node);
+  }
+  b->node = NULL;
+  for (size_t i = 0; i < b->ir->graph->output_count && b->failed == HL_OK; i++)
+    if (b->list->outputs[i] < 0) output_tensor(b, i);
+  return b->failed;
+}
+
+static hl_status build(hl_program *program, hl_error *error) {
+  hl_native_ir ir;
+  hl_status status = hl_native_ir_init(&ir, program->graph, error);
+  if (status == HL_OK) status = hl_native_passes(&ir, error);
+  hl_native_builder b = {.engine = program->model->engine,
+                         .model = program->model,
+                         .ir = &ir,
+                         .list = &program->list,
+                         .error = error};
+  if (status == HL_OK) status = lower_all(&b, error);
+  if (status == HL_OK) status = hl_native_memory_plan(&program->list, error);
+  if (status == HL_OK) program->list.flops = hl_graph_flops(program->graph);
+  free(b.tensor_of);
+  free(b.uses_after);
+  hl_native_ir_release(&ir);
+  return status;
+}
+
+hl_status hl_native_compile(hl_model *model, const hl_program_spec *spec, hl_program **ret_program,
+                            hl_error *error) {
+  hl_status status = supported(spec, error);
+  if (status != HL_OK) return status;
+  hl_program *program = calloc(1, sizeof(*program));
+  if (!program) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a program");
+  program->model = model;
+  hl_native_threads(model->engine);
+  status = hl_graph_clone(model->graph, &program->graph, error);
+  if (status == HL_OK) status = bind_inputs(program->graph, spec, error);
+  if (status == HL_OK) status = build(program, error);
+  if (status != HL_OK) {
+    hl_native_program_free(program);
+    return status;
+  }
+  *ret_program = program;
+  return HL_OK;
+}
+
+void hl_native_program_free(hl_program *program) {
+  if (!program) return;
+  hl_native_list_release(&program->list);
+  hl_graph_free(program->graph);
+  free(program);
+}

@@ -1,0 +1,23 @@
+/*
+ * compile/compile.h - from a model and shapes to a list of prepared steps.
+ *
+ * clone -> bind shapes -> infer -> passes -> lower node by node -> memory plan. Nothing that the
+ * list needs at run time is allocated; weights are only named.
+ */
+#ifndef HL_NATIVE_COMPILE_COMPILE_H
+#define HL_NATIVE_COMPILE_COMPILE_H
+
+#include "compile/builder.h"
+
+struct hl_program {
+  hl_model *model;
+  hl_graph *graph; /* bound clone; its constants are read until the weights are made */
+  hl_native_list list;
+};
+
+/* hl_native_program_free releases it. */
+hl_status hl_native_compile(hl_model *model, const hl_program_spec *spec, hl_program **ret_program,
+                            hl_error *error);
+void hl_native_program_free(hl_program *program);
+
+#endif

@@ -1,0 +1,194 @@
+/* The hooks of the engine ABI. */
+#include "compile/compile.h"
+#include "run/request.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char version_text[64];
+
+static const char *version(void) {
+  if (!version_text[0]) {
+    const dnnl_version_t *v = dnnl_version();
+    snprintf(version_text, sizeof(version_text), "native %s (oneDNN %d.%d.%d)", HL_VERSION,
+             v->major, v->minor, v->patch);
+  }
+  return version_text;
+}
+
+static hl_status probe(const hl_host *host, hl_error *error) {
+  (void)host;
+  const dnnl_version_t *v = dnnl_version();
+  if (v->major != 3 || v->minor < 2)
+    return hl_error_set(error, HL_UNAVAILABLE,
+                        "oneDNN %d.%d was found, 3.2 or later of version 3 is needed. Remedy: run "
+                        "tools/install-dependencies and build again",
+                        v->major, v->minor);
+  return HL_OK;
+}
+
+/* libgomp's; clang has no <omp.h> for it. */
+void omp_set_num_threads(int threads);
+
+void hl_native_threads(const hl_engine *engine) {
+  omp_set_num_threads(engine->threads);
+}
+
+void hl_native_log(const hl_engine *engine, const char *format, ...) {
+  if (!engine->host || !engine->host->log) return;
+  char line[512];
+  va_list list;
+  va_start(list, format);
+  vsnprintf(line, sizeof(line), format, list);
+  va_end(list);
+  engine->host->log("native", line);
+}
+
+hl_status hl_native_dnnl(dnnl_status_t status, const char *what, hl_error *error) {
+  switch (status) {
+  case dnnl_success:
+    return HL_OK;
+  case dnnl_out_of_memory:
+    return hl_error_set(error, HL_OUT_OF_MEMORY, "oneDNN has no memory (%s)", what);
+  case dnnl_unimplemented:
+    return hl_error_set(error, HL_UNIMPLEMENTED, "oneDNN does not implement this (%s)", what);
+  default:
+    return hl_error_set(error, HL_INTERNAL, "oneDNN failed with status %d (%s)", (int)status, what);
+  }
+}
+
+static int block_of_processor(void) {
+  dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
+  if ((isa & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core) return 16;
+  return 8;
+}
+
+static hl_status read_options(hl_engine *engine, const hl_engine_config *config, hl_error *error) {
+  if (config->threads < 1)
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "threads must be at least 1, not %d",
+                        config->threads);
+  if (config->device && strcmp(config->device, "cpu") != 0)
+    return hl_error_set(error, HL_UNAVAILABLE, "the native engine runs on cpu, not '%s'",
+                        config->device);
+  for (size_t i = 0; i < config->option_count; i++) {
+    const hl_option *option = &config->options[i];
+    bool on = strcmp(option->value, "on") == 0;
+    if (strcmp(option->key, "winograd") != 0)
+      return hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "the native engine has no option '%s'; it has winograd=on|off",
+                          option->key);
+    if (!on && strcmp(option->value, "off") != 0)
+      return hl_error_set(error, HL_INVALID_ARGUMENT, "option winograd is on or off, not '%s'",
+                          option->value);
+    engine->winograd = on;
+  }
+  engine->threads = config->threads;
+  return HL_OK;
+}
+
+static void engine_close(hl_engine *engine) {
+  if (!engine) return;
+  if (engine->stream) dnnl_stream_destroy(engine->stream);
+  if (engine->dnnl) dnnl_engine_destroy(engine->dnnl);
+  free(engine);
+}
+
+static hl_status engine_open(const hl_host *host, const hl_engine_config *config,
+                             hl_engine **ret_engine, hl_error *error) {
+  hl_engine *engine = calloc(1, sizeof(*engine));
+  if (!engine) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the native engine");
+  engine->host = host;
+  engine->block = block_of_processor();
+  engine->winograd = true;
+  hl_status status = read_options(engine, config, error);
+  if (status == HL_OK)
+    status = hl_native_dnnl(dnnl_engine_create(&engine->dnnl, dnnl_cpu, 0), "creating its engine",
+                            error);
+  if (status == HL_OK)
+    status =
+        hl_native_dnnl(dnnl_stream_create(&engine->stream, engine->dnnl, dnnl_stream_default_flags),
+                       "creating its stream", error);
+  if (status != HL_OK) {
+    engine_close(engine);
+    return status;
+  }
+  *ret_engine = engine;
+  return HL_OK;
+}
+
+static hl_status plan(hl_model *model, const hl_program_spec *spec, hl_program_plan *ret_plan,
+                      hl_error *error) {
+  hl_program *program;
+  hl_status status = hl_native_compile(model, spec, &program, error);
+  if (status != HL_OK) return status;
+  const hl_native_list *list = &program->list;
+  hl_program_plan result = {.size = ret_plan->size};
+  for (int32_t i = 0; i < list->weight_count; i++) result.weight_bytes += list->weights[i].bytes;
+  result.arena_bytes = list->arena_bytes;
+  result.io_bytes = list->output_bytes;
+  result.executed_flops = list->flops;
+  result.traffic_bytes = list->traffic_bytes;
+  memcpy(ret_plan, &result, ret_plan->size < sizeof(result) ? ret_plan->size : sizeof(result));
+  hl_native_program_free(program);
+  return HL_OK;
+}
+
+static hl_status prepare(hl_model *model, const hl_program_spec *spec, hl_program **ret_program,
+                         hl_error *error) {
+  hl_program *program;
+  hl_status status = hl_native_compile(model, spec, &program, error);
+  if (status != HL_OK) return status;
+  status = hl_native_weights_make(model, program->graph, program->list.weights,
+                                  program->list.weight_count, error);
+  if (status != HL_OK) {
+    hl_native_program_free(program);
+    return status;
+  }
+  hl_native_model_forget(model);
+  if (program->list.fallback_count > 0)
+    hl_native_log(model->engine, "%d steps run on the reference evaluator",
+                  program->list.fallback_count);
+  *ret_program = program;
+  return HL_OK;
+}
+
+static hl_status memory(hl_engine *engine, hl_engine_memory *ret_memory, hl_error *error) {
+  (void)error;
+  hl_engine_memory result = {.size = ret_memory->size,
+                             .allocated_bytes = engine->account.allocated_bytes,
+                             .reserved_bytes = engine->account.allocated_bytes,
+                             .peak_bytes = engine->account.peak_bytes};
+  memcpy(ret_memory, &result,
+         ret_memory->size < sizeof(result) ? ret_memory->size : sizeof(result));
+  return HL_OK;
+}
+
+__attribute__((visibility("default"))) const hl_engine_ops *hl_engine_entry(void);
+
+const hl_engine_ops *hl_engine_entry(void) {
+  static const hl_engine_ops ops = {
+      .abi = HL_ENGINE_ABI,
+      .size = sizeof(hl_engine_ops),
+      .name = "native",
+      .version = version,
+      .probe = probe,
+      .open = engine_open,
+      .load = hl_native_model_load,
+      .describe = hl_native_model_describe,
+      .plan = plan,
+      .prepare = prepare,
+      .request = hl_native_request_new,
+      .bind = hl_native_request_bind,
+      .submit = hl_native_request_submit,
+      .wait = hl_native_request_wait,
+      .output = hl_native_request_output,
+      .request_free = hl_native_request_free,
+      .program_free = hl_native_program_free,
+      .model_free = hl_native_model_free,
+      .close = engine_close,
+      .memory = memory,
+      .profile = hl_native_request_profile,
+  };
+  return &ops;
+}

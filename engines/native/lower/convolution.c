@@ -1,0 +1,168 @@
+/* Convolution and its transpose, on oneDNN, with everything fused into them. */
+#include "lower/lower.h"
+#include <string.h>
+
+/* Inputs with this few channels (pictures) are read as they come. */
+#define PLAIN_CHANNELS 4
+
+/* What a convolution node says, in oneDNN's terms. */
+typedef struct window {
+  int spatial; /* axes */
+  int64_t groups;
+  dnnl_dims_t strides, dilations, before, after;
+} window;
+
+static bool read_window(const hl_native_builder *b, const hl_native_node *node, bool transposed,
+                        window *w) {
+  const hl_value *x = hl_native_in_value(b, node, 0), *k = hl_native_in_value(b, node, 1);
+  const hl_value *y = hl_native_out_value(b, node, 0);
+  *w = (window){.spatial = x->shape.rank - 2, .groups = hl_node_int(node->source, "group", 1)};
+  if (w->spatial < 1 || w->spatial > 3 || w->groups < 1 || k->shape.rank != x->shape.rank)
+    return false;
+  int64_t strides[HL_MAX_RANK] = {0}, dilations[HL_MAX_RANK] = {0}, pads[2 * HL_MAX_RANK] = {0};
+  bool has_strides = hl_node_ints(node->source, "strides", strides, HL_MAX_RANK) > 0;
+  bool has_dilations = hl_node_ints(node->source, "dilations", dilations, HL_MAX_RANK) > 0;
+  hl_node_ints(node->source, "pads", pads, 2 * HL_MAX_RANK);
+  if (node->has_pads) memcpy(pads, node->pads, sizeof(pads));
+  const char *automatic = hl_node_text(node->source, "auto_pad", "NOTSET");
+  for (int i = 0; i < w->spatial; i++) {
+    w->strides[i] = has_strides ? strides[i] : 1;
+    w->dilations[i] = (has_dilations ? dilations[i] : 1) - 1;
+    int64_t extent = (k->shape.dims[2 + i] - 1) * (w->dilations[i] + 1) + 1;
+    int64_t in = x->shape.dims[2 + i], out = y->shape.dims[2 + i];
+    w->before[i] = pads[i];
+    if (!node->has_pads && strncmp(automatic, "SAME", 4) == 0) {
+      int64_t total = transposed ? (in - 1) * w->strides[i] + extent - out
+                                 : (out - 1) * w->strides[i] + extent - in;
+      if (total < 0) total = 0;
+      w->before[i] = strcmp(automatic, "SAME_UPPER") == 0 ? total / 2 : total - total / 2;
+    }
+    /* What is read beyond the end follows from the shapes; floor leaves some cells unread. */
+    w->after[i] = transposed ? (in - 1) * w->strides[i] + extent - out - w->before[i]
+                             : (out - 1) * w->strides[i] + extent - in - w->before[i];
+    if (w->before[i] < 0) return false;
+  }
+  return true;
+}
+
+/* Dimensions of the weights as oneDNN counts them ((groups,) out, in, kernel), and the strides by
+ * which the constant is read. `in_total` input channels after extension. */
+static int weight_view(const hl_value *k, const window *w, bool transposed, int64_t in_total,
+                       int64_t *dims, int64_t *strides) {
+  int64_t cell = 1;
+  int at = w->groups > 1 ? 1 : 0, rank = k->shape.rank + at;
+  for (int i = w->spatial - 1; i >= 0; i--) {
+    dims[at + 2 + i] = k->shape.dims[2 + i];
+    strides[at + 2 + i] = cell;
+    cell *= k->shape.dims[2 + i];
+  }
+  int64_t first = k->shape.dims[0] / w->groups, second = in_total > 0 ? in_total : k->shape.dims[1];
+  dims[at] = transposed ? second : first;
+  dims[at + 1] = transposed ? first : second;
+  strides[at] = transposed ? cell : cell * second;
+  strides[at + 1] = transposed ? cell * second : cell;
+  if (at) {
+    dims[0] = w->groups;
+    strides[0] = first * second * cell;
+  }
+  return rank;
+}
+
+typedef struct plan {
+  hl_native_layout source, result;
+  dnnl_memory_desc_t x, k, bias, y;
+} plan;
+
+static dnnl_primitive_desc_t describe(hl_native_builder *b, bool transposed, const plan *p,
+                                      const window *w, const hl_native_posts *posts) {
+  dnnl_primitive_desc_t pd = NULL;
+  if (b->failed != HL_OK) return NULL;
+  dnnl_engine_t engine = b->engine->dnnl;
+  dnnl_status_t status =
+      transposed ? dnnl_deconvolution_forward_primitive_desc_create(
+                       &pd, engine, dnnl_forward_inference, dnnl_deconvolution_direct, p->x, p->k,
+                       p->bias, p->y, w->strides, w->dilations, w->before, w->after, posts->attr)
+                 : dnnl_convolution_forward_primitive_desc_create(
+                       &pd, engine, dnnl_forward_inference, dnnl_convolution_direct, p->x, p->k,
+                       p->bias, p->y, w->strides, w->dilations, w->before, w->after, posts->attr);
+  return status == dnnl_success ? pd : NULL;
+}
+
+static bool is_reference(const_dnnl_primitive_desc_t pd) {
+  const char *name = NULL;
+  dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name);
+  return name && strncmp(name, "ref", 3) == 0;
+}
+
+static bool emit(hl_native_builder *b, const hl_native_node *node, bool transposed,
+                 hl_native_layout source, hl_native_layout result, bool accept_reference) {
+  const hl_value *x = hl_native_in_value(b, node, 0), *k = hl_native_in_value(b, node, 1);
+  const hl_value *bias = hl_native_in_value(b, node, 2), *y = hl_native_out_value(b, node, 0);
+  window w;
+  if (!read_window(b, node, transposed, &w)) return false;
+  int64_t kdims[HL_MAX_RANK + 1], kstrides[HL_MAX_RANK + 1];
+  int64_t total = node->channel_slice ? x->shape.dims[1] : 0;
+  int krank = weight_view(k, &w, transposed, total, kdims, kstrides);
+  plan p = {.source = source, .result = result};
+  p.x = hl_native_md_of(b, x->shape.rank, x->shape.dims, source);
+  p.y = hl_native_md_of(b, y->shape.rank, y->shape.dims, result);
+  p.k = hl_native_md_any(b, krank, kdims);
+  if (bias) p.bias = hl_native_md_of(b, 1, bias->shape.dims, HL_LAYOUT_PLAIN);
+  hl_native_posts posts;
+  if (!hl_native_posts_init(b, node, result, 0, &posts)) return false;
+  dnnl_primitive_desc_t pd = describe(b, transposed, &p, &w, &posts);
+  if (pd && !accept_reference && is_reference(pd)) {
+    dnnl_primitive_desc_destroy(pd);
+    pd = NULL;
+  }
+  if (!pd) {
+    hl_native_posts_release(&posts);
+    return false;
+  }
+  hl_native_recipe recipe = HL_NATIVE_RECIPE(node->inputs[1]);
+  recipe.scale = node->scale;
+  recipe.scale_axis = transposed ? 1 : 0;
+  if (node->channel_slice) {
+    recipe.extend_axis = 1;
+    recipe.extend_begin = node->channel_begin;
+    recipe.extend_total = total;
+  }
+  recipe.source = hl_native_md_strides(b, krank, kdims, kstrides);
+  dnnl_memory_desc_t k_desc = hl_native_md_query(b, pd, dnnl_query_weights_md);
+  int32_t weights = hl_native_weight_in(b, &recipe, k_desc);
+  int32_t from = hl_native_in(b, node->inputs[0], source);
+  int32_t offsets = bias ? hl_native_in(b, node->inputs[2], HL_LAYOUT_PLAIN) : -1;
+  int32_t to = hl_native_posts_out(b, node, result, &posts);
+  hl_native_step *step = hl_native_primitive(b, node->op, pd);
+  hl_native_arg_add(b, step, from, DNNL_ARG_SRC, p.x);
+  hl_native_arg_add(b, step, weights, DNNL_ARG_WEIGHTS, k_desc);
+  if (bias) hl_native_arg_add(b, step, offsets, DNNL_ARG_BIAS, p.bias);
+  hl_native_arg_add(b, step, to, DNNL_ARG_DST, p.y);
+  hl_native_posts_args(b, step, &posts);
+  hl_native_posts_release(&posts);
+  return true;
+}
+
+static bool constant_weights(const hl_native_builder *b, const hl_native_node *node) {
+  if (!hl_native_float(b, node) || !hl_native_known(b->ir, hl_native_input(node, 1))) return false;
+  hl_value_id bias = hl_native_input(node, 2);
+  return bias < 0 || hl_native_known(b->ir, bias);
+}
+
+bool hl_native_lower_convolution(hl_native_builder *b, const hl_native_node *node) {
+  if (!constant_weights(b, node)) return false;
+  const hl_value *x = hl_native_in_value(b, node, 0);
+  bool picture = x->shape.rank >= 3 && x->shape.dims[1] <= PLAIN_CHANNELS &&
+                 b->tensor_of[node->inputs[0]] >= 0 &&
+                 hl_native_get(b, b->tensor_of[node->inputs[0]])->layout == HL_LAYOUT_PLAIN;
+  if (picture && emit(b, node, false, HL_LAYOUT_PLAIN, HL_LAYOUT_BLOCKED, false)) return true;
+  return emit(b, node, false, HL_LAYOUT_BLOCKED, HL_LAYOUT_BLOCKED, false) ||
+         emit(b, node, false, HL_LAYOUT_PLAIN, HL_LAYOUT_PLAIN, true);
+}
+
+bool hl_native_lower_deconvolution(hl_native_builder *b, const hl_native_node *node) {
+  if (!constant_weights(b, node)) return false;
+  if (hl_node_int(node->source, "group", 1) > 1 && node->scale >= 0) return false;
+  return emit(b, node, true, HL_LAYOUT_BLOCKED, HL_LAYOUT_BLOCKED, false) ||
+         emit(b, node, true, HL_LAYOUT_PLAIN, HL_LAYOUT_PLAIN, true);
+}

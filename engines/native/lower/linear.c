@@ -1,0 +1,111 @@
+/* Matrix products: with constant weights as one (rows, columns) product, else batched. */
+#include "lower/lower.h"
+#include <string.h>
+
+static dnnl_primitive_desc_t describe(hl_native_builder *b, dnnl_memory_desc_t x,
+                                      dnnl_memory_desc_t w, dnnl_memory_desc_t bias,
+                                      dnnl_memory_desc_t y, dnnl_primitive_attr_t attr) {
+  dnnl_primitive_desc_t pd = NULL;
+  if (b->failed != HL_OK || !x || !w || !y) return NULL;
+  dnnl_status_t status =
+      dnnl_matmul_primitive_desc_create(&pd, b->engine->dnnl, x, w, bias, y, attr);
+  return status == dnnl_success ? pd : NULL;
+}
+
+/* Gemm or MatMul as y[m,n] = x[m,k] w[k,n] + bias. */
+typedef struct product {
+  int64_t m, k, n;
+  bool transposed; /* w is stored as (n, k) */
+  hl_value_id bias;
+} product;
+
+static bool read_product(const hl_native_builder *b, const hl_native_node *node, product *p) {
+  const hl_value *x = hl_native_in_value(b, node, 0), *w = hl_native_in_value(b, node, 1);
+  if (!hl_native_float(b, node) || !hl_native_known(b->ir, node->inputs[1])) return false;
+  if (x->shape.rank < 2 || w->shape.rank != 2) return false;
+  bool gemm = strcmp(node->op, "Gemm") == 0;
+  p->transposed = gemm && hl_node_int(node->source, "transB", 0) != 0;
+  if (gemm && (hl_node_int(node->source, "transA", 0) != 0 ||
+               hl_node_real(node->source, "alpha", 1.0f) != 1.0f ||
+               hl_node_real(node->source, "beta", 1.0f) != 1.0f))
+    return false;
+  p->k = x->shape.dims[x->shape.rank - 1];
+  p->n = w->shape.dims[p->transposed ? 0 : 1];
+  p->m = 1;
+  for (int i = 0; i + 1 < x->shape.rank; i++) p->m *= x->shape.dims[i];
+  p->bias = hl_native_input(node, 2); /* Gemm's C, or what a pass put there */
+  const hl_value *bias = hl_native_value(b->ir, p->bias);
+  return !bias || (hl_native_known(b->ir, p->bias) && hl_shape_elements(&bias->shape) == p->n &&
+                   bias->shape.dims[bias->shape.rank - 1] == p->n);
+}
+
+bool hl_native_lower_linear(hl_native_builder *b, const hl_native_node *node) {
+  product p;
+  if (!read_product(b, node, &p) || p.m == 0 || p.k == 0 || p.n == 0) return false;
+  dnnl_memory_desc_t x = hl_native_md_of(b, 2, (int64_t[]){p.m, p.k}, HL_LAYOUT_PLAIN);
+  dnnl_memory_desc_t y = hl_native_md_of(b, 2, (int64_t[]){p.m, p.n}, HL_LAYOUT_PLAIN);
+  dnnl_memory_desc_t w = hl_native_md_any(b, 2, (int64_t[]){p.k, p.n});
+  dnnl_memory_desc_t bias =
+      p.bias >= 0 ? hl_native_md_of(b, 2, (int64_t[]){1, p.n}, HL_LAYOUT_PLAIN) : NULL;
+  hl_native_posts posts;
+  if (!hl_native_posts_init(b, node, HL_LAYOUT_PLAIN, p.m, &posts)) return false;
+  dnnl_primitive_desc_t pd = describe(b, x, w, bias, y, posts.attr);
+  if (!pd) {
+    hl_native_posts_release(&posts);
+    return false;
+  }
+  hl_native_recipe recipe = HL_NATIVE_RECIPE(node->inputs[1]);
+  recipe.source = hl_native_md_strides(b, 2, (int64_t[]){p.k, p.n},
+                                       p.transposed ? (int64_t[]){1, p.k} : (int64_t[]){p.n, 1});
+  dnnl_memory_desc_t w_desc = hl_native_md_query(b, pd, dnnl_query_weights_md);
+  int32_t weights = hl_native_weight_in(b, &recipe, w_desc);
+  int32_t from = hl_native_in(b, node->inputs[0], HL_LAYOUT_PLAIN);
+  int32_t offsets = p.bias >= 0 ? hl_native_in(b, p.bias, HL_LAYOUT_PLAIN) : -1;
+  int32_t to = hl_native_posts_out(b, node, HL_LAYOUT_PLAIN, &posts);
+  hl_native_step *step = hl_native_primitive(b, node->op, pd);
+  hl_native_arg_add(b, step, from, DNNL_ARG_SRC, x);
+  hl_native_arg_add(b, step, weights, DNNL_ARG_WEIGHTS, w_desc);
+  if (bias) hl_native_arg_add(b, step, offsets, DNNL_ARG_BIAS, bias);
+  hl_native_arg_add(b, step, to, DNNL_ARG_DST, y);
+  hl_native_posts_args(b, step, &posts);
+  hl_native_posts_release(&posts);
+  return true;
+}
+
+/* The last two axes and as many batch axes as the result has, padded with ones in front. */
+static void padded_dims(const hl_value *value, int rank, int64_t *dims) {
+  int missing = rank - value->shape.rank;
+  for (int i = 0; i < rank; i++) dims[i] = i < missing ? 1 : value->shape.dims[i - missing];
+}
+
+bool hl_native_lower_matmul(hl_native_builder *b, const hl_native_node *node) {
+  const hl_value *a = hl_native_in_value(b, node, 0), *c = hl_native_in_value(b, node, 1);
+  const hl_value *y = hl_native_out_value(b, node, 0);
+  if (!hl_native_float(b, node) || a->shape.rank < 2 || c->shape.rank < 2 || node->input_count > 2)
+    return false;
+  int rank = y->shape.rank;
+  if (rank > 6 || rank < 2 || hl_shape_elements(&y->shape) == 0) return false;
+  int64_t adims[HL_MAX_RANK], cdims[HL_MAX_RANK];
+  padded_dims(a, rank, adims);
+  padded_dims(c, rank, cdims);
+  dnnl_memory_desc_t a_desc = hl_native_md_of(b, rank, adims, HL_LAYOUT_PLAIN);
+  dnnl_memory_desc_t c_desc = hl_native_md_of(b, rank, cdims, HL_LAYOUT_PLAIN);
+  dnnl_memory_desc_t y_desc = hl_native_md_of(b, rank, y->shape.dims, HL_LAYOUT_PLAIN);
+  hl_native_posts posts;
+  if (!hl_native_posts_init(b, node, HL_LAYOUT_PLAIN, 0, &posts)) return false;
+  dnnl_primitive_desc_t pd = describe(b, a_desc, c_desc, NULL, y_desc, posts.attr);
+  if (!pd) {
+    hl_native_posts_release(&posts);
+    return false;
+  }
+  int32_t left = hl_native_in(b, node->inputs[0], HL_LAYOUT_PLAIN);
+  int32_t right = hl_native_in(b, node->inputs[1], HL_LAYOUT_PLAIN);
+  int32_t to = hl_native_posts_out(b, node, HL_LAYOUT_PLAIN, &posts);
+  hl_native_step *step = hl_native_primitive(b, node->op, pd);
+  hl_native_arg_add(b, step, left, DNNL_ARG_SRC, a_desc);
+  hl_native_arg_add(b, step, right, DNNL_ARG_WEIGHTS, c_desc);
+  hl_native_arg_add(b, step, to, DNNL_ARG_DST, y_desc);
+  hl_native_posts_args(b, step, &posts);
+  hl_native_posts_release(&posts);
+  return true;
+}

@@ -1,0 +1,87 @@
+/*
+ * lower/lower.h - from nodes to steps.
+ *
+ * To lower another operator: write a function `bool lower_x(b, node)` in the file of its family and
+ * add a row to the table in lower.c. It returns false, having emitted no step that writes the
+ * node's results, where it cannot do this node; then the next row for the operator is tried, and at
+ * last the reference evaluator. Failures other than that are kept by the builder.
+ */
+#ifndef HL_NATIVE_LOWER_LOWER_H
+#define HL_NATIVE_LOWER_LOWER_H
+
+#include "compile/builder.h"
+#include "kernels/kernels.h"
+
+typedef bool (*hl_native_lowering)(hl_native_builder *b, const hl_native_node *node);
+
+/* Emits the steps of a node. */
+void hl_native_lower(hl_native_builder *b, const hl_native_node *node);
+
+bool hl_native_lower_convolution(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_deconvolution(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_linear(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_matmul(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_pooling(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_global_pooling(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_resize(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_eltwise(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_function(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_binary(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_view(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_transpose(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_slice(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_split(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_gather(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_expand(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_concat(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_pad(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_softmax(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_layer_norm(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_instance_norm(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_batch_norm(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_reduce(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_attention(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_gru(hl_native_builder *b, const hl_native_node *node);
+
+/* The definition in plain loops: correct, slow, counted. Fails if the operator has none. */
+void hl_native_lower_reference(hl_native_builder *b, const hl_native_node *node);
+
+/* Copies bytes from one tensor to another of the same size. */
+void hl_native_copy_bytes(hl_native_builder *b, int32_t from, int32_t to, uint64_t bytes);
+
+/* -- what lowerings share ------------------------------------------------------------------- */
+
+/* Values of a node; NULL for an omitted one. */
+const hl_value *hl_native_in_value(const hl_native_builder *b, const hl_native_node *node,
+                                   size_t i);
+const hl_value *hl_native_out_value(const hl_native_builder *b, const hl_native_node *node,
+                                    size_t i);
+
+/* True if input 0 and every other present input that is not an integer is float32. */
+bool hl_native_float(const hl_native_builder *b, const hl_native_node *node);
+
+/* The axis attribute as an index of `rank` axes; -1 if it is out of range. */
+int hl_native_axis(const hl_native_node *node, int64_t otherwise, int rank);
+
+/* Fused operations as attributes of a primitive (lower/posts.c). */
+typedef struct hl_native_posts {
+  dnnl_primitive_attr_t attr;
+  int operand_count;
+  int32_t operands[HL_NATIVE_MAX_POSTS];
+  const_dnnl_memory_desc_t descs[HL_NATIVE_MAX_POSTS];
+  int positions[HL_NATIVE_MAX_POSTS];
+  int32_t in_place; /* a tensor the result is added to, or -1 */
+} hl_native_posts;
+
+/* `layout` is the result's; with `rows` > 0 the result is seen as (rows, columns). The scratchpad
+ * mode is set, too. Release with hl_native_posts_release. */
+bool hl_native_posts_init(hl_native_builder *b, const hl_native_node *node, hl_native_layout layout,
+                          int64_t rows, hl_native_posts *ret_posts);
+void hl_native_posts_release(hl_native_posts *posts);
+/* Where the result goes: the tensor it is added to, or fresh memory. */
+int32_t hl_native_posts_out(hl_native_builder *b, const hl_native_node *node,
+                            hl_native_layout layout, const hl_native_posts *posts);
+/* Adds the operands to the step's arguments. */
+void hl_native_posts_args(hl_native_builder *b, hl_native_step *step, const hl_native_posts *posts);
+
+#endif

@@ -1,0 +1,98 @@
+/* Pooling and enlarging of pictures. */
+#include "lower/lower.h"
+#include <string.h>
+
+static bool emit(hl_native_builder *b, const hl_native_node *node, dnnl_alg_kind_t algorithm,
+                 const dnnl_dims_t strides, const dnnl_dims_t kernel, const dnnl_dims_t dilation,
+                 const dnnl_dims_t before, const dnnl_dims_t after) {
+  const hl_value *x = hl_native_in_value(b, node, 0), *y = hl_native_out_value(b, node, 0);
+  dnnl_memory_desc_t xd = hl_native_md_of(b, x->shape.rank, x->shape.dims, HL_LAYOUT_BLOCKED);
+  dnnl_memory_desc_t yd = hl_native_md_of(b, y->shape.rank, y->shape.dims, HL_LAYOUT_BLOCKED);
+  dnnl_primitive_attr_t attr = hl_native_attr(b);
+  if (!xd || !yd || !attr) return false;
+  dnnl_primitive_desc_t pd = NULL;
+  dnnl_status_t status = dnnl_pooling_forward_primitive_desc_create(
+      &pd, b->engine->dnnl, dnnl_forward_inference, algorithm, xd, yd, strides, kernel, dilation,
+      before, after, attr);
+  dnnl_primitive_attr_destroy(attr);
+  if (status != dnnl_success) return false;
+  int32_t from = hl_native_in(b, node->inputs[0], HL_LAYOUT_BLOCKED);
+  int32_t to = hl_native_out(b, node->outputs[0], HL_LAYOUT_BLOCKED);
+  hl_native_step *step = hl_native_primitive(b, node->op, pd);
+  hl_native_arg_add(b, step, from, DNNL_ARG_SRC, xd);
+  hl_native_arg_add(b, step, to, DNNL_ARG_DST, yd);
+  return true;
+}
+
+bool hl_native_lower_pooling(hl_native_builder *b, const hl_native_node *node) {
+  const hl_value *x = hl_native_in_value(b, node, 0), *y = hl_native_out_value(b, node, 0);
+  if (!hl_native_float(b, node) || x->shape.rank < 3 || x->shape.rank > 5) return false;
+  if (node->output_count > 1 && node->outputs[1] >= 0) return false;
+  int spatial = x->shape.rank - 2;
+  dnnl_dims_t kernel = {0}, strides = {0}, dilations = {0};
+  int64_t pads[2 * HL_MAX_RANK] = {0};
+  if (hl_node_ints(node->source, "kernel_shape", kernel, HL_MAX_RANK) != (size_t)spatial)
+    return false;
+  bool has_strides = hl_node_ints(node->source, "strides", strides, HL_MAX_RANK) > 0;
+  bool has_dilations = hl_node_ints(node->source, "dilations", dilations, HL_MAX_RANK) > 0;
+  hl_node_ints(node->source, "pads", pads, 2 * HL_MAX_RANK);
+  if (strncmp(hl_node_text(node->source, "auto_pad", "NOTSET"), "SAME", 4) == 0) return false;
+  bool include = hl_node_int(node->source, "count_include_pad", 0) != 0;
+  dnnl_dims_t before = {0}, after = {0};
+  for (int i = 0; i < spatial; i++) {
+    if (!has_strides) strides[i] = 1;
+    dilations[i] = (has_dilations ? dilations[i] : 1) - 1;
+    before[i] = pads[i];
+    int64_t extent = (kernel[i] - 1) * (dilations[i] + 1) + 1;
+    after[i] = (y->shape.dims[2 + i] - 1) * strides[i] + extent - x->shape.dims[2 + i] - before[i];
+    /* ceil_mode reads beyond the declared padding: how that counts in a mean is intricate */
+    if (include && after[i] > pads[spatial + i]) return false;
+  }
+  dnnl_alg_kind_t algorithm = strcmp(node->op, "MaxPool") == 0 ? dnnl_pooling_max
+                              : include                        ? dnnl_pooling_avg_include_padding
+                                                               : dnnl_pooling_avg_exclude_padding;
+  return emit(b, node, algorithm, strides, kernel, dilations, before, after);
+}
+
+bool hl_native_lower_global_pooling(hl_native_builder *b, const hl_native_node *node) {
+  const hl_value *x = hl_native_in_value(b, node, 0);
+  if (!hl_native_float(b, node) || x->shape.rank < 3 || x->shape.rank > 5) return false;
+  dnnl_dims_t kernel = {0}, strides = {0}, zero = {0};
+  for (int i = 0; i + 2 < x->shape.rank; i++) kernel[i] = strides[i] = x->shape.dims[2 + i];
+  dnnl_alg_kind_t algorithm =
+      strcmp(node->op, "GlobalMaxPool") == 0 ? dnnl_pooling_max : dnnl_pooling_avg_exclude_padding;
+  return emit(b, node, algorithm, strides, kernel, zero, zero, zero);
+}
+
+/* Nearest enlargement by whole factors, where output cell i reads input cell i / factor. */
+bool hl_native_lower_resize(hl_native_builder *b, const hl_native_node *node) {
+  const hl_value *x = hl_native_in_value(b, node, 0), *y = hl_native_out_value(b, node, 0);
+  if (!hl_native_float(b, node) || x->shape.rank < 3 || x->shape.rank > 5) return false;
+  if (strcmp(hl_node_text(node->source, "mode", "nearest"), "nearest") != 0) return false;
+  if (strcmp(node->op, "Resize") == 0) {
+    const char *at = hl_node_text(node->source, "coordinate_transformation_mode", "half_pixel");
+    const char *rounding = hl_node_text(node->source, "nearest_mode", "round_prefer_floor");
+    bool floor = strcmp(at, "asymmetric") == 0 && strcmp(rounding, "floor") == 0;
+    bool half = strcmp(at, "half_pixel") == 0 && strncmp(rounding, "round_prefer", 12) == 0;
+    if (!floor && !half) return false;
+  }
+  for (int i = 0; i < x->shape.rank; i++) {
+    int64_t in = x->shape.dims[i], out = y->shape.dims[i];
+    if (in <= 0 || out % in != 0 || (i < 2 && in != out)) return false;
+  }
+  dnnl_memory_desc_t xd = hl_native_md_of(b, x->shape.rank, x->shape.dims, HL_LAYOUT_BLOCKED);
+  dnnl_memory_desc_t yd = hl_native_md_of(b, y->shape.rank, y->shape.dims, HL_LAYOUT_BLOCKED);
+  dnnl_primitive_attr_t attr = hl_native_attr(b);
+  if (!xd || !yd || !attr) return false;
+  dnnl_primitive_desc_t pd = NULL;
+  dnnl_status_t status = dnnl_resampling_forward_primitive_desc_create(
+      &pd, b->engine->dnnl, dnnl_forward_inference, dnnl_resampling_nearest, NULL, xd, yd, attr);
+  dnnl_primitive_attr_destroy(attr);
+  if (status != dnnl_success) return false;
+  int32_t from = hl_native_in(b, node->inputs[0], HL_LAYOUT_BLOCKED);
+  int32_t to = hl_native_out(b, node->outputs[0], HL_LAYOUT_BLOCKED);
+  hl_native_step *step = hl_native_primitive(b, node->op, pd);
+  hl_native_arg_add(b, step, from, DNNL_ARG_SRC, xd);
+  hl_native_arg_add(b, step, to, DNNL_ARG_DST, yd);
+  return true;
+}

@@ -1,0 +1,66 @@
+/* Reading a model and describing it. */
+#include "compile/weights.h"
+#include "graph/graph-internal.h"
+#include "graph/onnx.h"
+#include "native.h"
+#include <stdlib.h>
+#include <sys/mman.h>
+
+static hl_port *ports_of(const hl_graph *graph, const hl_value_id *ids, size_t count) {
+  hl_port *ports = calloc(count + 1, sizeof(*ports));
+  if (!ports) return NULL;
+  for (size_t i = 0; i < count; i++) {
+    const hl_value *value = &graph->values[ids[i]];
+    ports[i] = (hl_port){.name = value->name, .dtype = value->dtype, .rank = value->shape.rank};
+    for (int k = 0; k < value->shape.rank; k++) ports[i].dims[k] = value->shape.dims[k];
+  }
+  return ports;
+}
+
+void hl_native_model_free(hl_model *model) {
+  if (!model) return;
+  hl_native_weights_free(model->weights, &model->engine->account);
+  hl_graph_free(model->graph);
+  free(model->inputs);
+  free(model->outputs);
+  free(model);
+}
+
+hl_status hl_native_model_load(hl_engine *engine, const hl_model_source *source,
+                               hl_model **ret_model, hl_error *error) {
+  hl_model *model = calloc(1, sizeof(*model));
+  if (!model) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a model");
+  model->engine = engine;
+  hl_status status = hl_native_weights_new(&model->weights, error);
+  if (status == HL_OK) status = hl_onnx_read(source->path, &model->graph, error);
+  /* Shapes with the batch unknown, for `describe`. */
+  if (status == HL_OK) status = hl_graph_infer(model->graph, error);
+  if (status == HL_OK) {
+    model->inputs = ports_of(model->graph, model->graph->inputs, model->graph->input_count);
+    model->outputs = ports_of(model->graph, model->graph->outputs, model->graph->output_count);
+    if (!model->inputs || !model->outputs)
+      status = hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a model");
+  }
+  if (status != HL_OK) {
+    hl_native_model_free(model);
+    return status;
+  }
+  *ret_model = model;
+  return HL_OK;
+}
+
+hl_status hl_native_model_describe(hl_model *model, hl_model_info *ret_info, hl_error *error) {
+  (void)error;
+  ret_info->inputs = model->inputs;
+  ret_info->input_count = model->graph->input_count;
+  ret_info->outputs = model->outputs;
+  ret_info->output_count = model->graph->output_count;
+  return HL_OK;
+}
+
+void hl_native_model_forget(hl_model *model) {
+  const hl_graph_storage *storage = model->graph->storage;
+  for (const hl_graph_block *block = storage ? storage->blocks : NULL; block; block = block->next)
+    if (block->mapping.bytes > 0)
+      (void)madvise((void *)(uintptr_t)block->mapping.data, block->mapping.bytes, MADV_DONTNEED);
+}

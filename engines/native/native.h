@@ -1,0 +1,52 @@
+/*
+ * native.h - the objects behind the engine ABI: engine, model, program, request.
+ *
+ * A model is the ONNX graph as read plus the cache of weights that its programs share. A program is
+ * a flat list of prepared steps for one set of shapes (compile/builder.h). A request is the memory
+ * that one step in flight needs. The file engine.c maps the ABI's hooks onto these.
+ */
+#ifndef HL_NATIVE_H
+#define HL_NATIVE_H
+
+#include "graph/graph.h"
+#include "run/buffer.h"
+#include <oneapi/dnnl/dnnl.h>
+
+typedef struct hl_native_weights hl_native_weights; /* compile/weights.h */
+
+struct hl_engine {
+  const hl_host *host;
+  int threads;
+  dnnl_engine_t dnnl;
+  dnnl_stream_t stream;
+  int block;                 /* channels in a block of the blocked layout: 16, 8 or 4 */
+  bool winograd;             /* convolutions may use our Winograd kernels */
+  hl_native_account account; /* what the engine has allocated */
+};
+
+struct hl_model {
+  hl_engine *engine;
+  hl_graph *graph;
+  hl_port *inputs, *outputs;
+  hl_native_weights *weights;
+};
+
+/* Tells OpenMP how many threads the calling thread's parallel regions have. */
+void hl_native_threads(const hl_engine *engine);
+
+/* Adds a line to the host's log. */
+void hl_native_log(const hl_engine *engine, const char *format, ...) HL_PRINTF(2, 3);
+
+/* The hooks of the ABI with these names (model.c). */
+hl_status hl_native_model_load(hl_engine *engine, const hl_model_source *source,
+                               hl_model **ret_model, hl_error *error);
+hl_status hl_native_model_describe(hl_model *model, hl_model_info *ret_info, hl_error *error);
+void hl_native_model_free(hl_model *model);
+
+/* Gives back the pages of the model's file; they are read again if they are needed again. */
+void hl_native_model_forget(hl_model *model);
+
+/* A oneDNN status as ours; `what` names the call. HL_OK for success. */
+hl_status hl_native_dnnl(dnnl_status_t status, const char *what, hl_error *error);
+
+#endif

@@ -1,0 +1,210 @@
+#include "run/request.h"
+#include "base/clock.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Arguments of one step, ready to be executed. */
+typedef struct call {
+  dnnl_exec_arg_t *args; /* of a oneDNN primitive */
+  void **pointers;       /* of a kernel of ours */
+} call;
+
+struct hl_request {
+  hl_program *program;
+  hl_native_buffer arena, outputs;
+  void **inputs; /* bound */
+  call *calls;   /* by step */
+  dnnl_exec_arg_t *args;
+  void **pointers;
+  int arg_total;
+  bool has_run;
+};
+
+static void *locate(const hl_request *request, int32_t tensor) {
+  const hl_native_list *list = &request->program->list;
+  const hl_native_tensor *t = &list->tensors[tensor];
+  const hl_native_tensor *root = &list->tensors[t->root];
+  char *base = NULL;
+  switch (root->home) {
+  case HL_HOME_ARENA:
+    base = request->arena.data ? (char *)request->arena.data + root->place : NULL;
+    break;
+  case HL_HOME_OUTPUT:
+    base = request->outputs.data ? (char *)request->outputs.data + root->place : NULL;
+    break;
+  case HL_HOME_INPUT:
+    base = request->inputs[root->index];
+    break;
+  case HL_HOME_WEIGHT:
+    base = (char *)(uintptr_t)list->weights[root->index].data;
+    break;
+  }
+  return base ? base + t->offset : NULL;
+}
+
+void hl_native_request_free(hl_request *request) {
+  if (!request) return;
+  hl_native_account *account = &request->program->model->engine->account;
+  for (int i = 0; i < request->arg_total; i++)
+    if (request->args && request->args[i].memory) dnnl_memory_destroy(request->args[i].memory);
+  hl_native_buffer_release(&request->arena, account);
+  hl_native_buffer_release(&request->outputs, account);
+  free(request->args);
+  free(request->pointers);
+  free(request->calls);
+  free(request->inputs);
+  free(request);
+}
+
+/* Memory objects and pointers of every step. */
+static hl_status fill_calls(hl_request *request, hl_error *error) {
+  const hl_native_list *list = &request->program->list;
+  int at = 0;
+  for (int32_t s = 0; s < list->step_count; s++) {
+    const hl_native_step *step = &list->steps[s];
+    request->calls[s] = (call){.args = request->args + at, .pointers = request->pointers + at};
+    for (int k = 0; k < step->arg_count; k++, at++) {
+      const hl_native_arg *arg = &step->args[k];
+      request->pointers[at] = locate(request, arg->tensor);
+      if (!step->primitive) continue;
+      request->args[at].arg = arg->arg;
+      hl_status status = hl_native_dnnl(dnnl_memory_create(&request->args[at].memory, arg->desc,
+                                                           request->program->model->engine->dnnl,
+                                                           request->pointers[at]),
+                                        "creating a memory object", error);
+      if (status != HL_OK) return status;
+    }
+  }
+  return HL_OK;
+}
+
+static hl_status allocate(hl_request *request, hl_error *error) {
+  const hl_native_list *list = &request->program->list;
+  hl_native_account *account = &request->program->model->engine->account;
+  for (int32_t i = 0; i < list->step_count; i++) request->arg_total += list->steps[i].arg_count;
+  size_t total = (size_t)request->arg_total + 1;
+  request->inputs = calloc(request->program->graph->input_count + 1, sizeof(void *));
+  request->calls = calloc((size_t)list->step_count + 1, sizeof(*request->calls));
+  request->args = calloc(total, sizeof(*request->args));
+  request->pointers = calloc(total, sizeof(void *));
+  if (!request->inputs || !request->calls || !request->args || !request->pointers)
+    return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a request");
+  hl_status status =
+      hl_native_buffer_init(&request->arena, list->arena_bytes, "activations", account, error);
+  if (status == HL_OK)
+    status =
+        hl_native_buffer_init(&request->outputs, list->output_bytes, "outputs", account, error);
+  return status == HL_OK ? fill_calls(request, error) : status;
+}
+
+hl_status hl_native_request_new(hl_program *program, hl_request **ret_request, hl_error *error) {
+  hl_request *request = calloc(1, sizeof(*request));
+  if (!request) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a request");
+  request->program = program;
+  hl_status status = allocate(request, error);
+  if (status != HL_OK) {
+    hl_native_request_free(request);
+    return status;
+  }
+  *ret_request = request;
+  return HL_OK;
+}
+
+hl_status hl_native_request_bind(hl_request *request, size_t input, const hl_tensor_view *view,
+                                 hl_error *error) {
+  const hl_graph *graph = request->program->graph;
+  const hl_native_list *list = &request->program->list;
+  if (input >= graph->input_count)
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "the model has %zu inputs; there is no %zu",
+                        graph->input_count, input);
+  const hl_value *value = &graph->values[graph->inputs[input]];
+  uint64_t bytes = 0;
+  hl_shape_bytes(&value->shape, value->dtype, &bytes);
+  if (view->dtype != value->dtype || view->bytes != bytes || !view->data)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "input '%s': %llu bytes of %s were bound; the program takes %llu of %s",
+                        value->name, (unsigned long long)view->bytes, hl_dtype_name(view->dtype),
+                        (unsigned long long)bytes, hl_dtype_name(value->dtype));
+  request->inputs[input] = view->data;
+  int at = 0;
+  for (int32_t s = 0; s < list->step_count; s++)
+    for (int k = 0; k < list->steps[s].arg_count; k++, at++) {
+      int32_t tensor = list->steps[s].args[k].tensor;
+      const hl_native_tensor *root = &list->tensors[list->tensors[tensor].root];
+      if (root->home != HL_HOME_INPUT || root->index != (int32_t)input) continue;
+      request->pointers[at] = locate(request, tensor);
+      if (request->args[at].memory)
+        dnnl_memory_set_data_handle(request->args[at].memory, request->pointers[at]);
+    }
+  return HL_OK;
+}
+
+static hl_status run_step(const hl_request *request, int32_t s, hl_error *error) {
+  const hl_native_step *step = &request->program->list.steps[s];
+  const call *c = &request->calls[s];
+  if (step->primitive) {
+    dnnl_status_t status = dnnl_primitive_execute(
+        step->primitive, request->program->model->engine->stream, step->arg_count, c->args);
+    return status == dnnl_success ? HL_OK : hl_native_dnnl(status, step->name, error);
+  }
+  return step->kernel(step->context, c->pointers, error);
+}
+
+static hl_status ready(const hl_request *request, hl_error *error) {
+  const hl_graph *graph = request->program->graph;
+  for (size_t i = 0; i < graph->input_count; i++)
+    if (!request->inputs[i])
+      return hl_error_set(error, HL_INVALID_ARGUMENT, "input '%s' is not bound",
+                          graph->values[graph->inputs[i]].name);
+  hl_native_threads(request->program->model->engine);
+  return HL_OK;
+}
+
+hl_status hl_native_request_submit(hl_request *request, hl_error *error) {
+  hl_status status = ready(request, error);
+  int32_t count = request->program->list.step_count;
+  for (int32_t s = 0; s < count && status == HL_OK; s++) status = run_step(request, s, error);
+  request->has_run = status == HL_OK;
+  return status;
+}
+
+hl_status hl_native_request_wait(hl_request *request, hl_error *error) {
+  (void)request; /* submit returns when the step is done */
+  (void)error;
+  return HL_OK;
+}
+
+hl_status hl_native_request_output(hl_request *request, size_t output, hl_tensor_view *ret_view,
+                                   hl_error *error) {
+  const hl_model *model = request->program->model;
+  const hl_native_list *list = &request->program->list;
+  if (output >= model->graph->output_count)
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "the model has %zu outputs; there is no %zu",
+                        model->graph->output_count, output);
+  if (!request->has_run)
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "no step has run, so there is no output");
+  int32_t tensor = list->outputs[output];
+  const hl_native_tensor *t = &list->tensors[tensor];
+  hl_tensor_view view = {.name = model->outputs[output].name,
+                         .dtype = t->dtype,
+                         .rank = t->shape.rank,
+                         .data = locate(request, tensor)};
+  for (int i = 0; i < t->shape.rank; i++) view.dims[i] = t->shape.dims[i];
+  hl_shape_bytes(&t->shape, t->dtype, &view.bytes);
+  *ret_view = view;
+  return HL_OK;
+}
+
+hl_status hl_native_request_profile(hl_request *request, hl_profile_visit visit, void *context,
+                                    hl_error *error) {
+  hl_status status = ready(request, error);
+  const hl_native_list *list = &request->program->list;
+  for (int32_t s = 0; s < list->step_count && status == HL_OK; s++) {
+    uint64_t start = hl_clock_ns();
+    status = run_step(request, s, error);
+    if (status == HL_OK)
+      visit(context, list->steps[s].name, list->steps[s].kind, hl_clock_ns() - start);
+  }
+  request->has_run = status == HL_OK;
+  return status;
+}
