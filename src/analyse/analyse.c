@@ -136,7 +136,7 @@ static bool analyse(const hl_records *records, const hl_run_info *info, hl_analy
     size_t count = 0;
     for (size_t row = 0; row < records->count; row++)
       if (of_row[row] == i) rows[count++] = row;
-    hl_analysis_input input = {records, info, rows, count, analysis->group_count == 1};
+    hl_analysis_input input = {records, info, rows, count};
     if (!analyse_group(&input, &analysis->groups[i])) return false;
   }
   return true;
