@@ -1,0 +1,214 @@
+/* The table, the advice and the Markdown report, as people see them. */
+#include "formats/csv.h"
+#include "report/number.h"
+#include "report/table.h"
+#include "sample-records.h"
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void numbers_have_four_digits(void **state) {
+  (void)state;
+  static const struct {
+    double value;
+    const char *text;
+  } cases[] = {{0, "0.000"},         {1, "1.000"},          {9.99949, "9.999"},
+               {9.99996, "10.00"},   {12.345, "12.35"},     {999.96, "1000"},
+               {123456.4, "123456"}, {0.012345, "0.01235"}, {0.000123456, "0.000123"},
+               {1.5e-7, "1.50e-07"}, {-12.345, "-12.35"},   {5e13, "5.00e+13"}};
+  char text[HL_NUMBER_BYTES];
+  for (size_t i = 0; i < HL_COUNT(cases); i++)
+    assert_string_equal(hl_report_number(cases[i].value, "-", text), cases[i].text);
+  assert_string_equal(hl_report_number((double)NAN, "-", text), "-");
+  assert_string_equal(hl_report_number((double)INFINITY, "—", text), "—");
+  assert_string_equal(hl_report_half_width((hl_pair){99, 101}, 100, "-", text), "1.0");
+  assert_string_equal(hl_report_half_width((hl_pair){(double)NAN, 1}, 100, "-", text), "-");
+}
+
+static void table_of_one_group(void **state) {
+  (void)state;
+  sample s;
+  sample_init(&s);
+  sample_pass(&s, "native", 1);
+  sample_pass(&s, "native", 32);
+  s.records.items[1].steady = 0;
+  s.records.items[1].throughput_ci_ips.low = (double)NAN;
+  hl_record_set_text(&s.records.items[1].stop, "budget_exhausted");
+  sample_fail(&s, "native", 64, "OUT_OF_MEMORY", "no memory\nfor 5 MB");
+  hl_text text = HL_TEXT_INIT;
+  hl_report_table_write(&s.records, false, &text);
+  hl_report_summary(&s.records, &text);
+  assert_string_equal(
+      text.data,
+      "inference, mlp:a|b, native, float32, 2 threads, cpu\n"
+      " Batch  images/s   ± %   p50 ms   p95 ms   p99 ms ms/image memory MB img/s/MB  steps\n"
+      "     1     66.67   1.0    15.00    15.75    18.00    15.00     12.00    5.556    200\n"
+      "    32     188.2     -    170.0    178.5    204.0    5.312     74.00    2.544    200  not "
+      "steady, budget exhausted\n"
+      "    64  OUT_OF_MEMORY: no memory for 5 MB\n"
+      "3 rows: 2 passed, 1 OUT_OF_MEMORY\n");
+  hl_text_release(&text);
+  sample_release(&s);
+}
+
+static void table_shows_what_differs(void **state) {
+  (void)state;
+  sample s;
+  sample_init(&s);
+  sample_pass(&s, "native", 8);
+  sample_pass(&s, "onnxruntime", 8);
+  hl_text text = HL_TEXT_INIT;
+  hl_report_table_write(&s.records, true, &text);
+  assert_non_null(strstr(text.data, "inference, mlp:a|b, float32, 2 threads, cpu\n"));
+  assert_non_null(strstr(text.data, "Engine        Batch"));
+  assert_non_null(strstr(text.data, "native            8"));
+  assert_non_null(strstr(text.data, "onnxruntime       8"));
+  assert_non_null(strstr(text.data, "\033[1m"));
+  hl_text_release(&text);
+  sample_release(&s);
+}
+
+/* A name from a file cannot move the cursor or end a line. */
+static void table_is_safe_on_a_terminal(void **state) {
+  (void)state;
+  sample s;
+  sample_init(&s);
+  sample_fail(&s, "native", 8, "CRASHED", "\033[2J\r\nboom");
+  char *model = NULL;
+  hl_text name = HL_TEXT_INIT;
+  for (int i = 0; i < 200; i++) hl_text_append(&name, "é\n");
+  model = hl_text_take(&name);
+  hl_record_set_text(&s.records.items[0].model, model);
+  hl_free_pointer(&model);
+  hl_text text = HL_TEXT_INIT;
+  hl_report_table_write(&s.records, false, &text);
+  size_t lines = 0;
+  for (const char *c = text.data; *c; c++) {
+    lines += *c == '\n';
+    assert_true((unsigned char)*c >= 0x20 || *c == '\n');
+  }
+  assert_int_equal(lines, 3);
+  hl_text_release(&text);
+  sample_release(&s);
+}
+
+static void advice_names_the_batch(void **state) {
+  (void)state;
+  sample s;
+  sample_init(&s);
+  for (int64_t b = 1; b <= 128; b *= 2) sample_pass(&s, "native", b);
+  sample_analyse(&s);
+  hl_text text = HL_TEXT_INIT;
+  hl_report_advice(&s.analysis, false, &text);
+  static const char first[] =
+      "Batch size 64: 193.9 images/s [192.0, 195.9], 330.0 ms a step, 5.156 ms an image, 138.0 MB; "
+      "2.909 times batch 1.\n";
+  assert_int_equal(strncmp(text.data, first, sizeof first - 1), 0);
+  assert_non_null(strstr(text.data, "T(b) = 10"));
+  assert_non_null(strstr(text.data, "\n- "));
+  hl_text_release(&text);
+  sample_release(&s);
+}
+
+static void advice_without_a_passed_row(void **state) {
+  (void)state;
+  sample s;
+  sample_init(&s);
+  sample_fail(&s, "native", 8, "CRASHED", "boom");
+  sample_analyse(&s);
+  hl_text text = HL_TEXT_INIT;
+  hl_report_advice(&s.analysis, false, &text);
+  assert_non_null(strstr(text.data, "No batch size can be recommended"));
+  hl_text_release(&text);
+  sample_release(&s);
+}
+
+static void expect_in_order(const char *text, const char *const *parts, size_t count) {
+  const char *at = text;
+  for (size_t i = 0; i < count; i++) {
+    const char *found = strstr(at, parts[i]);
+    if (!found) fail_msg("no '%s' at its place in:\n%s", parts[i], text);
+    at = found + strlen(parts[i]);
+  }
+}
+
+static void report_has_its_sections(void **state) {
+  (void)state;
+  static const char *const parts[] = {
+      "# mlp:a\\|b Inference Throughput Benchmark Report\n",
+      "## Executive Summary\n",
+      "- **Optimal Batch Size**: 32\n",
+      "- **Maximum Throughput**: 188.2 images/second\n",
+      "- **Memory at Optimal**: 74.00 MB\n",
+      "- **Speedup vs Batch=1**: 2.824 times\n",
+      "## Configuration\n",
+      "- **Model**: mlp:a\\|b\n",
+      "- **Dataset**: —\n",
+      "- **Hardware**: cpu\n",
+      "## Performance Metrics\n",
+      "![Performance against batch size](performance_analysis.png)",
+      "| Batch Size | Throughput (img/s) |",
+      "\n| 1 | 66.67 | 1.0 | 12.00 | 15.00 |",
+      "\n| **32** | 188.2 |",
+      "## Recommendations\n",
+      "- Speed: batch 32",
+      "## Bottleneck Analysis\n",
+      "**unknown**: ",
+      "## Failed Rows\n",
+      "| mlp:a\\|b | native | 64 | OUT_OF_MEMORY | too \\| big | `hotlap sweep 'mlp:a\\|b'` |\n",
+      "## Machine and Versions\n",
+      "- **CPU**: A \"CPU\" \\| 'x'\n",
+      "- **hotlap**: 1.2.3\n",
+      "## Method\n",
+      "- **Percentiles**: linear\n",
+      "## What the Numbers Mean\n",
+  };
+  sample s;
+  sample_init(&s);
+  sample_pass(&s, "native", 1);
+  sample_pass(&s, "native", 32);
+  sample_fail(&s, "native", 64, "OUT_OF_MEMORY", "too | big");
+  sample_analyse(&s);
+  hl_text text = HL_TEXT_INIT;
+  hl_report_markdown(&s.input, "performance_analysis.png", &text);
+  expect_in_order(text.data, parts, HL_COUNT(parts));
+  hl_text_clear(&text);
+  hl_report_markdown(&s.input, NULL, &text);
+  assert_null(strstr(text.data, "!["));
+  hl_text_release(&text);
+  sample_release(&s);
+}
+
+static void report_of_nothing(void **state) {
+  (void)state;
+  for (int kind = 0; kind < 3; kind++) {
+    sample s;
+    sample_init(&s);
+    if (kind == 1) sample_fail(&s, "native", 8, "CRASHED", NULL);
+    if (kind == 2) sample_pass(&s, "native", 8);
+    if (kind == 2) sample_pass(&s, "other", 8);
+    sample_analyse(&s);
+    hl_text text = HL_TEXT_INIT;
+    hl_report_markdown(&s.input, NULL, &text);
+    assert_non_null(strstr(text.data, "## Bottleneck Analysis"));
+    assert_null(strstr(text.data, "nan"));
+    assert_null(strstr(text.data, "(null)"));
+    if (kind == 2) assert_non_null(strstr(text.data, "### mlp:a\\|b, other"));
+    hl_text_release(&text);
+    sample_release(&s);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(numbers_have_four_digits), cmocka_unit_test(table_of_one_group),
+      cmocka_unit_test(table_shows_what_differs), cmocka_unit_test(table_is_safe_on_a_terminal),
+      cmocka_unit_test(advice_names_the_batch),   cmocka_unit_test(advice_without_a_passed_row),
+      cmocka_unit_test(report_has_its_sections),  cmocka_unit_test(report_of_nothing),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
