@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Small random models, one idea each, on the native engine and on ONNX Runtime.
 
-    native-operators.py ENGINE_RUN ENGINE.so [NAME]
+    operators.py ENGINE_RUN ENGINE.so [NAME]
 """
 import pathlib
 import sys
