@@ -99,7 +99,7 @@ static const sweep sweeps[] = {
     {HL_EW_TANH, 3.14159f, 0, -1, 1, 0, 4e-7},
     {HL_EW_SIGMOID, 0, 0, -80, 80, 0, 4e-7},
     {HL_EW_SWISH, 0, 0, -20, 20, 1, 4e-7},
-    {HL_EW_GELU, 0, 0, -10, 10, 1, 4e-7},
+    {HL_EW_GELU, 0, 0, -10, 10, 1, 1e-6},
     {HL_EW_LEAKY, 0.01f, 0, -9, 9, 0, 1e-7},
     {HL_EW_LEAKY, 0, 0, -9, 9, 0, 0},
     {HL_EW_CLIP, -1, 2, -9, 9, 0, 0},
