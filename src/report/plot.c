@@ -345,7 +345,7 @@ static void region_panel(plot *p) {
     hl_text_format(p->out,
                    "set arrow 1 from first %.6g, first 0 to first %.6g, first %.9g nohead lw 2 lc "
                    "rgb '%s'\nset label 1 'optimal: %lld' at first %.6g, graph 0.06 %s offset %s,0 "
-                   "font ':Bold' tc rgb '#006B4F' front\n",
+                   "font 'sans-serif Bold,11' tc rgb '#006B4F' front\n",
                    x, x, g->points[g->optimal_point].throughput_ips, green,
                    (long long)g->optimal_batch_size, x, left ? "right" : "left",
                    left ? "-0.7" : "0.7");
@@ -372,10 +372,10 @@ static void region_panel(plot *p) {
 static void terminal(hl_plot_kind kind, hl_text *out) {
   /* Both are 15 x 10 inches: SVG in 1/72 inch, PNG with 300/72 dots for each of them. */
   if (kind == HL_PLOT_SVG)
-    hl_text_append(out, "set terminal svg size 1080,720 noenhanced font 'DejaVu Sans,11' "
+    hl_text_append(out, "set terminal svg size 1080,720 noenhanced font 'sans-serif,11' "
                         "background rgb 'white'\n");
   else
-    hl_text_append(out, "set terminal pngcairo size 4500,3000 noenhanced font 'DejaVu Sans,11' "
+    hl_text_append(out, "set terminal pngcairo size 4500,3000 noenhanced font 'sans-serif,11' "
                         "fontscale 3.125 linewidth 4.1667 pointscale 4.1667 background rgb "
                         "'white'\n");
 }
@@ -392,7 +392,7 @@ static void heading(plot *p) {
   if (p->facts.series == 1 && g->engine) hl_text_format(&text, " on %s", g->engine);
   hl_text_append(p->out, "set label 10 ");
   hl_plot_quote(p->out, text.data, 90);
-  hl_text_append(p->out, " at screen 0.5, screen 0.968 center font ':Bold,16'\n");
+  hl_text_append(p->out, " at screen 0.5, screen 0.968 center font 'sans-serif Bold,16'\n");
   hl_text_clear(&text);
   if (info->cpu) hl_text_append(&text, info->cpu);
   if (p->facts.series == 1 && g->dtype) hl_text_format(&text, " · %s", g->dtype);
@@ -419,7 +419,7 @@ void hl_plot_script(const hl_report_input *input, hl_plot_kind kind, hl_text *ou
                  "set multiplot layout 2,3 margins 0.06,0.985,0.07,0.865 spacing 0.07,0.135\n"
                  "set border 3 lc rgb '%s' lw 0.8\nset tics nomirror out scale 0.6 tc rgb "
                  "'#202020'\nset grid y lc rgb '#d8d8d8' lw 0.7 lt 1\n"
-                 "set xlabel 'Batch size'\nset title font ':Bold,12.5'\n"
+                 "set xlabel 'Batch size'\nset title font 'sans-serif Bold,12.5'\n"
                  "set key samplen 2.2 spacing 1.15 font ',9.5' Left reverse noopaque nobox\n",
                  grey);
   x_tics(&p);
