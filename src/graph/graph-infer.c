@@ -60,6 +60,9 @@ hl_status hl_graph_bind(hl_graph *graph, size_t input, int32_t rank, const int64
                         "input '%.90s' has %d dimensions; %d were given", value->name,
                         value->shape.rank, rank);
   for (int32_t d = 0; d < rank; d++) {
+    if (dims[d] > HL_GRAPH_MAX_DIM)
+      return hl_error_set(error, HL_LIMIT, "input '%.90s': a dimension of %" PRId64 " elements",
+                          value->name, dims[d]);
     int64_t declared = value->shape.rank < 0 ? -1 : value->shape.dims[d];
     if (dims[d] < 0 || (declared >= 0 && declared != dims[d]))
       return hl_error_set(error, HL_INVALID_ARGUMENT,
@@ -85,9 +88,10 @@ static bool is_leading_symbol(const hl_graph *graph, const char *symbol) {
 }
 
 hl_status hl_graph_bind_batch(hl_graph *graph, int64_t batch, hl_error *error) {
-  if (batch < 1)
-    return hl_error_set(error, HL_INVALID_ARGUMENT, "batch size %" PRId64 "; it must be 1 or more",
-                        batch);
+  if (batch < 1 || batch > HL_GRAPH_MAX_DIM)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "batch size %" PRId64 "; it must be 1 to %" PRId64, batch,
+                        HL_GRAPH_MAX_DIM);
   for (size_t i = 0; i < graph->input_count; i++) {
     const hl_value *value = &graph->values[graph->inputs[i]];
     bool ok = value->shape.rank >= 0;
@@ -167,6 +171,12 @@ static hl_status check_outputs(const hl_graph *graph, const hl_node *node, bool 
       return hl_op_fail(node, HL_UNIMPLEMENTED, error,
                         "the shape of '%.90s' depends on data that is only known at run time",
                         out->name);
+    for (int32_t d = 0; d < out->shape.rank; d++)
+      if (out->shape.dims[d] > HL_GRAPH_MAX_DIM)
+        return hl_op_fail(node, HL_LIMIT, error, "dimension %d of '%.90s' has %" PRId64 " elements",
+                          d, out->name, out->shape.dims[d]);
+    if (known && hl_dtype_bytes(out->dtype) == 0)
+      return hl_op_fail(node, HL_UNIMPLEMENTED, error, "'%.90s' has no numeric type", out->name);
     if (known && !hl_shape_bytes(&out->shape, out->dtype, &out->bytes))
       return hl_op_fail(node, HL_LIMIT, error, "the shape of '%.90s' is larger than any memory",
                         out->name);

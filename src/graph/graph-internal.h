@@ -18,6 +18,9 @@ enum {
   HL_GRAPH_ARENA_BYTES = 256 << 20
 };
 
+/* Largest dimension: sums of many stay exact, products are checked. */
+#define HL_GRAPH_MAX_DIM (INT64_C(1) << 48)
+
 /* One heap block or one mapping that constants point into. */
 typedef struct hl_graph_block {
   struct hl_graph_block *next;

@@ -230,8 +230,15 @@ static bool set_shape(hl_graph *graph, hl_value *value, int32_t rank, const int6
                   rank, HL_MAX_RANK);
     return false;
   }
+  for (int32_t i = 0; i < rank; i++) {
+    if (dims[i] < -1 || dims[i] > HL_GRAPH_MAX_DIM) {
+      hl_graph_fail(graph, HL_INVALID_ARGUMENT, "'%s' has a dimension of %" PRId64, value->name,
+                    dims[i]);
+      return false;
+    }
+    value->shape.dims[i] = dims[i];
+  }
   value->shape.rank = rank;
-  for (int32_t i = 0; i < rank; i++) value->shape.dims[i] = dims[i];
   return true;
 }
 

@@ -41,7 +41,7 @@ static hl_status add_dim(hl_onnx_reader *reader, tensor *t, const void *at, uint
   if (t->shape.rank == HL_MAX_RANK)
     return hl_onnx_fail(reader, HL_UNIMPLEMENTED, at, "tensor '%.100s' has more than %d dimensions",
                         t->name, HL_MAX_RANK);
-  if (dim > (uint64_t)HL_ONNX_MAX_DIM)
+  if (dim > (uint64_t)HL_GRAPH_MAX_DIM)
     return hl_onnx_fail(reader, HL_LIMIT, at,
                         "tensor '%.100s' has a dimension of %" PRId64 " elements", t->name,
                         (int64_t)dim);

@@ -38,7 +38,7 @@ static hl_status read_dim(hl_onnx_reader *reader, hl_wire message, hl_value *val
   while (hl_wire_next(&message, &field)) {
     if (field.number == dim_value && field.type == HL_WIRE_VARINT) {
       int64_t dim = (int64_t)field.value;
-      if (dim > HL_ONNX_MAX_DIM)
+      if (dim > HL_GRAPH_MAX_DIM)
         return hl_onnx_fail(reader, HL_LIMIT, field.start,
                             "'%.100s' has a dimension of %" PRId64 " elements", value->name, dim);
       value->shape.dims[axis] = dim < 0 ? -1 : dim;

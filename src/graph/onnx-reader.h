@@ -55,7 +55,4 @@ hl_status hl_onnx_value_name(hl_onnx_reader *reader, hl_wire message, const char
                              const char **ret_name);
 hl_status hl_onnx_value_type(hl_onnx_reader *reader, hl_wire message, hl_value_id value);
 
-/* Largest dimension the reader accepts: sums of a few of them stay exact. */
-#define HL_ONNX_MAX_DIM (INT64_C(1) << 48)
-
 #endif

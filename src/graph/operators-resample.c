@@ -153,20 +153,21 @@ typedef struct tap {
   double part;
 } tap;
 
-static double source(const hl_graph *graph, const hl_node *node, double i, int64_t in, int64_t out,
-                     double scale) {
+/* In float, as the scales are and as engines compute it: where a place falls exactly between two
+ * elements, rounding differently would pick another neighbour. */
+static float source(const hl_graph *graph, const hl_node *node, float i, float in, float out,
+                    float scale) {
   const char *mode = hl_node_text(node, "coordinate_transformation_mode", "half_pixel");
   if (graph->opset < 11 || strcmp(node->op, "Upsample") == 0 || strcmp(mode, "asymmetric") == 0)
     return i / scale;
-  if (strcmp(mode, "align_corners") == 0)
-    return out > 1 ? i * (double)(in - 1) / (double)(out - 1) : 0;
-  if (strcmp(mode, "pytorch_half_pixel") == 0) return out > 1 ? (i + 0.5) / scale - 0.5 : 0;
-  if (strcmp(mode, "tf_half_pixel_for_nn") == 0) return (i + 0.5) / scale;
+  if (strcmp(mode, "align_corners") == 0) return out > 1 ? i * (in - 1) / (out - 1) : 0;
+  if (strcmp(mode, "pytorch_half_pixel") == 0) return out > 1 ? (i + 0.5f) / scale - 0.5f : 0;
+  if (strcmp(mode, "tf_half_pixel_for_nn") == 0) return (i + 0.5f) / scale;
   if (strcmp(mode, "half_pixel_symmetric") == 0) {
-    double adjusted = (double)out / (scale * (double)in), centre = (double)in / 2;
-    return centre * (1 - adjusted) + (i + 0.5) / scale - 0.5;
+    float adjusted = out / (scale * in), centre = in / 2;
+    return centre * (1 - adjusted) + (i + 0.5f) / scale - 0.5f;
   }
-  return (i + 0.5) / scale - 0.5;
+  return (i + 0.5f) / scale - 0.5f;
 }
 
 static int64_t clamp(double x, int64_t count) {
@@ -187,7 +188,7 @@ static tap *make_taps(const hl_graph *graph, const hl_node *node, int64_t in, in
   tap *taps = calloc((size_t)out + 1, sizeof *taps);
   bool linear = is_linear(node);
   for (int64_t i = 0; taps && i < out; i++) {
-    double x = source(graph, node, (double)i, in, out, scale);
+    double x = (double)source(graph, node, (float)i, (float)in, (float)out, (float)scale);
     if (in == out && scale == 1) {
       taps[i] = (tap){.low = i, .high = i};
     } else if (!linear) {

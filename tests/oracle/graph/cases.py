@@ -1,0 +1,260 @@
+"""Small models, one for each way of calling an operator.
+
+A case is (name, operator, opset, inputs, attributes, options). An input that is a Const is an
+initialiser; None is an omitted optional input. Options: outputs (how many), tolerance.
+"""
+import numpy as np
+
+random = np.random.default_rng(7)
+
+
+class Const:
+    def __init__(self, array):
+        self.array = np.asarray(array)
+
+
+def f32(*shape, low=-2.0, high=2.0):
+    return random.uniform(low, high, shape).astype(np.float32)
+
+
+def i64(*values):
+    return Const(np.array(values, np.int64))
+
+
+CASES = []
+
+
+def case(op, opset, inputs, name="", outputs=1, tolerance=2e-5, **attributes):
+    label = f"{op}-{opset}" + (f"-{name}" if name else "")
+    assert label not in [c["name"] for c in CASES], label
+    CASES.append(dict(name=label, op=op, opset=opset, inputs=inputs, attributes=attributes,
+                      outputs=outputs, tolerance=tolerance))
+
+
+def elementwise():
+    for op in ["Relu", "LeakyRelu", "Sigmoid", "Tanh", "Erf", "Exp", "Neg", "Abs", "Reciprocal",
+               "Softplus", "Softsign", "HardSigmoid", "HardSwish", "Elu", "Selu", "Celu", "Floor",
+               "Ceil", "Round", "Sign", "Sin", "Cos", "ThresholdedRelu"]:
+        case(op, 17, [f32(3, 5)])
+    case("Round", 17, [np.array([0.5, 1.5, -0.5, -2.5, 2.5], np.float32)], "ties")
+    for op in ["Log", "Sqrt"]:
+        case(op, 17, [f32(3, 5, low=0.1)])
+    case("LeakyRelu", 7, [f32(3, 5)], "alpha", alpha=0.3)
+    case("HardSigmoid", 17, [f32(3, 5)], "attributes", alpha=0.4, beta=0.1)
+    case("Elu", 17, [f32(3, 5)], "alpha", alpha=2.0)
+    case("Gelu", 20, [f32(3, 5)])
+    case("Gelu", 20, [f32(3, 5)], "tanh", approximate="tanh")
+    case("Mish", 18, [f32(3, 5)])
+    case("Sigmoid", 17, [np.array([-800, -90, 0, 90, 800], np.float32)], "extremes")
+    case("Softplus", 17, [np.array([-800, -90, 0, 90, 800], np.float32)], "extremes")
+    case("PRelu", 16, [f32(2, 3, 4), f32(3, 1)])
+    case("PRelu", 16, [f32(2, 3, 4), Const(f32(1))], "scalar")
+    for op in ["Add", "Sub", "Mul", "Div"]:
+        case(op, 17, [f32(2, 3, 4), f32(3, 1)], "broadcast")
+        case(op, 7, [f32(1, 4), f32(3, 1)], "both")
+        case(op, 17, [np.array([[7, -7, 9]], np.int64), np.array([[2], [-2]], np.int64)], "int64")
+        case(op, 17, [f32(2, 3).astype(np.float64), f32(2, 3).astype(np.float64)], "float64",
+             tolerance=1e-12)
+    case("Add", 14, [np.array([2**62, -5], np.int64), np.array([3, 2**61], np.int64)], "large")
+    case("Pow", 17, [f32(2, 3, low=0.1), f32(3)])
+    case("Pow", 17, [f32(2, 3), Const(np.float32(2))], "square")
+    case("Pow", 17, [np.array([2, 3, -2], np.int64), np.array([3, 2, 3], np.int64)], "int64")
+    for op in ["Min", "Max", "Sum", "Mean"]:
+        case(op, 17, [f32(2, 3), f32(3), f32(2, 1)], "three")
+        case(op, 17, [f32(2, 3)], "one")
+    for op in ["Equal", "Greater", "Less", "GreaterOrEqual", "LessOrEqual"]:
+        case(op, 17, [np.array([[1, 2, 3]], np.float32), np.array([[2], [3]], np.float32)])
+        case(op, 17, [np.array([[1, 2, 3]], np.int64), np.array([[2], [3]], np.int64)], "int64")
+    truth = np.array([[True, False]]), np.array([[True], [False]])
+    for op in ["And", "Or", "Xor"]:
+        case(op, 17, list(truth))
+    case("Not", 17, [truth[0]])
+    case("Where", 17, [truth[0], f32(2, 2), f32(2, 1)])
+    case("Where", 17, [truth[0], np.array([[2**60], [5]], np.int64), i64(1)], "int64")
+    case("Clip", 17, [f32(3, 5), Const(np.float32(-0.5)), Const(np.float32(0.7))])
+    case("Clip", 17, [f32(3, 5), None, Const(np.float32(0.7))], "upper")
+    case("Clip", 13, [f32(3, 5)], "none")
+    case("Clip", 9, [f32(3, 5)], "attributes", min=-0.5, max=0.25)
+    case("Cast", 17, [f32(3, 5)], "int", to=7)
+    case("Cast", 17, [np.array([0, 1, 5], np.int64)], "bool", to=9)
+    case("Cast", 17, [np.array([1, 2**40], np.int64)], "float", to=1)
+    case("Cast", 17, [np.concatenate([f32(40), f32(40) * np.float32(3e4), f32(40) * np.float32(1e-6)])],
+         "half", to=10)
+    case("Cast", 17, [f32(20).astype(np.float16)], "from-half", to=1)
+    case("Identity", 17, [f32(2, 3)])
+    case("Dropout", 17, [f32(2, 3)])
+    case("Dropout", 7, [f32(2, 3)], "attribute", ratio=0.3)
+    case("Relu", 17, [f32(2, 3).astype(np.float64)], "float64", tolerance=1e-12)
+
+
+def convolution():
+    x = f32(2, 4, 9, 8)
+    case("Conv", 17, [x, Const(f32(6, 4, 3, 3)), Const(f32(6))], "plain")
+    case("Conv", 17, [x, f32(6, 4, 3, 2)], "pads", pads=[1, 0, 2, 1], strides=[2, 1])
+    case("Conv", 11, [x, f32(6, 2, 3, 3), f32(6)], "groups", group=2, pads=[1, 1, 1, 1])
+    case("Conv", 17, [x, f32(4, 1, 3, 3)], "depthwise", group=4, dilations=[2, 2])
+    case("Conv", 17, [x, f32(5, 4, 1, 1)], "point", strides=[2, 2])
+    for mode in ["SAME_UPPER", "SAME_LOWER", "VALID"]:
+        case("Conv", 17, [x, f32(3, 4, 4, 3)], mode, auto_pad=mode, strides=[2, 2])
+    case("Conv", 17, [f32(1, 3, 11), f32(2, 3, 4)], "1d", dilations=[2], pads=[3, 1])
+    case("Conv", 17, [f32(1, 2, 5, 6, 7), f32(3, 2, 3, 3, 2), f32(3)], "3d", pads=[1] * 6,
+         strides=[1, 2, 2])
+    w = f32(4, 3, 3, 3)
+    case("ConvTranspose", 11, [x, w, f32(3)], "plain")
+    case("ConvTranspose", 11, [x, w], "strides", strides=[2, 3], pads=[1, 0, 1, 1])
+    case("ConvTranspose", 11, [x, w], "output-padding", strides=[2, 2], output_padding=[1, 1],
+         pads=[1, 1, 1, 1])
+    case("ConvTranspose", 11, [x, w], "output-shape", strides=[2, 2], output_shape=[18, 16])
+    case("ConvTranspose", 11, [x, w], "dilations", dilations=[2, 1])
+    case("ConvTranspose", 11, [x, f32(4, 2, 2, 2)], "groups", group=2, strides=[2, 2])
+    case("ConvTranspose", 11, [x, w], "same", auto_pad="SAME_UPPER", strides=[2, 2])
+    case("ConvTranspose", 11, [f32(1, 2, 5), f32(2, 3, 4), f32(3)], "1d", strides=[2])
+    case("ConvTranspose", 11, [f32(1, 2, 3, 4, 3), f32(2, 3, 2, 2, 2)], "3d", strides=[2, 2, 2])
+
+
+def matrix():
+    a, b = f32(3, 4), f32(4, 5)
+    case("Gemm", 13, [a, b, f32(5)], "bias")
+    case("Gemm", 13, [f32(4, 3), f32(5, 4), f32(3, 1)], "both", transA=1, transB=1, alpha=0.5,
+         beta=2.0)
+    case("Gemm", 11, [a, b], "no-bias")
+    case("Gemm", 7, [a, f32(5, 4), Const(f32(3, 5))], "old", transB=1)
+    case("MatMul", 13, [a, b])
+    case("MatMul", 13, [f32(2, 1, 3, 4), f32(3, 4, 5)], "batch")
+    case("MatMul", 13, [f32(4), b], "row")
+    case("MatMul", 13, [a, f32(4)], "column")
+    case("MatMul", 13, [f32(4), f32(4)], "dot")
+    case("MatMul", 13, [f32(2, 3, 4), f32(4)], "batch-column")
+
+
+def normalise():
+    x = f32(2, 6, 3, 4)
+    for op in ["Softmax", "LogSoftmax"]:
+        case(op, 13, [x])
+        case(op, 13, [x], "axis", axis=1)
+        case(op, 11, [x], "flat")
+        case(op, 7, [x], "flat-axis", axis=2)
+    case("Softmax", 13, [np.array([[1000, 1001, -1000]], np.float32)], "large")
+    case("LayerNormalization", 17, [x, f32(4), f32(4)])
+    case("LayerNormalization", 17, [x, f32(3, 4)], "axis", axis=2, epsilon=1e-3)
+    case("LayerNormalization", 17, [x, f32(4), f32(4)], "statistics", outputs=3)
+    case("InstanceNormalization", 17, [x, f32(6), f32(6)])
+    case("GroupNormalization", 18, [x, f32(3), f32(3)], num_groups=3)
+    case("GroupNormalization", 21, [x, f32(6), f32(6)], num_groups=2)
+    case("BatchNormalization", 15, [x, f32(6), f32(6), f32(6), f32(6, low=0.2)])
+    case("BatchNormalization", 9, [f32(3, 6), f32(6), f32(6), f32(6), f32(6, low=0.2)], "2d",
+         epsilon=1e-2)
+
+
+def pool():
+    x = f32(2, 3, 9, 8)
+    for op in ["MaxPool", "AveragePool"]:
+        case(op, 12, [x], "plain", kernel_shape=[3, 2])
+        case(op, 12, [x], "strides", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+        case(op, 12, [x], "ceil", kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
+        case(op, 12, [x], "same", kernel_shape=[3, 3], strides=[2, 2], auto_pad="SAME_UPPER")
+        case(op, 12, [f32(1, 2, 10)], "1d", kernel_shape=[3], strides=[3])
+        case(op, 12, [f32(1, 2, 5, 4, 6)], "3d", kernel_shape=[2, 2, 2], strides=[2, 1, 2])
+    case("MaxPool", 12, [x], "dilations", kernel_shape=[2, 2], dilations=[2, 3])
+    case("MaxPool", 12, [x], "indices", outputs=2, kernel_shape=[2, 2], strides=[2, 2])
+    case("AveragePool", 12, [x], "pad-counts", kernel_shape=[3, 3], pads=[1, 1, 1, 1],
+         count_include_pad=1)
+    case("AveragePool", 19, [x], "dilations", kernel_shape=[2, 2], dilations=[2, 2])
+    case("GlobalAveragePool", 17, [x])
+    case("GlobalMaxPool", 17, [x])
+    for op in ["ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd"]:
+        case(op, 11, [x], "axes", axes=[1, -1])
+        case(op, 11, [x], "drop", axes=[2], keepdims=0)
+        case(op, 11, [x], "all", tolerance=1e-4)
+        case(op, 18, [x, i64(0, 2)], "input", keepdims=0)
+    case("ReduceSum", 13, [x, i64(1)], "input")
+    case("ReduceSum", 13, [x], "noop", noop_with_empty_axes=1)
+    case("ReduceMean", 18, [x], "empty", keepdims=1)
+    case("ReduceSum", 13, [np.array([[1, 2], [3, 4]], np.int64), i64(0)], "int64")
+    for op in ["ArgMax", "ArgMin"]:
+        case(op, 13, [x], "axis", axis=1)
+        case(op, 13, [np.array([[1, 3, 3, 1]], np.float32)], "last", axis=1, keepdims=0,
+             select_last_index=1)
+
+
+def shapes():
+    x = f32(2, 3, 4)
+    case("Reshape", 14, [x, i64(4, -1)])
+    case("Reshape", 14, [x, i64(0, 0, 2, 2)], "zero")
+    case("Reshape", 14, [f32(0, 3), i64(3, 0)], "allowzero", allowzero=1)
+    case("Transpose", 13, [x])
+    case("Transpose", 13, [x], "perm", perm=[1, 0, 2])
+    case("Transpose", 13, [np.arange(6, dtype=np.int8).reshape(2, 3)], "int8")
+    case("Flatten", 13, [x])
+    case("Flatten", 13, [x], "axis", axis=-1)
+    case("Flatten", 13, [x], "zero", axis=0)
+    case("Squeeze", 11, [f32(1, 3, 1)], axes=[0])
+    case("Squeeze", 13, [f32(1, 3, 1), i64(-1)], "input")
+    case("Squeeze", 13, [f32(1, 3, 1)], "all")
+    case("Unsqueeze", 11, [x], axes=[0, 4])
+    case("Unsqueeze", 13, [x, i64(-1, 1)], "input")
+    case("Concat", 13, [f32(2, 3), f32(2, 1), f32(2, 2)], axis=-1)
+    case("Concat", 13, [f32(1, 3), f32(2, 3)], "first", axis=0)
+    case("Slice", 9, [x], "attributes", starts=[0, 1], ends=[1, 3], axes=[0, 2])
+    case("Slice", 13, [x, i64(1, -1), i64(2, -100), i64(1, 2), i64(1, -2)], "steps")
+    case("Slice", 13, [x, i64(0, 1), i64(2**31 - 1, 2**62)], "ends")
+    case("Slice", 13, [x, i64(3), i64(1), i64(2)], "empty")
+    case("Split", 11, [x], "attribute", outputs=2, axis=2, split=[1, 3])
+    case("Split", 13, [x, i64(1, 2)], "input", outputs=2, axis=1)
+    case("Split", 13, [x], "equal", outputs=2, axis=2)
+    case("Split", 18, [f32(7, 2)], "uneven", outputs=3, num_outputs=3)
+    case("Gather", 13, [x, i64(0, -1)], axis=2)
+    case("Gather", 13, [x, Const(np.array([[0, 1], [2, 0]], np.int32))], "matrix", axis=1)
+    case("Gather", 13, [x, Const(np.int64(1))], "scalar")
+    case("Expand", 13, [f32(3, 1), i64(2, 1, 4)])
+    case("Tile", 13, [x, i64(1, 2, 3)])
+    for mode in ["constant", "reflect", "edge"]:
+        case("Pad", 13, [x, i64(0, 1, 2, 1, 0, 3)] if mode != "reflect" else
+             [x, i64(0, 1, 2, 1, 2, 3)], mode, mode=mode)
+    case("Pad", 13, [x, i64(1, 0, 0, 0, 0, 1), Const(np.float32(1.5))], "value")
+    case("Pad", 13, [x, i64(0, -1, 1, 0, 0, -2)], "negative")
+    case("Pad", 18, [x, i64(1, 2), None, i64(-1)], "axes")
+    case("Pad", 9, [x], "attributes", pads=[0, 0, 1, 0, 0, 2], value=0.5)
+    case("Shape", 13, [x])
+    case("Shape", 15, [x], "part", start=-2, end=3)
+    case("Size", 13, [x])
+    case("ConstantOfShape", 9, [i64(2, 3)])
+    case("Range", 11, [Const(np.int64(1)), Const(np.int64(10)), Const(np.int64(3))])
+    case("Range", 11, [Const(np.float32(5)), Const(np.float32(1)), Const(np.float32(-0.75))],
+         "down")
+
+
+def resample():
+    x = f32(1, 2, 4, 5)
+    none = None
+    scales = lambda *s: Const(np.array(s, np.float32))
+    for coordinates in ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"]:
+        for mode in ["nearest", "linear"]:
+            case("Resize", 13, [x, none, scales(1, 1, 2, 2)], f"{mode}-{coordinates}-up", mode=mode,
+                 coordinate_transformation_mode=coordinates)
+            case("Resize", 13, [x, none, none, i64(1, 2, 3, 8)], f"{mode}-{coordinates}-sizes",
+                 mode=mode, coordinate_transformation_mode=coordinates)
+    for rounding in ["floor", "ceil", "round_prefer_ceil"]:
+        case("Resize", 13, [x, none, scales(1, 1, 1.5, 0.6)], rounding, nearest_mode=rounding)
+    case("Resize", 11, [x, Const(np.zeros(0, np.float32)), scales(1, 1, 2, 3)], "roi")
+    case("Resize", 10, [x, scales(1, 1, 2, 3)], "old")
+    case("Resize", 10, [x, scales(1, 1, 2, 3)], "old-linear", mode="linear")
+    case("Resize", 18, [x, none, scales(2, 2)], "axes", axes=[2, 3], mode="linear")
+    case("Resize", 19, [x, none, scales(1, 1, 1.7, 2.3)], "symmetric", mode="linear",
+         coordinate_transformation_mode="half_pixel_symmetric")
+    case("Resize", 13, [f32(1, 1, 3, 4, 2), none, scales(1, 1, 2, 2, 2)], "3d", mode="linear")
+    case("Upsample", 7, [x], "attribute", scales=[1.0, 1.0, 2.0, 3.0])
+    case("Upsample", 9, [x, scales(1, 1, 2, 3)], "input")
+    case("Upsample", 9, [x, scales(1, 1, 2, 2)], "linear", mode="linear")
+    grid = f32(1, 3, 6, 2, low=-1.4, high=1.4)
+    for mode in ["bilinear", "nearest"]:
+        for padding in ["zeros", "border", "reflection"]:
+            for corners in [0, 1]:
+                case("GridSample", 16, [x, grid], f"{mode}-{padding}-{corners}", mode=mode,
+                     padding_mode=padding, align_corners=corners)
+    case("GridSample", 20, [f32(1, 2, 3, 4, 5), f32(1, 2, 3, 2, 3, low=-1.2, high=1.2)], "3d",
+         mode="linear")
+
+
+for build in [elementwise, convolution, matrix, normalise, pool, shapes, resample]:
+    build()
