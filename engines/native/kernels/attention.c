@@ -117,28 +117,21 @@ static scratch scratch_of(const hl_attention_args *a, unsigned thread) {
   return s;
 }
 
-enum { PACK = 16 }; /* rows read side by side; more would collide in the cache */
-
 static void pack_keys(const hl_attention_args *a, const float *k, float *ret) {
   size_t d = a->head_dim;
-  for (size_t first = 0; first < a->keys; first += PANEL, ret += d * PANEL)
-    for (size_t j = 0; j < PANEL; j += PACK) {
-      size_t left = a->keys - first;
-      size_t count = left > j ? hl_min(PACK, left - j) : 0;
-      const float *from = k + (ptrdiff_t)(first + j) * a->k.token;
-      size_t width = hl_min(PACK, PANEL - j);
-      if (count > width) count = width;
-      for (size_t i = 0; i < d; i++) {
-        float *to = ret + i * PANEL + j;
-        const float *column = from + (ptrdiff_t)i * a->k.dim;
-        if (count == PACK) {
-          for (size_t l = 0; l < PACK; l++) to[l] = column[(ptrdiff_t)l * a->k.token];
-          continue;
-        }
-        for (size_t l = 0; l < width; l++)
-          to[l] = l < count ? column[(ptrdiff_t)l * a->k.token] : 0;
-      }
+  for (size_t first = 0; first < a->keys; first += PANEL, ret += d * PANEL) {
+    size_t count = hl_min(PANEL, a->keys - first);
+    const float *from = k + (ptrdiff_t)first * a->k.token;
+    if (a->k.dim == 1) {
+      hl_transpose(ret, PANEL, from, a->k.token, d, count);
+    } else {
+      for (size_t i = 0; i < d; i++)
+        for (size_t l = 0; l < count; l++)
+          ret[i * PANEL + l] = from[(ptrdiff_t)l * a->k.token + (ptrdiff_t)i * a->k.dim];
     }
+    for (size_t i = 0; count < PANEL && i < d; i++) /* scores of no keys must be finite */
+      memset(ret + i * PANEL + count, 0, (PANEL - count) * sizeof *ret);
+  }
 }
 
 static void pack_values(const hl_attention_args *a, const float *v, float *ret) {

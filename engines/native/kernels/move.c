@@ -1,24 +1,8 @@
 /* Copies that change the order of elements: strided, plain to blocked, concatenation. */
 #include "strided.h"
+#include "vector.h"
 
 enum { TILE = 16 }; /* a cache line of floats */
-
-/* y[i * y_stride + j] = x[i + j * x_stride], reading and writing whole cache lines. */
-static void transpose(float *y, ptrdiff_t y_stride, const float *x, ptrdiff_t x_stride, size_t rows,
-                      size_t columns) {
-  for (size_t j = 0; j < columns; j += TILE) {
-    size_t width = hl_min(TILE, columns - j);
-    for (size_t i = 0; i < rows; i++) {
-      float *to = y + (ptrdiff_t)i * y_stride + (ptrdiff_t)j;
-      const float *from = x + (ptrdiff_t)i + (ptrdiff_t)j * x_stride;
-      if (width == TILE) {
-        for (ptrdiff_t l = 0; l < TILE; l++) to[l] = from[l * x_stride];
-        continue;
-      }
-      for (size_t l = 0; l < width; l++) to[l] = from[(ptrdiff_t)l * x_stride];
-    }
-  }
-}
 
 static void copy_row(float *y, ptrdiff_t sy, const float *x, ptrdiff_t sx, size_t n) {
   if (sx == 1 && sy == 1) {
@@ -47,8 +31,9 @@ static void copy_transposed(const hl_copy_args *a, hl_strided *s, size_t axis, u
     ptrdiff_t at[2];
     hl_strided_row(s, unit / blocks, at);
     size_t first = unit % blocks * TILE;
-    transpose(a->y + at[0] + (ptrdiff_t)first * y_stride, y_stride, a->x + at[1] + (ptrdiff_t)first,
-              s->inner_stride[1], hl_min(TILE, extent - first), s->inner);
+    hl_transpose(a->y + at[0] + (ptrdiff_t)first * y_stride, y_stride,
+                 a->x + at[1] + (ptrdiff_t)first, s->inner_stride[1], hl_min(TILE, extent - first),
+                 s->inner);
   }
 }
 
@@ -76,22 +61,13 @@ void HL_FN(copy)(const hl_copy_args *a, unsigned thread, unsigned threads) {
 
 /* Plain (c <= block channels, s) to (s, block), and back. */
 static void to_blocked(float *y, const float *x, size_t c, size_t s, size_t block) {
-  for (size_t i = 0; i < s; i++, y += block) {
-    if (c == 16 && block == 16) {
-      for (size_t l = 0; l < 16; l++) y[l] = x[l * s + i];
-      continue;
-    }
-    for (size_t l = 0; l < c; l++) y[l] = x[l * s + i];
-    for (size_t l = c; l < block; l++) y[l] = 0;
-  }
+  hl_transpose(y, (ptrdiff_t)block, x, (ptrdiff_t)s, s, c);
+  if (c == block) return;
+  for (size_t i = 0; i < s; i++) memset(y + i * block + c, 0, (block - c) * sizeof *y);
 }
 
 static void from_blocked(float *y, const float *x, size_t c, size_t s, size_t block) {
-  for (size_t first = 0; first < s; first += TILE) {
-    size_t end = hl_min(first + TILE, s);
-    for (size_t l = 0; l < c; l++)
-      for (size_t i = first; i < end; i++) y[l * s + i] = x[i * block + l];
-  }
+  hl_transpose(y, (ptrdiff_t)s, x, (ptrdiff_t)block, c, s);
 }
 
 void HL_FN(reorder)(const hl_reorder_args *a, unsigned thread, unsigned threads) {

@@ -93,6 +93,41 @@ HL_INLINE vfloat hl_vexp_nonpositive(vfloat x) {
   return p * (vfloat)(exponent << 23);
 }
 
+/* y[i * y_stride + j] = x[j * x_stride + i] for i, j < 4. */
+HL_INLINE void hl_transpose4(float *y, ptrdiff_t y_stride, const float *x, ptrdiff_t x_stride) {
+#if defined(__SSE2__)
+  __m128 a = _mm_loadu_ps(x), b = _mm_loadu_ps(x + x_stride);
+  __m128 c = _mm_loadu_ps(x + 2 * x_stride), d = _mm_loadu_ps(x + 3 * x_stride);
+  _MM_TRANSPOSE4_PS(a, b, c, d);
+  _mm_storeu_ps(y, a);
+  _mm_storeu_ps(y + y_stride, b);
+  _mm_storeu_ps(y + 2 * y_stride, c);
+  _mm_storeu_ps(y + 3 * y_stride, d);
+#else
+  for (ptrdiff_t i = 0; i < 4; i++)
+    for (ptrdiff_t j = 0; j < 4; j++) y[i * y_stride + j] = x[j * x_stride + i];
+#endif
+}
+
+/* The same for i < rows and j < columns, in bands of 16 columns: 16 lines of x are in use at a
+ * time, which any stride leaves room for in the cache. */
+HL_INLINE void hl_transpose(float *y, ptrdiff_t y_stride, const float *x, ptrdiff_t x_stride,
+                            size_t rows, size_t columns) {
+  ptrdiff_t height = (ptrdiff_t)rows, width = (ptrdiff_t)columns;
+  for (ptrdiff_t band = 0; band < width; band += 16) {
+    ptrdiff_t end = band + 16 < width ? band + 16 : width, whole = band + (end - band) / 4 * 4;
+    ptrdiff_t i = 0;
+    for (; i + 4 <= height; i += 4) {
+      for (ptrdiff_t j = band; j < whole; j += 4)
+        hl_transpose4(y + i * y_stride + j, y_stride, x + j * x_stride + i, x_stride);
+      for (ptrdiff_t j = whole; j < end; j++)
+        for (ptrdiff_t r = i; r < i + 4; r++) y[r * y_stride + j] = x[j * x_stride + r];
+    }
+    for (; i < height; i++)
+      for (ptrdiff_t j = band; j < end; j++) y[i * y_stride + j] = x[j * x_stride + i];
+  }
+}
+
 /* Sum and maximum of the lanes, halving: lane l with lane l + half. */
 HL_INLINE float hl_vsum(vfloat v) {
 #if HL_VECTOR_BYTES == 64
