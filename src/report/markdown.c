@@ -64,23 +64,36 @@ static void put_summary(const hl_report_input *input, hl_text *out) {
   hl_text_append(out, "\n");
 }
 
-/* The different values of a text metric over all rows, "a, b". */
+/* Whether an earlier row has the same text in this metric. */
+static bool seen_before(const hl_records *records, size_t row, const hl_metric *metric,
+                        const char *text) {
+  hl_text other = HL_TEXT_INIT;
+  bool seen = false;
+  for (size_t i = 0; i < row && !seen; i++) {
+    hl_text_clear(&other);
+    hl_record_field_text(&records->items[i], metric, &other);
+    seen = strcmp(other.data, text) == 0;
+  }
+  hl_text_release(&other);
+  return seen;
+}
+
+/* The different values of a metric over all rows: "a, b", or the first few and their number. */
 static void distinct_line(const hl_records *records, const char *key, const char *title,
                           hl_text *out) {
+  enum { SHOWN = 4 };
   const hl_metric *metric = hl_metric_find(key);
   hl_text all = HL_TEXT_INIT, value = HL_TEXT_INIT;
+  size_t different = 0;
   for (size_t i = 0; metric && i < records->count; i++) {
-    bool seen = hl_record_is_null(&records->items[i], metric);
     hl_text_clear(&value);
     hl_record_field_text(&records->items[i], metric, &value);
-    for (size_t j = 0; j < i && !seen; j++) {
-      hl_text other = HL_TEXT_INIT;
-      hl_record_field_text(&records->items[j], metric, &other);
-      seen = strcmp(other.data, value.data) == 0;
-      hl_text_release(&other);
-    }
-    if (!seen) hl_text_format(&all, "%s%s", all.length ? ", " : "", value.data);
+    if (hl_record_is_null(&records->items[i], metric) ||
+        seen_before(records, i, metric, value.data))
+      continue;
+    if (different++ < SHOWN) hl_text_format(&all, "%s%s", all.length ? ", " : "", value.data);
   }
+  if (different > SHOWN) hl_text_format(&all, ", … (%zu in all)", different);
   line(out, title, all.length ? all.data : NULL);
   hl_text_release(&all);
   hl_text_release(&value);
