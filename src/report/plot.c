@@ -304,12 +304,15 @@ static void scaling_panel(plot *p) {
   int from = (int)floor(log2(low)), to = (int)ceil(log2(high)) + 1;
   hl_text_format(p->out, "set logscale y 2\nset yrange [%.6g:%.6g]\nset ytics (", exp2(from - 0.15),
                  exp2(to));
-  for (int e = from; e <= to; e++)
+  int step = (to - from) / 9 + 1;
+  for (int e = from; e <= to; e += step)
     hl_text_format(p->out, "%s'%g×' %.9g", e > from ? ", " : "", exp2(e), exp2(e));
   hl_text_format(p->out,
-                 ")\nset key at graph 0.98, graph 0.98 right top\nplot 2**x/%lld with lines lw 1.5 "
+                 ")\nset key at graph 0.98, graph %s\nplot 2**x/%lld with lines lw 1.5 "
                  "dt (6,4) lc rgb '%s' "
                  "title 'ideal: as the batch'",
+                 /* where neither the curve nor the ideal is */ high < 4 ? "0.98 right top"
+                                                                         : "0.03 right bottom",
                  (long long)base, grey);
   bool first = false;
   line_plots(p, PLOT_SPEEDUP, "#CC79A7", p->facts.series == 1, &first);
@@ -416,7 +419,7 @@ void hl_plot_script(const hl_report_input *input, hl_plot_kind kind, hl_text *ou
   if (p.facts.series == 0) return;
   hl_text_format(out,
                  "set datafile missing 'NaN'\nset samples 300\nset encoding utf8\n"
-                 "set multiplot layout 2,3 margins 0.06,0.985,0.07,0.865 spacing 0.07,0.135\n"
+                 "set multiplot layout 2,3 margins 0.065,0.985,0.07,0.865 spacing 0.07,0.135\n"
                  "set border 3 lc rgb '%s' lw 0.8\nset tics nomirror out scale 0.6 tc rgb "
                  "'#202020'\nset grid y lc rgb '#d8d8d8' lw 0.7 lt 1\n"
                  "set xlabel 'Batch size'\nset title font 'sans-serif Bold,12.5'\n"
