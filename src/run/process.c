@@ -108,11 +108,19 @@ hl_status hl_process_start(const hl_launch *launch, hl_process *ret_process, hl_
   return HL_OK;
 }
 
+static hl_status too_late(const hl_process *process, hl_error *error) {
+  return hl_error_set(error, HL_TIMED_OUT,
+                      "'%s' did not end within %g s; if a step may take so long, raise --max-time",
+                      process->verb, process->timeout_s);
+}
+
 hl_status hl_process_call(hl_process *process, const char *verb, json_t *members, double timeout_s,
                           hl_message *ret_reply, hl_error *error) {
   json_t *request = members ? members : json_object();
   if (!request) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a message");
   int64_t id = ++process->next_id;
+  process->verb = verb;
+  process->timeout_s = timeout_s;
   json_object_set_new(request, "id", json_integer(id));
   json_object_set_new(request, "verb", json_string(verb));
   json_object_set_new(request, "deadline_ns", json_integer((json_int_t)(timeout_s * 1e9)));
@@ -122,8 +130,7 @@ hl_status hl_process_call(hl_process *process, const char *verb, json_t *members
   uint64_t deadline = hl_clock_ns() + (uint64_t)((timeout_s + grace_s) * 1e9);
   hl_message reply;
   status = hl_channel_receive(&process->channel, deadline, process->wake_fd, &reply, error);
-  if (status == HL_TIMED_OUT)
-    return hl_error_set(error, HL_TIMED_OUT, "'%s' did not end within %g s", verb, timeout_s);
+  if (status == HL_TIMED_OUT) return too_late(process, error);
   if (status != HL_OK) return status;
   if (hl_json_get_int(reply.object, "id", -1) != id)
     status = hl_error_set(error, HL_BAD_DATA, "the worker answered another request");
@@ -188,7 +195,7 @@ static hl_status explain_death(const hl_process *process, int wait_status, hl_er
     return hl_error_set(error, HL_CRASHED, "the worker was killed by signal %d (%s)%s%s",
                         WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)), separator, said);
   if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == HL_WORKER_EXIT_DEADLINE)
-    return hl_error_set(error, HL_TIMED_OUT, "the worker's deadline passed");
+    return too_late(process, error);
   return hl_error_set(error, HL_CRASHED, "the worker ended with exit status %d%s%s",
                       WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1, separator, said);
 }

@@ -30,6 +30,8 @@ typedef struct hl_process {
   int said_fd;           /* what the worker wrote to standard error, or -1 */
   int wake_fd;
   int64_t next_id;
+  const char *verb; /* of the last request, and its time */
+  double timeout_s;
   double clock_read_ns, clock_resolution_ns; /* as the worker measured them */
 } hl_process;
 

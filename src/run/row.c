@@ -239,6 +239,7 @@ static hl_status measure(row *r, const hl_warmup *w, hl_error *error) {
   const hl_method_options *m = r->context->method;
   uint64_t row_ns = hl_budget_ns(m->max_time_s);
   r->group = choose_group(w->step_ns, r->session.clock_read_ns);
+  if (m->iterations && m->iterations < (int64_t)r->group) r->group = (uint32_t)m->iterations;
   hl_stopping stopping;
   hl_stopping_init(
       &stopping, &(hl_stopping_options){.fixed_steps = (uint64_t)m->iterations,

@@ -85,7 +85,7 @@ hl_status hl_run_search(const hl_row_context *context, const hl_configuration *c
     status = probe_once(context, configuration, &probe, &search, error);
   /* Only what was observed on both sides is the boundary. */
   bool nothing = search.end == HL_SEARCH_NOTHING_FITS && !search.failure_predicted;
-  *ret_boundary = nothing                              ? 0
+  *ret_boundary = nothing                             ? 0
                   : hl_batch_search_observed(&search) ? search.largest_passed
                                                       : HL_INT_NULL;
   char sentence[400];

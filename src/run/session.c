@@ -151,6 +151,7 @@ hl_status hl_session_run(hl_session *session, uint64_t max_samples, uint64_t max
                          bool restart, hl_session_samples *ret_samples, hl_error *error) {
   if (max_samples > INT64_MAX) max_samples = INT64_MAX;
   if (max_ns > INT64_MAX) max_ns = INT64_MAX;
+  if (max_ns == 0) max_ns = 1; /* one step is run in any case */
   hl_session_samples s = {0};
   json_t *members = json_pack("{s:I, s:I, s:I, s:b, s:b}", "max_samples", (json_int_t)max_samples,
                               "max_ns", (json_int_t)max_ns, "group", (json_int_t)group, "full_only",

@@ -1,0 +1,115 @@
+"""Runs the hotlap program for tests: a private home, a store of its own, results as TAP.
+
+    from harness import main, hotlap, case
+    @case
+    def unknown_command():
+        run = hotlap('frobnicate')
+        run.fails(2, "no command 'frobnicate'")
+    main()
+
+The program is argv[1]; the folder of test engines is argv[2].
+"""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import traceback
+
+PROGRAM = os.path.abspath(sys.argv[1])
+ENGINES = os.path.abspath(sys.argv[2])
+FAULTY = os.path.join(ENGINES, 'faulty.so')
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+HOME = pathlib.Path(tempfile.mkdtemp(prefix='hotlap-test-'))
+CASES = []
+
+
+class Skip(Exception):
+    pass
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+def environment(**changes):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(('XDG_', 'NO_COLOR'))}
+    env.update(HOME=str(HOME), XDG_CACHE_HOME=str(HOME / 'cache'), XDG_DATA_HOME=str(HOME / 'data'))
+    env.update(changes)
+    return {k: v for k, v in env.items() if v is not None}
+
+
+class Run:
+    def __init__(self, status, out, err, command):
+        self.status, self.out, self.err, self.command = status, out, err, command
+
+    def explain(self):
+        return f'{self.command}\n  status {self.status}\n  out: {self.out[-1500:]}\n  err: {self.err[-1500:]}'
+
+    def fails(self, status, *parts):
+        """Ended with this status, and standard error holds every part."""
+        assert self.status == status, f'expected status {status}: {self.explain()}'
+        for part in parts:
+            assert part in self.err, f'{part!r} is missing: {self.explain()}'
+        return self
+
+    def passes(self, *parts):
+        assert self.status == 0, self.explain()
+        for part in parts:
+            assert part in self.out, f'{part!r} is missing: {self.explain()}'
+        return self
+
+    @property
+    def document(self):
+        try:
+            return json.loads(self.out, parse_constant=lambda c: (_ for _ in ()).throw(ValueError(c)))
+        except ValueError as error:
+            raise AssertionError(f'not JSON ({error}): {self.explain()}')
+
+    @property
+    def rows(self):
+        return self.document['rows']
+
+
+def hotlap(*arguments, timeout=120, cwd=None, env=None, stdin=None):
+    command = [PROGRAM, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, timeout=timeout, cwd=cwd or HOME,
+                          env=env or environment(), input=stdin)
+    return Run(done.returncode, done.stdout.decode('utf-8', 'replace'),
+               done.stderr.decode('utf-8', 'replace'), ' '.join(command))
+
+
+def sweep(*arguments, **more):
+    """A sweep on the null engine with a simulated clock, as JSON: fast and the same each time."""
+    return hotlap('sweep', *arguments, '--engine', 'null', '--simulated-clock', '1000000+100000',
+                  '--max-time', '1', '--json', **more)
+
+
+def faulty(fault, *arguments, batches='1,2', max_time='0.5', **more):
+    """A sweep of the mlp on the engine that misbehaves."""
+    return hotlap('sweep', 'mlp', '--plugin', FAULTY, '--engine', 'faulty', '--engine-option',
+                  f'fault={fault}', '--batch-sizes', batches, '--max-time', max_time, '--json',
+                  *arguments, **more)
+
+
+def main():
+    failed = 0
+    print(f'1..{len(CASES)}', flush=True)
+    for number, function in enumerate(CASES, 1):
+        name = function.__name__.replace('_', ' ')
+        try:
+            function()
+            print(f'ok {number} - {name}', flush=True)
+        except Skip as reason:
+            print(f'ok {number} - {name} # SKIP {reason}', flush=True)
+        except BaseException as error:  # every fault is a failed case, not a lost report
+            failed += 1
+            print(f'not ok {number} - {name}', flush=True)
+            text = str(error) if isinstance(error, AssertionError) else traceback.format_exc()
+            for line in text.splitlines():
+                print('# ' + line, flush=True)
+    shutil.rmtree(HOME, ignore_errors=True)
+    sys.exit(1 if failed else 0)

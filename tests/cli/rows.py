@@ -1,0 +1,180 @@
+"""A worker that crashes, is killed, hangs or lies costs one row, with outcome and reason."""
+import os
+import subprocess
+import time
+
+from harness import FAULTY, HOME, case, environment, faulty, hotlap, main, sweep
+
+
+def outcome_of_each(fault, outcome, *parts, status=3, **more):
+    run = faulty(fault, **more)
+    assert run.status == status, run.explain()
+    for row in run.rows:
+        assert row['outcome'] == outcome, f"{row['outcome']}: {row['reason']}"
+        for part in parts:
+            assert part in row['reason'], row['reason']
+
+
+@case
+def a_crash_names_signal_and_last_words():
+    for hook in ('load', 'prepare', 'submit'):
+        outcome_of_each(f'{hook}:segv', 'CRASHED', 'signal 11', 'faulty: about to crash')
+
+
+@case
+def a_kill_is_a_crash():
+    outcome_of_each('submit:kill', 'CRASHED', 'signal 9')
+
+
+@case
+def an_exit_is_a_crash():
+    outcome_of_each('submit:exit', 'CRASHED', 'exit status 3')
+
+
+@case
+def a_hang_times_out():
+    start = time.monotonic()
+    outcome_of_each('submit:hang', 'TIMED_OUT', 'did not end within', batches='1', max_time='0.2')
+    assert time.monotonic() - start < 30
+
+
+@case
+def garbage_on_the_protocol_is_a_failed_row():
+    run = faulty('submit:garbage')
+    assert run.status == 3, run.explain()
+    assert all(r['outcome'] in ('FAILED', 'CRASHED') and r['reason'] for r in run.rows), run.out
+
+
+@case
+def a_chatty_library_harms_nothing():
+    run = faulty('submit:chatty')
+    assert run.status == 0, run.explain()
+    assert [r['outcome'] for r in run.rows] == ['PASSED', 'PASSED']
+
+
+@case
+def out_of_memory_and_unimplemented_are_outcomes_of_their_own():
+    outcome_of_each('prepare:oom', 'OUT_OF_MEMORY', 'no memory, it says')
+    outcome_of_each('load:unimplemented', 'UNIMPLEMENTED', "Frobnicate (node 'f1')")
+
+
+@case
+def dying_half_way_costs_one_row():
+    # 5 steps before, one for the check of outputs, 10 measured
+    options = ('--engine-option', 'step_us=2000', '--iterations', '10', '--warmup', '5')
+    run = faulty('submit:segv', *options, '--engine-option', 'after=16')
+    assert [r['outcome'] for r in run.rows] == ['PASSED', 'PASSED'], run.explain()
+    run = faulty('submit:segv', *options, '--engine-option', 'after=12')
+    assert [r['outcome'] for r in run.rows] == ['CRASHED', 'CRASHED'], run.explain()
+    assert run.status == 3
+    # the engine fails for one of the two sizes only: the other stands
+    run = faulty('submit:segv', *options, '--engine-option', 'only_batch=2')
+    assert [r['outcome'] for r in run.rows] == ['PASSED', 'CRASHED'], run.explain()
+    assert run.status == 1
+    assert faulty('submit:segv', *options, '--engine-option', 'only_batch=2', '--skip-failed').status == 0
+
+
+@case
+def an_engine_that_is_not_usable_is_skipped():
+    run = hotlap('sweep', 'mlp', '--plugin', FAULTY, '--engine', 'faulty', '--batch-sizes', '1',
+                 '--json', env=environment(FAULTY_UNAVAILABLE='1'))
+    assert run.status == 3 and run.rows[0]['outcome'] == 'SKIPPED', run.explain()
+    assert 'FAULTY_UNAVAILABLE' in run.rows[0]['reason']
+
+
+@case
+def wrong_outputs_are_mistrusted():
+    run = faulty('none:wrong', batches='1')
+    row = run.rows[0]
+    assert run.status == 3 and row['outcome'] == 'MISTRUSTED', run.explain()
+    assert row['output_error'] > 0.5 and 'differ from the reference' in row['reason']
+    assert run.document['analysis']['optimal_batch_size'] is None
+
+
+@case
+def the_memory_limit_holds_and_the_boundary_is_exact():
+    """10 MB an image: with three limits, b runs and b + 1 does not, each observed in a process of
+    its own."""
+    for limit in (200, 333, 512):
+        options = ('--memory-limit', limit, '--engine-option', 'bytes_per_image=10000000',
+                   '--no-predict', '--iterations', '2', '--warmup', '0', '--n-images', '1')
+        run = faulty('none:none', '--adaptive-sizing', *options, batches='1')
+        best = run.document['analysis']['max_batch_size']
+        assert run.status == 0 and best, run.explain()
+        assert limit / 10 - 12 < best < limit / 10, (limit, best)
+        runs = faulty('none:none', *options, batches=str(best))
+        fails = faulty('none:none', *options, batches=str(best + 1))
+        assert runs.rows[0]['outcome'] == 'PASSED', runs.explain()
+        assert fails.rows[0]['outcome'] == 'OUT_OF_MEMORY', fails.explain()
+
+
+@case
+def a_failure_that_is_not_memory_ends_the_search_but_not_the_run():
+    run = faulty('submit:segv', '--engine-option', 'only_batch=4', '--engine-option', 'step_us=2000',
+                 '--adaptive-sizing', '--iterations', '10', '--warmup', '5', '--max-batch', '16',
+                 batches='1')
+    assert [r['outcome'] for r in run.rows] == ['PASSED'] and run.status == 0, run.explain()
+    assert run.rows[0]['max_batch_size'] is None, 'a crash is no boundary'
+
+
+@case
+def an_interrupt_keeps_the_rows_and_resume_repeats_nothing():
+    command = ['sweep', 'mlp', '--plugin', FAULTY, '--engine', 'faulty', '--engine-option',
+               'fault=none:none', '--batch-sizes', '1,2,3,4,5,6', '--min-time', '1', '--max-time',
+               '2', '--store', str(HOME / 'resume.db')]
+    for signal in (2, 15):
+        (HOME / 'resume.db').unlink(missing_ok=True)
+        process = subprocess.Popen([os.sys.argv[1], *command], cwd=HOME, env=environment(),
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        lines = b''
+        while lines.count(b'PASSED') + lines.count(b'\n') < 5:
+            chunk = os.read(process.stdout.fileno(), 4096)
+            assert chunk, process.stderr.read()
+            lines += chunk
+        process.send_signal(signal)
+        _, err = process.communicate(timeout=20)
+        assert process.returncode == 130, (process.returncode, err)
+        assert b'--resume' in err, err
+    first = hotlap('report', 'latest', '--store', HOME / 'resume.db', '--json').rows
+    assert 1 <= len(first) < 6, len(first)
+    run = hotlap(*command, '--resume', '--json')
+    assert run.status == 0 and [r['batch_size'] for r in run.rows] == [1, 2, 3, 4, 5, 6], run.explain()
+    for before, after in zip(first, run.rows):
+        assert before['timestamp'] == after['timestamp'], 'a row was measured again'
+
+
+@case
+def a_closed_pipe_keeps_what_was_measured():
+    command = [os.sys.argv[1], 'sweep', 'mlp', '--engine', 'null', '--batch-sizes', '1,2,3',
+               '--iterations', '60', '--store', str(HOME / 'pipe.db')]
+    process = subprocess.Popen(command, cwd=HOME, env=environment(), stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    process.stdout.close()
+    process.stderr.read()
+    assert process.wait(timeout=60) >= 0, 'killed by a signal'
+    rows = hotlap('report', 'latest', '--store', HOME / 'pipe.db', '--json').rows
+    assert len(rows) == 3
+
+
+@case
+def two_runs_write_into_one_store():
+    store = str(HOME / 'both.db')
+    command = [os.sys.argv[1], 'sweep', 'mlp', '--engine', 'null', '--batch-sizes', '1-16+1',
+               '--iterations', '60', '--store', store, '--quiet']
+    both = [subprocess.Popen(command, cwd=HOME, env=environment()) for _ in range(2)]
+    assert [p.wait(timeout=120) for p in both] == [0, 0]
+    runs = hotlap('history', '--store', store, '--json').document
+    runs = runs if isinstance(runs, list) else runs['runs']
+    assert len(runs) == 2
+
+
+@case
+def overhead_is_below_a_microsecond():
+    run = hotlap('sweep', 'mlp', '--engine', 'null', '--batch-sizes', '1,8', '--iterations', '1000',
+                 '--json')
+    assert run.status == 0, run.explain()
+    if 'sanitize' not in os.environ.get('HOTLAP_TEST_BUILD', ''):
+        assert run.document['method']['overhead_ns'] <= 1000, run.document['method']
+
+
+main()
