@@ -184,8 +184,17 @@ static hl_status check_outputs(const hl_graph *graph, const hl_node *node, bool 
   return HL_OK;
 }
 
+/* Shapes are computed by element-wise, moving and reducing operators. The others can do unbounded
+ * work on few elements: a window may be huge. */
+static bool is_cheap(const hl_operator *row) {
+  return row->group == HL_OPERATORS_ELEMENTWISE || row->group == HL_OPERATORS_SHAPE ||
+         strncmp(row->name, "Reduce", 6) == 0;
+}
+
 static bool can_fold(const hl_graph *graph, const hl_node *node) {
-  if (!node->row->evaluate || node->input_count > 64 || node->output_count > 64) return false;
+  if (!node->row->evaluate || !is_cheap(node->row) || node->input_count > 64 ||
+      node->output_count > 64)
+    return false;
   int64_t elements = 0;
   for (size_t i = 0; i < node->input_count; i++) {
     const hl_value *in = hl_node_input(graph, node, i);

@@ -198,11 +198,30 @@ static hl_status write_file(const model *m, const char *path, hl_error *error) {
   return status;
 }
 
-hl_status hl_onnx_write(const hl_graph *graph, const char *path, hl_error *error) {
+typedef hl_status (*deliver_fn)(const model *m, const void *to, hl_error *error);
+
+static hl_status to_path(const model *m, const void *to, hl_error *error) {
+  return write_file(m, to, error);
+}
+
+static hl_status to_descriptor(const model *m, const void *to, hl_error *error) {
+  return stream(m, *(const int *)to, "the model", error);
+}
+
+static hl_status deliver(const hl_graph *graph, const char *name, deliver_fn fn, const void *to,
+                         hl_error *error) {
   if (graph->failed != HL_OK) return hl_graph_status(graph, error);
   model m = {.graph = graph, .prefix = HL_TEXT_INIT, .rest = HL_TEXT_INIT};
-  hl_status status = prepare(&m, path, error);
-  if (status == HL_OK) status = write_file(&m, path, error);
+  hl_status status = prepare(&m, name, error);
+  if (status == HL_OK) status = fn(&m, to, error);
   model_release(&m);
   return status;
+}
+
+hl_status hl_onnx_write(const hl_graph *graph, const char *path, hl_error *error) {
+  return deliver(graph, path, to_path, path, error);
+}
+
+hl_status hl_onnx_write_fd(const hl_graph *graph, int fd, hl_error *error) {
+  return deliver(graph, "the model", to_descriptor, &fd, error);
 }

@@ -23,4 +23,7 @@ hl_status hl_onnx_read_memory(const void *data, size_t bytes, const char *name,
  * beyond 2 GB are refused with LIMIT. */
 hl_status hl_onnx_write(const hl_graph *graph, const char *path, hl_error *error);
 
+/* The same into an open descriptor (a pipe, a memfd) at its present place; not synced. */
+hl_status hl_onnx_write_fd(const hl_graph *graph, int fd, hl_error *error);
+
 #endif
