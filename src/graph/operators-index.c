@@ -431,77 +431,79 @@ static hl_status read_pads(const hl_graph *graph, const hl_node *node, int32_t r
     if (status != HL_OK) return status;
     ret_before[axis] = pads[i];
     ret_after[axis] = pads[i + padded];
-    if (!in_range(pads[i]) || !in_range(pads[i + padded])) return HL_OK;
+    if (!in_range(pads[i]) || !in_range(pads[i + padded]))
+      return hl_op_fail(node, HL_BAD_DATA, error, "a pad is out of range");
   }
+  return HL_OK;
+}
 
-  static hl_status check_mode(const hl_node *node, const char *mode, const int64_t *dims,
-                              const int64_t *before, const int64_t *after, int32_t rank,
-                              hl_error *error) {
-    bool reflect = strcmp(mode, "reflect") == 0;
-    if (!reflect && strcmp(mode, "edge") != 0 && strcmp(mode, "constant") != 0)
-      return hl_op_fail(node, HL_UNIMPLEMENTED, error, "mode '%.40s'", mode);
-    for (int32_t i = 0; i < rank; i++) {
-      if (dims[i] < 0) continue;
-      int64_t most = before[i] > after[i] ? before[i] : after[i];
-      if (dims[i] + before[i] + after[i] < 0 || dims[i] + before[i] < 0 || dims[i] + after[i] < 0 ||
-          (most > 0 && ((reflect && most >= dims[i]) || (mode[0] == 'e' && dims[i] == 0))))
-        return hl_op_fail(node, HL_BAD_DATA, error, "pads do not fit dimension %d of %lld elements",
-                          i, (long long)dims[i]);
-    }
-    return HL_OK;
-  }
-
-  hl_status hl_infer_pad(hl_graph * graph, hl_node * node, hl_error * error) {
-    const hl_value *x = hl_node_input(graph, node, 0);
-    int64_t before[HL_MAX_RANK], after[HL_MAX_RANK], dims[HL_MAX_RANK];
-    bool known;
-    hl_status status = read_pads(graph, node, x->shape.rank, before, after, &known, error);
-    if (status == HL_OK && known)
-      status = check_mode(node, hl_node_text(node, "mode", "constant"), x->shape.dims, before,
-                          after, x->shape.rank, error);
-    if (status != HL_OK) return status;
-    const hl_value *fill = hl_node_attribute(node, "pads") ? NULL : hl_node_input(graph, node, 2);
-    if (fill && (hl_shape_elements(&fill->shape) != 1 || fill->dtype != x->dtype))
-      return hl_op_fail(node, HL_BAD_DATA, error, "'%.60s' must be a scalar of type %s", fill->name,
-                        hl_dtype_name(x->dtype));
-    for (int32_t i = 0; i < x->shape.rank; i++)
-      dims[i] = !known || x->shape.dims[i] < 0 ? -1 : x->shape.dims[i] + before[i] + after[i];
-    hl_op_set(hl_node_output(graph, node, 0), x->dtype, x->shape.rank, dims);
-    return HL_OK;
-  }
-
-  hl_status hl_evaluate_pad(const hl_graph *graph, const hl_node *node,
-                            const hl_tensor_view *inputs, hl_tensor_view *outputs,
+static hl_status check_mode(const hl_node *node, const char *mode, const int64_t *dims,
+                            const int64_t *before, const int64_t *after, int32_t rank,
                             hl_error *error) {
-    const hl_tensor_view *in = &inputs[0];
-    hl_tensor_view *out = &outputs[0];
-    int64_t before[HL_MAX_RANK], after[HL_MAX_RANK], strides[HL_MAX_RANK], offset = 0;
-    int64_t index[HL_MAX_RANK] = {0}, unused[HL_MAX_RANK] = {0};
-    bool known;
-    hl_status status = read_pads(graph, node, in->rank, before, after, &known, error);
-    if (status != HL_OK) return status;
-    char mode = hl_node_text(node, "mode", "constant")[0];
-    size_t size = hl_dtype_bytes(out->dtype);
-    double fill[2] = {0}; /* 16 zero bytes: an element of any type */
-    hl_tensor_view filler = {.dtype = out->dtype, .data = fill};
-    if (hl_node_attribute(node, "value"))
-      hl_view_put(&filler, 0, (double)hl_node_real(node, "value", 0));
-    if (node->input_count > 2 && inputs[2].data) memcpy(fill, inputs[2].data, size);
-    hl_view_strides(in, strides);
-    int64_t count = hl_view_elements(out);
-    for (int64_t i = 0; i < count; i++) {
-      int64_t from = 0;
-      bool inside = true;
-      for (int32_t d = 0; d < in->rank; d++) {
-        int64_t at = index[d] - before[d], last = in->dims[d] - 1;
-        if (mode == 'r') at = at < 0 ? -at : at > last ? 2 * last - at : at;
-        if (mode == 'e') at = clamp(at, 0, last);
-        inside = inside && at >= 0 && at <= last;
-        from += at * strides[d];
-      }
-      memcpy((char *)out->data + (size_t)i * size,
-             inside ? (const char *)in->data + (size_t)from * size : (const char *)fill, size);
-      hl_index_next(out->rank, out->dims, index, unused, &offset);
-    }
-    return HL_OK;
+  bool reflect = strcmp(mode, "reflect") == 0;
+  if (!reflect && strcmp(mode, "edge") != 0 && strcmp(mode, "constant") != 0)
+    return hl_op_fail(node, HL_UNIMPLEMENTED, error, "mode '%.40s'", mode);
+  for (int32_t i = 0; i < rank; i++) {
+    if (dims[i] < 0) continue;
+    int64_t most = before[i] > after[i] ? before[i] : after[i];
+    if (dims[i] + before[i] + after[i] < 0 || dims[i] + before[i] < 0 || dims[i] + after[i] < 0 ||
+        (most > 0 && ((reflect && most >= dims[i]) || (mode[0] == 'e' && dims[i] == 0))))
+      return hl_op_fail(node, HL_BAD_DATA, error, "pads do not fit dimension %d of %lld elements",
+                        i, (long long)dims[i]);
   }
+  return HL_OK;
+}
+
+hl_status hl_infer_pad(hl_graph *graph, hl_node *node, hl_error *error) {
+  const hl_value *x = hl_node_input(graph, node, 0);
+  int64_t before[HL_MAX_RANK], after[HL_MAX_RANK], dims[HL_MAX_RANK];
+  bool known;
+  hl_status status = read_pads(graph, node, x->shape.rank, before, after, &known, error);
+  if (status == HL_OK && known)
+    status = check_mode(node, hl_node_text(node, "mode", "constant"), x->shape.dims, before, after,
+                        x->shape.rank, error);
+  if (status != HL_OK) return status;
+  const hl_value *fill = hl_node_attribute(node, "pads") ? NULL : hl_node_input(graph, node, 2);
+  if (fill && (hl_shape_elements(&fill->shape) != 1 || fill->dtype != x->dtype))
+    return hl_op_fail(node, HL_BAD_DATA, error, "'%.60s' must be a scalar of type %s", fill->name,
+                      hl_dtype_name(x->dtype));
+  for (int32_t i = 0; i < x->shape.rank; i++)
+    dims[i] = !known || x->shape.dims[i] < 0 ? -1 : x->shape.dims[i] + before[i] + after[i];
+  hl_op_set(hl_node_output(graph, node, 0), x->dtype, x->shape.rank, dims);
+  return HL_OK;
+}
+
+hl_status hl_evaluate_pad(const hl_graph *graph, const hl_node *node, const hl_tensor_view *inputs,
+                          hl_tensor_view *outputs, hl_error *error) {
+  const hl_tensor_view *in = &inputs[0];
+  hl_tensor_view *out = &outputs[0];
+  int64_t before[HL_MAX_RANK], after[HL_MAX_RANK], strides[HL_MAX_RANK], offset = 0;
+  int64_t index[HL_MAX_RANK] = {0}, unused[HL_MAX_RANK] = {0};
+  bool known;
+  hl_status status = read_pads(graph, node, in->rank, before, after, &known, error);
+  if (status != HL_OK) return status;
+  char mode = hl_node_text(node, "mode", "constant")[0];
+  size_t size = hl_dtype_bytes(out->dtype);
+  double fill[2] = {0}; /* 16 zero bytes: an element of any type */
+  hl_tensor_view filler = {.dtype = out->dtype, .data = fill};
+  if (hl_node_attribute(node, "value"))
+    hl_view_put(&filler, 0, (double)hl_node_real(node, "value", 0));
+  if (node->input_count > 2 && inputs[2].data) memcpy(fill, inputs[2].data, size);
+  hl_view_strides(in, strides);
+  int64_t count = hl_view_elements(out);
+  for (int64_t i = 0; i < count; i++) {
+    int64_t from = 0;
+    bool inside = true;
+    for (int32_t d = 0; d < in->rank; d++) {
+      int64_t at = index[d] - before[d], last = in->dims[d] - 1;
+      if (mode == 'r') at = at < 0 ? -at : at > last ? 2 * last - at : at;
+      if (mode == 'e') at = clamp(at, 0, last);
+      inside = inside && at >= 0 && at <= last;
+      from += at * strides[d];
+    }
+    memcpy((char *)out->data + (size_t)i * size,
+           inside ? (const char *)in->data + (size_t)from * size : (const char *)fill, size);
+    hl_index_next(out->rank, out->dims, index, unused, &offset);
+  }
+  return HL_OK;
+}
