@@ -127,6 +127,9 @@ static hl_status read_method(const hl_options *o, hl_method_options *m, hl_error
   if (status == HL_OK)
     status = hl_options_real(o, HL_OPTION_SAFETY_MARGIN, 0, 90, 10, &margin, error);
   m->safety_margin = margin / 100;
+  /* The default gives way to a short budget; what was asked for does not. */
+  if (!hl_options_given(o, HL_OPTION_MIN_TIME) && m->min_time_s > m->max_time_s / 2)
+    m->min_time_s = m->max_time_s / 2;
   if (status == HL_OK && m->min_time_s > m->max_time_s)
     status = hl_error_set(error, HL_INVALID_ARGUMENT,
                           "--min-time %g is longer than --max-time %g: raise --max-time",

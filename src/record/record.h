@@ -114,6 +114,7 @@ typedef struct hl_run_info {
   char *hotlap_version;
   char *command; /* command line, quoted for a shell */
   char *machine_id, *cpu, *os, *kernel;
+  char *gpus;          /* names, one a line; NULL or "": none */
   int64_t cores, memory_bytes;
   char *percentiles; /* "linear" */
   char *warmup;      /* "auto" or a number */

@@ -25,6 +25,12 @@ static void write_machine(hl_json *json, const hl_run_info *info) {
   write_int(json, "cores", info->cores);
   write_int(json, "memory_bytes", info->memory_bytes);
   hl_json_array(json, "gpus");
+  for (const char *name = info->gpus; name && *name;) {
+    size_t length = strcspn(name, "\n");
+    HL_CLEANUP(hl_free_pointer) char *copy = strndup(name, length);
+    hl_json_text(json, NULL, copy);
+    name += length + (name[length] == '\n');
+  }
   hl_json_end(json);
   hl_json_text(json, "id", info->machine_id);
   hl_json_text(json, "os", info->os);

@@ -53,6 +53,9 @@ void hl_report_markdown(const hl_report_input *input, const char *plot, hl_text 
 /* Best batch, fits, bottleneck, advice: the last block on the terminal. */
 void hl_report_advice(const hl_analysis *analysis, bool colour, hl_text *out);
 
+/* --profile-memory: a line per row with its memory by phase. */
+void hl_report_memory(const hl_records *records, hl_text *out);
+
 /* One line for a run that has ended: "8 rows: 7 passed, 1 OUT_OF_MEMORY". */
 void hl_report_summary(const hl_records *records, hl_text *out);
 

@@ -268,11 +268,11 @@ static hl_status summarise(row *r, hl_error *error) {
     rule.patterns_per_image = record->patterns_per_second;
     record->patterns_per_second = (double)NAN;
   }
-  uint64_t peak = 0;
-  hl_status status = hl_session_peak(&r->session, &peak, error);
+  hl_session_memory memory;
+  hl_status status = hl_session_peak(&r->session, &memory, error);
   if (status != HL_OK) return status;
-  record->memory_mb = ((double)peak - (double)r->session.baseline_bytes) / 1e6;
-  if (record->memory_mb < 0) record->memory_mb = 0;
+  record->memory_mb = memory.above_base_mb;
+  record->engine_memory_mb = memory.engine_mb;
   double steps = (double)r->steps;
   record->minor_faults_per_step = r->minor / steps;
   record->major_faults_per_step = r->major / steps;
@@ -290,12 +290,17 @@ static hl_status summarise(row *r, hl_error *error) {
 static hl_status run_row(row *r, hl_error *error) {
   const hl_row_context *context = r->context;
   hl_warmup warmup;
+  hl_session_memory memory = {0};
   phase(context, "loading");
   hl_status status = hl_session_load(&r->session, context, r->record, error);
+  if (status == HL_OK) status = hl_session_peak(&r->session, &memory, error);
   if (status == HL_OK) {
+    r->record->memory_load_mb = memory.above_base_mb;
     phase(context, "preparing");
     status = hl_session_prepare(&r->session, r->record, error);
   }
+  if (status == HL_OK) status = hl_session_peak(&r->session, &memory, error);
+  if (status == HL_OK) r->record->memory_prepare_mb = memory.above_base_mb;
   if (status == HL_OK) status = warm_up(r, &warmup, error);
   if (status == HL_OK) status = measure(r, &warmup, error);
   return status == HL_OK ? summarise(r, error) : status;
@@ -335,13 +340,14 @@ hl_status hl_row_probe(const hl_row_context *context, const hl_configuration *co
   enum { probe_steps = 2 };
   hl_session session;
   hl_session_samples samples = {0};
-  *ret_peak_bytes = 0;
   hl_status status = hl_session_open(context, configuration, &session, NULL, error);
   if (status == HL_OK) status = hl_session_load(&session, context, NULL, error);
   if (status == HL_OK) status = hl_session_prepare(&session, NULL, error);
   if (status == HL_OK)
     status = hl_session_run(&session, probe_steps, UINT64_MAX, 1, true, &samples, error);
   hl_session_samples_release(&samples);
-  if (status == HL_OK) status = hl_session_peak(&session, ret_peak_bytes, error);
+  hl_session_memory memory = {0};
+  if (status == HL_OK) status = hl_session_peak(&session, &memory, error);
+  *ret_peak_bytes = memory.peak_bytes;
   return hl_session_close(&session, status, error);
 }

@@ -175,11 +175,16 @@ hl_status hl_session_run(hl_session *session, uint64_t max_samples, uint64_t max
   return HL_OK;
 }
 
-hl_status hl_session_peak(hl_session *session, uint64_t *ret_peak_bytes, hl_error *error) {
+hl_status hl_session_peak(hl_session *session, hl_session_memory *ret_memory, hl_error *error) {
   hl_message reply;
   hl_status status = hl_process_call(&session->process, "memory", NULL, 20, &reply, error);
   if (status != HL_OK) return status;
-  *ret_peak_bytes = (uint64_t)hl_json_get_int(reply.object, "peak_bytes", 0);
+  ret_memory->peak_bytes = (uint64_t)hl_json_get_int(reply.object, "peak_bytes", 0);
+  double above = (double)ret_memory->peak_bytes - (double)session->baseline_bytes;
+  ret_memory->above_base_mb = above > 0 ? above / 1e6 : 0;
+  ret_memory->engine_mb = hl_json_get_bool(reply.object, "engine_known", false)
+                              ? hl_json_get_real(reply.object, "engine_peak_bytes", 0) / 1e6
+                              : (double)NAN;
   hl_message_release(&reply);
   return HL_OK;
 }

@@ -46,8 +46,12 @@ void hl_session_samples_release(hl_session_samples *samples);
 hl_status hl_session_run(hl_session *session, uint64_t max_samples, uint64_t max_ns, uint32_t group,
                          bool restart, hl_session_samples *ret_samples, hl_error *error);
 
-/* Resident peak of the worker, bytes. */
-hl_status hl_session_peak(hl_session *session, uint64_t *ret_peak_bytes, hl_error *error);
+typedef struct hl_session_memory {
+  uint64_t peak_bytes;  /* resident peak of the worker since its baseline */
+  double above_base_mb; /* the same less the baseline, never below 0 */
+  double engine_mb;     /* peak by the engine's own account, NaN if it keeps none */
+} hl_session_memory;
+hl_status hl_session_peak(hl_session *session, hl_session_memory *ret_memory, hl_error *error);
 
 /* Ends the worker; the status to record after `cause` (see hl_process_end). */
 hl_status hl_session_close(hl_session *session, hl_status cause, hl_error *error);

@@ -26,6 +26,7 @@ static const hl_store_column run_columns[] = {
     RUN(TEXT, cpu),
     RUN(TEXT, os),
     RUN(TEXT, kernel),
+    RUN(TEXT, gpus),
     RUN(INT, cores),
     RUN(INT, memory_bytes),
     RUN(TEXT, percentiles),

@@ -1,0 +1,164 @@
+#include "cli/sweep.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "cli/cli.h"
+#include "models/models.h"
+#include "report/report.h"
+#include "run/git.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void hl_sweep_release(hl_sweep *sweep) {
+  hl_sweep *s = sweep;
+  for (size_t i = 0; i < s->model_count; i++) free((char *)(uintptr_t)s->models[i].name);
+  free(s->models);
+  hl_store_free(s->store);
+  hl_analysis_release(&s->analysis);
+  hl_records_release(&s->records);
+  hl_run_info_release(&s->info);
+  hl_machine_release(&s->machine);
+  hl_plan_release(&s->plan);
+  hl_options_release(&s->options);
+  free(s->cache_directory);
+  free(s->commit);
+}
+
+static hl_status add_model(hl_sweep *s, const char *name, hl_error *error) {
+  if (strcmp(name, "both") == 0) {
+    hl_status status = add_model(s, "resnet50", error);
+    return status == HL_OK ? add_model(s, "vit_b_16", error) : status;
+  }
+  hl_plan_model *models = realloc(s->models, (s->model_count + 1) * sizeof *models);
+  if (!models) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for models");
+  s->models = models;
+  char *given = NULL;
+  size_t length = strlen(name);
+  bool is_file = !hl_models_has(name) && (strchr(name, '/') || access(name, F_OK) == 0 ||
+                                          (length > 5 && strcmp(name + length - 5, ".onnx") == 0));
+  if (is_file && access(name, R_OK) != 0)
+    return hl_error_errno(error, HL_NOT_FOUND, "cannot read model '%s'", name);
+  if (is_file)
+    given = hl_strdup(name);
+  else {
+    hl_status status = hl_models_canonical(name, &given, error);
+    if (status != HL_OK) return status;
+  }
+  if (!given) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for models");
+  s->models[s->model_count++] = (hl_plan_model){.name = given, .is_builtin = !is_file};
+  return HL_OK;
+}
+
+static hl_status read_models(hl_sweep *s, hl_error *error) {
+  hl_status status = HL_OK;
+  const char *name;
+  for (size_t i = 0; i < s->options.positional_count && status == HL_OK; i++)
+    status = add_model(s, s->options.positionals[i], error);
+  for (size_t i = 0; status == HL_OK && (name = hl_options_at(&s->options, HL_OPTION_MODEL, i));
+       i++)
+    status = add_model(s, name, error);
+  if (status == HL_OK && s->model_count == 0)
+    status = hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "sweep needs a MODEL; 'hotlap models' lists the built-in networks");
+  return status;
+}
+
+static hl_status read_formats(hl_sweep *s, hl_error *error) {
+  const hl_options *o = &s->options;
+  const char *list = hl_options_get(o, HL_OPTION_EXPORT_FORMAT);
+  /* A directory without formats: what the suites write. */
+  if (!list && hl_options_given(o, HL_OPTION_OUTPUT_DIR) &&
+      !hl_options_given(o, HL_OPTION_FRAMEWORK))
+    list = "json,csv,md";
+  hl_status status = list ? hl_report_formats(list, &s->formats, error) : HL_OK;
+  if (hl_options_given(o, HL_OPTION_FRAMEWORK)) s->formats |= HL_REPORT_CSV | HL_REPORT_CSV_SUITE;
+  if (hl_options_on(o, HL_OPTION_PLOT_RESULTS)) s->formats |= HL_REPORT_PLOT;
+  if (status == HL_OK && s->formats)
+    status = hl_directory_make(hl_options_get(o, HL_OPTION_OUTPUT_DIR), error);
+  return status;
+}
+
+static char *command_line(int argc, char **argv) {
+  hl_text text = HL_TEXT_INIT;
+  hl_text_append(&text, "hotlap");
+  for (int i = 0; i < argc; i++) {
+    hl_text_char(&text, ' ');
+    hl_shell_quote(&text, argv[i]);
+  }
+  return hl_text_take(&text);
+}
+
+static void fill_info(hl_sweep *s, int argc, char **argv) {
+  hl_run_info *info = &s->info;
+  char created[32], id[48];
+  hl_clock_utc(created, sizeof created);
+  snprintf(id, sizeof id, "%.4s%.2s%.2sT%.2s%.2s%.2sZ-%04x", created, created + 5, created + 8,
+           created + 11, created + 14, created + 17, (unsigned)getpid() & 0xFFFF);
+  info->id = hl_strdup(id);
+  info->created = hl_strdup(created);
+  info->hotlap_version = hl_strdup(HL_VERSION);
+  info->command = command_line(argc, argv);
+  info->machine_id = hl_strdup(s->machine.id);
+  info->cpu = hl_strdup(s->machine.cpu);
+  info->os = hl_strdup(s->machine.os);
+  info->kernel = hl_strdup(s->machine.kernel);
+  hl_text gpus = HL_TEXT_INIT;
+  for (int i = 0; i < s->machine.gpu_count; i++)
+    hl_text_format(&gpus, "%s%s", i ? "\n" : "", s->machine.gpus[i]);
+  info->gpus = hl_text_take(&gpus);
+  info->cores = s->machine.cores;
+  info->memory_bytes = (int64_t)s->machine.memory_bytes;
+  info->percentiles = hl_strdup("linear");
+  info->warmup = hl_strdup(hl_options_get(&s->options, HL_OPTION_WARMUP_ITERATIONS));
+  info->max_time_s = s->plan.method.max_time_s;
+  info->safety_margin = s->plan.method.safety_margin;
+  if (s->plan.method.memory_limit_mb) info->memory_limit_mb = s->plan.method.memory_limit_mb;
+}
+
+/* The id of the interrupted run takes the place of the new one. */
+static hl_status find_interrupted(hl_sweep *s, hl_error *error) {
+  if (!hl_options_on(&s->options, HL_OPTION_RESUME)) return HL_OK;
+  if (!s->store)
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "--resume needs the store; drop --store none");
+  char hash[17], *id = NULL;
+  hl_plan_hash(&s->plan, hash);
+  hl_status status = hl_store_run_resumable(s->store, hash, s->info.machine_id, &id, error);
+  if (status != HL_OK || !id) return status;
+  free(s->info.id);
+  s->info.id = id;
+  s->resumed = true;
+  return HL_OK;
+}
+
+static hl_status open_store(hl_sweep *s, hl_error *error) {
+  HL_CLEANUP(hl_free_pointer) char *path = NULL;
+  hl_status status = hl_cli_store_path(&s->options, &path, error);
+  if (status == HL_OK && path) status = hl_store_open(path, HL_STORE_WRITE, &s->store, error);
+  if (status != HL_OK && error->msg[0]) {
+    char old[sizeof error->msg];
+    memcpy(old, error->msg, sizeof old);
+    hl_error_set(error, status, "%.400s (--store FILE names another, --store none keeps nothing)",
+                 old);
+  }
+  return status;
+}
+
+hl_status hl_sweep_prepare(hl_sweep *sweep, int argc, char **argv, hl_error *error) {
+  hl_sweep *s = sweep;
+  hl_status status = read_models(s, error);
+  if (status == HL_OK) status = hl_machine_read(&s->machine, error);
+  if (status == HL_OK)
+    status =
+        hl_plan_build(&s->options, s->models, s->model_count, s->machine.cores, &s->plan, error);
+  if (status != HL_OK) return status;
+  fill_info(s, argc, argv);
+  if (hl_options_on(&s->options, HL_OPTION_DRY_RUN)) return HL_OK;
+  status = read_formats(s, error);
+  if (status == HL_OK) status = open_store(s, error);
+  if (status == HL_OK) status = find_interrupted(s, error);
+  if (status == HL_OK) hl_cli_cache_directory(&s->cache_directory, NULL);
+  s->commit = hl_git_commit();
+  return status;
+}

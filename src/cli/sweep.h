@@ -1,0 +1,33 @@
+/*
+ * cli/sweep.h - what a sweep holds, and how it is made from the command line.
+ */
+#ifndef HL_CLI_SWEEP_H
+#define HL_CLI_SWEEP_H
+
+#include "analyse/analyse.h"
+#include "machine/topology.h"
+#include "run/run.h"
+
+/* Everything of one sweep, released in one place. */
+typedef struct hl_sweep {
+  hl_options options;
+  hl_plan_model *models;
+  size_t model_count;
+  hl_plan plan;
+  hl_machine machine;
+  hl_run_info info;
+  hl_records records;
+  hl_analysis analysis;
+  hl_store *store;
+  char *cache_directory, *commit;
+  unsigned formats;
+  bool resumed;
+} hl_sweep;
+
+/* Reads models, plan, formats and machine from `sweep->options` (parsed by the caller), opens the
+ * store and finds the run to resume. INVALID_ARGUMENT, NOT_FOUND, IO ... with the remedy. Release
+ * also after a failure. */
+hl_status hl_sweep_prepare(hl_sweep *sweep, int argc, char **argv, hl_error *error);
+void hl_sweep_release(hl_sweep *sweep);
+
+#endif
