@@ -150,24 +150,26 @@ static affines affines_of(const hl_normalize_args *a, size_t first, const double
   return ret;
 }
 
-/* `lanes` floats, 16 but for a last 8; `residual` or NULL. */
-HL_INLINE void apply_lanes(float *y, const float *x, const float *residual, size_t lanes,
-                           const affines *f, float slope) {
-#pragma omp simd
-  for (size_t l = 0; l < lanes; l++) {
-    float v = (x[l] - f->mean[l]) * f->scale[l] + f->shift[l];
-    if (residual) v += residual[l];
-    y[l] = v > 0 ? v : v * slope;
-  }
+/* One vector of channels, `at` lanes after the first. */
+HL_INLINE vfloat apply_vector(vfloat x, vfloat residual, const affines *f, size_t at, float slope) {
+  vfloat v = (x - hl_vload(f->mean + at)) * hl_vload(f->scale + at) + hl_vload(f->shift + at);
+  v += residual;
+  return hl_vselect(v > 0, v, v * slope);
 }
 
+/* n floats, a multiple of 8; `residual` or NULL. */
 HL_INLINE void apply_all(float *y, const float *x, const float *residual, size_t n,
                          const affines *lanes, float slope) {
   affines f = *lanes; /* a copy that y cannot alias */
+  const vfloat none = {0};
   size_t i = 0;
-  for (; i + BLOCK_MAX <= n; i += BLOCK_MAX)
-    apply_lanes(y + i, x + i, residual ? residual + i : NULL, BLOCK_MAX, &f, slope);
-  if (i < n) apply_lanes(y + i, x + i, residual ? residual + i : NULL, BLOCK_MAX / 2, &f, slope);
+  for (; i + HL_LANES <= n; i += HL_LANES)
+    hl_vstore(y + i, apply_vector(hl_vload(x + i), residual ? hl_vload(residual + i) : none, &f,
+                                  i % BLOCK_MAX, slope));
+  if (i == n) return;
+  vfloat last = hl_vload_part(x + i, n - i, 0);
+  vfloat more = residual ? hl_vload_part(residual + i, n - i, 0) : none;
+  hl_vstore_part(y + i, n - i, apply_vector(last, more, &f, i % BLOCK_MAX, slope));
 }
 
 static void blocked_output(const hl_normalize_args *a, size_t at, const affines *f) {

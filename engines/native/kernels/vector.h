@@ -30,6 +30,11 @@ HL_INLINE vfloat hl_vset(float x) {
   return x - (vfloat){0};
 }
 
+/* a where the comparison held, b elsewhere. */
+HL_INLINE vfloat hl_vselect(vint mask, vfloat a, vfloat b) {
+  return (vfloat)((mask & (vint)a) | (~mask & (vint)b));
+}
+
 /* The first `count` (< HL_LANES) of a vector; the others are `filler`. */
 HL_INLINE vfloat hl_vload_part(const float *x, size_t count, float filler) {
 #if HL_VECTOR_BYTES == 64
@@ -70,8 +75,7 @@ HL_INLINE vfloat hl_vmax(vfloat a, vfloat b) {
 #elif defined(__SSE2__)
   return (vfloat)_mm_max_ps((__m128)a, (__m128)b);
 #else
-  vint larger = a > b;
-  return (vfloat)((larger & (vint)a) | (~larger & (vint)b));
+  return hl_vselect(a > b, a, b);
 #endif
 }
 
