@@ -152,3 +152,30 @@ const hl_operator *hl_operator_find(const char *domain, const char *name, int64_
 const hl_operator *hl_operator_at(size_t index) {
   return index < HL_COUNT(table) ? &table[index] : NULL;
 }
+
+/* What an operator's row leaves out. */
+static const struct {
+  const char *name, *note;
+} notes[] = {
+    {"BatchNormalization", "inference only; training_mode=1 and spatial=0 are refused"},
+    {"Cast", "not to or from strings and complex numbers"},
+    {"Constant", "not strings and sparse tensors"},
+    {"Conv", "1 to 3 spatial dimensions"},
+    {"ConvTranspose", "1 to 3 spatial dimensions"},
+    {"Dropout", "inference only: the identity"},
+    {"Expand", "the shape must be computable before the run"},
+    {"GridSample", "linear and nearest, 1 to 3 spatial dimensions; not cubic"},
+    {"MaxPool", "indices in row-major order only"},
+    {"Pad", "constant, reflect and edge; not wrap"},
+    {"Range", "its length must be computable before the run"},
+    {"Reshape", "the shape must be computable before the run"},
+    {"Resize", "nearest and linear; not cubic, antialias, tf_crop_and_resize or an aspect ratio "
+               "policy"},
+    {"Slice", "starts and ends must be computable before the run"},
+};
+
+const char *hl_operator_note(const hl_operator *row) {
+  for (size_t i = 0; i < HL_COUNT(notes); i++)
+    if (strcmp(notes[i].name, row->name) == 0) return notes[i].note;
+  return "";
+}

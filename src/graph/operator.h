@@ -65,6 +65,8 @@ typedef struct hl_operator {
 const hl_operator *hl_operator_find(const char *domain, const char *name, int64_t opset);
 /* Row `index` of the table, NULL past the end: for listings. */
 const hl_operator *hl_operator_at(size_t index);
+/* What the row leaves out of ONNX's definition, "" if nothing: for listings. */
+const char *hl_operator_note(const hl_operator *row);
 
 /* Runs a whole inferred graph by the reference functions: slow and exact to the definition.
  * `inputs` in the graph's order; `ret_outputs[i].data` is malloc'ed, to be free()d. */
