@@ -91,6 +91,25 @@ static int64_t volume(const int64_t size[3]) {
   return size[0] * size[1] * size[2];
 }
 
+/* The x in [0, to) for which 0 <= x * stride + offset < from. */
+static void overlap(int64_t stride, int64_t offset, int64_t from, int64_t to, int64_t *ret_first,
+                    int64_t *ret_end) {
+  int64_t first = offset < 0 ? (-offset + stride - 1) / stride : 0;
+  int64_t end = offset >= from ? 0 : (from - offset + stride - 1) / stride;
+  *ret_end = end < to ? end : to;
+  *ret_first = first < *ret_end ? first : *ret_end;
+}
+
+/* to[x * to_step] += from[x * from_step] * w. The common case apart, so that it is vectorised: the
+ * whole of a network is checked by these loops. */
+static void add_row(double *restrict to, int64_t to_step, const double *restrict from,
+                    int64_t from_step, double w, int64_t count) {
+  if (to_step == 1 && from_step == 1)
+    for (int64_t x = 0; x < count; x++) to[x] += from[x] * w;
+  else
+    for (int64_t x = 0; x < count; x++) to[x * to_step] += from[x * from_step] * w;
+}
+
 /* out[o] += sum over the taps of in[o * stride - before + tap * dilation] * w[tap], or the other
  * way round for the transposed convolution: one pair of planes. */
 static void correlate(const conv *c, const double *in, const double *w, double *out,
@@ -106,14 +125,14 @@ static void correlate(const conv *c, const double *in, const double *w, double *
         int64_t iy = y * c->stride[1] - c->before[1] + ky * c->dilation[1];
         if (iy < 0 || iy >= from[1]) continue;
         int64_t far_row = (iz * from[1] + iy) * from[2], near_row = (z * to[1] + y) * to[2];
-        for (int64_t x = 0; x < to[2]; x++) {
-          int64_t ix = x * c->stride[2] - c->before[2] + kx * c->dilation[2];
-          if (ix < 0 || ix >= from[2]) continue;
-          if (transposed)
-            out[far_row + ix] += in[near_row + x] * w[t];
-          else
-            out[near_row + x] += in[far_row + ix] * w[t];
-        }
+        int64_t offset = kx * c->dilation[2] - c->before[2], step = c->stride[2], first, end;
+        overlap(step, offset, from[2], to[2], &first, &end);
+        int64_t near_at = near_row + first, far_at = far_row + first * step + offset;
+        if (first == end) continue;
+        if (transposed)
+          add_row(out + far_at, step, in + near_at, 1, w[t], end - first);
+        else
+          add_row(out + near_at, 1, in + far_at, step, w[t], end - first);
       }
     }
   }

@@ -37,8 +37,12 @@ static void multiply(int64_t m, int64_t n, int64_t k, const double *a, int64_t a
                      const double *b, int64_t b_row, int64_t b_col, double *y) {
   for (int64_t i = 0; i < m; i++)
     for (int64_t l = 0; l < k; l++) {
-      double x = a[i * a_row + l * a_col];
-      for (int64_t j = 0; j < n; j++) y[i * n + j] += x * b[l * b_row + j * b_col];
+      double x = a[i * a_row + l * a_col], *restrict row = y + i * n;
+      const double *restrict from = b + l * b_row;
+      if (b_col == 1) /* apart, so that it is vectorised */
+        for (int64_t j = 0; j < n; j++) row[j] += x * from[j];
+      else
+        for (int64_t j = 0; j < n; j++) row[j] += x * from[j * b_col];
     }
 }
 
