@@ -339,26 +339,29 @@ static bool add_outputs(hl_graph *graph, hl_node *node, size_t output_count) {
   return true;
 }
 
-hl_node *hl_graph_node(hl_graph *graph, const char *op, const char *name, const hl_value_id *inputs,
-                       size_t input_count, hl_value_id *ret_outputs, size_t output_count) {
-  for (size_t i = 0; i < output_count; i++) ret_outputs[i] = -1;
+/* A node with its inputs; NULL with the graph failed. */
+static hl_node *connected_node(hl_graph *graph, const char *op, const char *name,
+                               const hl_value_id *inputs, size_t input_count, size_t output_count) {
   for (size_t i = 0; i < input_count; i++)
     if (inputs[i] != -1 && !valid_value(graph, inputs[i], name ? name : op)) return NULL;
   hl_node *node = hl_graph_node_new(graph, op, name, "");
   if (!node) return NULL;
   node->inputs = hl_arena_copy(&graph->arena, inputs, input_count * sizeof *inputs);
   node->outputs = hl_arena_array(&graph->arena, output_count, sizeof *node->outputs);
-  if (!node->inputs || !node->outputs) {
-    hl_graph_fail(graph, HL_OUT_OF_MEMORY, "no memory for node '%s'", node->name);
-    return NULL;
-  }
   node->input_count = input_count;
   node->output_count = output_count;
-  if (!add_outputs(graph, node, output_count)) {
-    graph->node_count--;
-    return NULL;
-  }
-  for (size_t i = 0; i < output_count; i++) ret_outputs[i] = node->outputs[i];
+  bool ok = node->inputs && node->outputs;
+  if (!ok) hl_graph_fail(graph, HL_OUT_OF_MEMORY, "no memory for node '%s'", node->name);
+  if (ok && add_outputs(graph, node, output_count)) return node;
+  graph->node_count--;
+  return NULL;
+}
+
+hl_node *hl_graph_node(hl_graph *graph, const char *op, const char *name, const hl_value_id *inputs,
+                       size_t input_count, hl_value_id *ret_outputs, size_t output_count) {
+  hl_node *node = connected_node(graph, op, name, inputs, input_count, output_count);
+  /* Written last: `ret_outputs` may be `inputs`, as in a chain of nodes. */
+  for (size_t i = 0; i < output_count; i++) ret_outputs[i] = node ? node->outputs[i] : -1;
   return node;
 }
 

@@ -126,8 +126,8 @@ hl_value_id hl_graph_constant_borrowed(hl_graph *graph, const char *name, hl_dty
                                        int32_t rank, const int64_t *dims, const void *data);
 /* Writable data of a constant that this graph owns, else NULL. */
 void *hl_graph_data(hl_graph *graph, hl_value_id value);
-/* A new node; `ret_outputs` receives fresh temporaries named "<name>_out", "<name>_out1", ... The
- * pointer is good until the next node is added. */
+/* A new node; `ret_outputs` receives fresh temporaries named "<name>_out", "<name>_out1", ... and
+ * may be `inputs` itself. The pointer is good until the next node is added. */
 hl_node *hl_graph_node(hl_graph *graph, const char *op, const char *name,
                        const hl_value_id *inputs, size_t input_count, hl_value_id *ret_outputs,
                        size_t output_count);
