@@ -64,6 +64,7 @@ static void pass2(const pass *p, block x, block y) {
     const float *ar = x.re + j * count, *ai = x.im + j * count;
     const float *br = ar + p->m * count, *bi = ai + p->m * count;
     float *restrict yr = y.re + 2 * j * count, *restrict yi = y.im + 2 * j * count;
+#pragma omp simd
     for (size_t q = 0; q < count; q++) {
       float tr = ar[q] - br[q], ti = ai[q] - bi[q];
       yr[q] = ar[q] + br[q];
@@ -83,6 +84,7 @@ static void pass4(const pass *p, block x, block y) {
     float c3 = cosine[3 * t], d3 = sine[3 * t];
     const float *xr = x.re + j * count, *xi = x.im + j * count;
     float *restrict yr = y.re + 4 * j * count, *restrict yi = y.im + 4 * j * count;
+#pragma omp simd
     for (size_t q = 0; q < count; q++) {
       float ar = xr[q], ai = xi[q], br = xr[q + quarter], bi = xi[q + quarter];
       float cr = xr[q + 2 * quarter], ci = xi[q + 2 * quarter];
@@ -115,6 +117,7 @@ static void pass_any(const pass *p, block x, block y) {
         size_t t = (i * k % p->r * (n / p->r) + twiddle) % n;
         float c = p->a->cosine[t], d = p->a->sine[t];
         const float *xr = x.re + (j + i * p->m) * count, *xi = x.im + (j + i * p->m) * count;
+#pragma omp simd
         for (size_t q = 0; q < count; q++) {
           float re = xr[q] * c - xi[q] * d, im = xr[q] * d + xi[q] * c;
           yr[q] = i ? yr[q] + re : re;
