@@ -71,18 +71,9 @@ static hl_status read_options(hl_engine *engine, const hl_engine_config *config,
   if (config->device && strcmp(config->device, "cpu") != 0)
     return hl_error_set(error, HL_UNAVAILABLE, "the native engine runs on cpu, not '%s'",
                         config->device);
-  for (size_t i = 0; i < config->option_count; i++) {
-    const hl_option *option = &config->options[i];
-    bool on = strcmp(option->value, "on") == 0;
-    if (strcmp(option->key, "winograd") != 0)
-      return hl_error_set(error, HL_INVALID_ARGUMENT,
-                          "the native engine has no option '%s'; it has winograd=on|off",
-                          option->key);
-    if (!on && strcmp(option->value, "off") != 0)
-      return hl_error_set(error, HL_INVALID_ARGUMENT, "option winograd is on or off, not '%s'",
-                          option->value);
-    engine->winograd = on;
-  }
+  if (config->option_count > 0)
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "the native engine has no option '%s'",
+                        config->options[0].key);
   engine->threads = config->threads;
   return HL_OK;
 }
@@ -100,7 +91,6 @@ static hl_status engine_open(const hl_host *host, const hl_engine_config *config
   if (!engine) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the native engine");
   engine->host = host;
   engine->block = block_of_processor();
-  engine->winograd = true;
   hl_status status = read_options(engine, config, error);
   if (status == HL_OK)
     status = hl_native_dnnl(dnnl_engine_create(&engine->dnnl, dnnl_cpu, 0), "creating its engine",

@@ -20,7 +20,6 @@ struct hl_engine {
   dnnl_engine_t dnnl;
   dnnl_stream_t stream;
   int block;                 /* channels in a block of the blocked layout: 16, 8 or 4 */
-  bool winograd;             /* convolutions may use our Winograd kernels */
   hl_native_account account; /* what the engine has allocated */
 };
 

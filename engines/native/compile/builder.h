@@ -67,7 +67,6 @@ typedef struct hl_native_step {
   void (*context_free)(void *context);
   hl_native_arg *args;
   int arg_count, arg_capacity;
-  double flops;
 } hl_native_step;
 
 /* The finished list; owned by the program. */

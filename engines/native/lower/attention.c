@@ -68,9 +68,3 @@ bool hl_native_lower_attention(hl_native_builder *b, const hl_native_node *node)
   for (size_t i = 0; i < node->input_count; i++) hl_native_arg_add(b, step, in[i], 0, NULL);
   return true;
 }
-
-bool hl_native_lower_gru(hl_native_builder *b, const hl_native_node *node) {
-  (void)b;
-  (void)node;
-  return false;
-}

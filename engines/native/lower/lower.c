@@ -42,7 +42,6 @@ static const struct {
     {"ReduceSumSquare", hl_native_lower_reduce},
     {"ReduceL2", hl_native_lower_reduce},
     {"Attention", hl_native_lower_attention},
-    {"GRU", hl_native_lower_gru},
     {"Add", hl_native_lower_eltwise},
     {"Sub", hl_native_lower_eltwise},
     {"Mul", hl_native_lower_eltwise},

@@ -41,7 +41,6 @@ bool hl_native_lower_instance_norm(hl_native_builder *b, const hl_native_node *n
 bool hl_native_lower_batch_norm(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_reduce(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_attention(hl_native_builder *b, const hl_native_node *node);
-bool hl_native_lower_gru(hl_native_builder *b, const hl_native_node *node);
 
 /* The definition in plain loops: correct, slow, counted. Fails if the operator has none. */
 void hl_native_lower_reference(hl_native_builder *b, const hl_native_node *node);

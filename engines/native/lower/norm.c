@@ -81,14 +81,16 @@ bool hl_native_lower_layer_norm(hl_native_builder *b, const hl_native_node *node
   if (!hl_native_float(b, node) || !known_floats(b, node, 1)) return false;
   for (size_t i = 1; i < node->output_count; i++)
     if (node->outputs[i] >= 0 && b->ir->uses[node->outputs[i]] > 0) return false;
-  int axis = hl_native_axis(node, -1, x->shape.rank);
+  int axis = strcmp(node->source->op, node->op) == 0 ? hl_native_axis(node, -1, x->shape.rank)
+                                                     : x->shape.rank - 1;
   if (axis < 0) return false;
   layer_norm_context *context = calloc(1, sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
   context->kernels = hl_kernels_select();
   context->threads = (unsigned)b->engine->threads;
   context->args.rows = context->args.n = 1;
-  context->args.epsilon = hl_node_real(node->source, "epsilon", 1e-5f);
+  bool fused = strcmp(node->source->op, node->op) != 0;
+  context->args.epsilon = fused ? node->epsilon : hl_node_real(node->source, "epsilon", 1e-5f);
   context->has_beta = hl_native_input(node, 2) >= 0;
   for (int i = 0; i < x->shape.rank; i++)
     *(i < axis ? &context->args.rows : &context->args.n) *= (size_t)x->shape.dims[i];

@@ -103,6 +103,19 @@ static hl_value_id folded(hl_graph *g) {
   return op(g, "Add", "bias", constant(g, "b", 1, (int64_t[]){3}), y, -1);
 }
 
+static hl_value_id layer_norm(hl_graph *g) {
+  hl_value_id x = hl_graph_input(g, "x", HL_FLOAT32, 2, (int64_t[]){-1, 4}), mean, square;
+  hl_node *node = hl_graph_node(g, "ReduceMean", "mean", &x, 1, &mean, 1);
+  hl_node_set_ints(g, node, "axes", (int64_t[]){-1}, 1);
+  hl_value_id d = op(g, "Sub", "sub", x, mean, -1), d2 = op(g, "Mul", "square", d, d, -1);
+  node = hl_graph_node(g, "ReduceMean", "variance", &d2, 1, &square, 1);
+  hl_node_set_ints(g, node, "axes", (int64_t[]){-1}, 1);
+  hl_value_id sum = op(g, "Add", "add", square, number(g, "e", 1e-5f), -1);
+  hl_value_id y = op(g, "Div", "div", d, op(g, "Sqrt", "sqrt", sum, -1, -1), -1);
+  y = op(g, "Mul", "mul", y, constant(g, "gamma", 1, (int64_t[]){4}), -1);
+  return op(g, "Add", "shift", y, constant(g, "beta", 1, (int64_t[]){4}), -1);
+}
+
 static hl_value_id slice(hl_graph *g) {
   hl_value_id x = hl_graph_input(g, "x", HL_FLOAT32, 4, (int64_t[]){-1, 4, 6, 6});
   x = op(g, "Relu", "relu", x, -1, -1);
@@ -118,10 +131,10 @@ static void test_passes(void **state) {
   static const struct {
     network make;
     const char *living;
-  } cases[] = {{conv_norm_relu, "Conv*scale+fn"}, {residual, "Conv Conv+add+fn"},
-               {read_twice, "Conv Relu Mul"},     {gelu, "Gelu"},
-               {not_gelu, "Div Erf Add Mul Mul"}, {folded, "MatMul"},
-               {slice, "Relu Conv[slice]"}};
+  } cases[] = {{conv_norm_relu, "Conv*scale+fn"},  {residual, "Conv Conv+add+fn"},
+               {read_twice, "Conv Relu Mul"},      {gelu, "Gelu"},
+               {not_gelu, "Div Erf Add Mul Mul"},  {folded, "MatMul"},
+               {layer_norm, "LayerNormalization"}, {slice, "Relu Conv[slice]"}};
   for (size_t i = 0; i < HL_COUNT(cases); i++) {
     hl_graph *g = NULL;
     char text[256];
