@@ -24,8 +24,10 @@ except ImportError as missing:
 
 from cases import CASES, Const
 
-DTYPES = {"float32": np.float32, "float64": np.float64, "float16": np.float16, "int64": np.int64,
-          "int32": np.int32, "int8": np.int8, "uint8": np.uint8, "bool": np.bool_}
+# onnx gives a bfloat16 tensor as its bits.
+DTYPES = {"bfloat16": np.uint16, "float32": np.float32, "float64": np.float64, "float16": np.float16, "int64": np.int64,
+          "int32": np.int32, "int16": np.int16, "int8": np.int8, "uint64": np.uint64,
+          "uint32": np.uint32, "uint16": np.uint16, "uint8": np.uint8, "bool": np.bool_}
 
 
 def make_model(case):
@@ -90,7 +92,8 @@ def compare(label, got, expected, tolerance):
         elif e.size:
             scale = max(1e-30, float(np.nanmax(np.abs(np.where(np.isfinite(e), e, 0)))))
             same = (g == e) | (np.isnan(g) & np.isnan(e))
-            error = float(np.max(np.where(same, 0, np.abs(np.where(same, 0, g.astype(np.float64) - e)))))
+            g, e = np.where(same, 0, g.astype(np.float64)), np.where(same, 0, e.astype(np.float64))
+            error = float(np.max(np.abs(g - e)))
             assert error <= tolerance * scale, f"{label}: error {error:g} at scale {scale:g}"
 
 
