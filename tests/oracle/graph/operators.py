@@ -25,9 +25,9 @@ except ImportError as missing:
 from cases import CASES, Const
 
 # onnx gives a bfloat16 tensor as its bits.
-DTYPES = {"bfloat16": np.uint16, "float32": np.float32, "float64": np.float64, "float16": np.float16, "int64": np.int64,
-          "int32": np.int32, "int16": np.int16, "int8": np.int8, "uint64": np.uint64,
-          "uint32": np.uint32, "uint16": np.uint16, "uint8": np.uint8, "bool": np.bool_}
+DTYPES = {name: np.dtype(name) for name in
+          ["float32", "float64", "float16", "int64", "int32", "int16", "int8", "uint64", "uint32",
+           "uint16", "uint8", "bool"]} | {"bfloat16": np.dtype("uint16")}
 
 
 def make_model(case):
