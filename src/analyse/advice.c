@@ -142,7 +142,9 @@ static bool has_steal(const hl_record *r, double *ret_value) {
 
 static bool has_system_time(const hl_record *r, double *ret_value) {
   *ret_value = 100 * r->system_ms_per_step / (r->system_ms_per_step + r->user_ms_per_step);
-  return *ret_value > 100 * system_share_most;
+  /* Of a step that hardly computes, the kernel's share says nothing about the step. */
+  bool matters = r->system_ms_per_step > system_share_most * r->latency_mean_ms;
+  return matters && *ret_value > 100 * system_share_most;
 }
 
 static bool has_major_faults(const hl_record *r, double *ret_value) {
