@@ -1,0 +1,22 @@
+# Completion for bash. Written by tools/make-docs from src/plan/options.def; do not edit.
+_hotlap() {
+  local word=${COMP_WORDS[COMP_CWORD]} options=
+  if [ "$COMP_CWORD" = 1 ]; then
+    COMPREPLY=($(compgen -W "sweep models engines data doctor history report --help --version" -- "$word"))
+    return
+  fi
+  case ${COMP_WORDS[1]} in
+    sweep) options="--batch-sizes --model --engine --framework --plugin --engine-option --dtype --threads --device --test-data --n-images --num-runs --iterations --min-time --max-time --warmup-iterations --warmup-runs --adaptive-sizing --memory-limit --safety-margin --max-batch --no-predict --no-check --profile-memory --plot-results --export-format --output-dir --store --seed --resume --skip-failed --dry-run --simulated-clock --quiet --verbose --json --help" ;;
+    models) options="--engine --seed --quiet --verbose --json --help" ;;
+    engines) options="--engine --plugin --engine-option --quiet --verbose --json --help" ;;
+    data) options="--n-images --seed --size --positions --photons --quiet --verbose --json --help" ;;
+    doctor) options="--quiet --verbose --json --help" ;;
+    history) options="--model --store --machine --limit --quiet --verbose --json --help" ;;
+    report) options="--plot-results --export-format --output-dir --store --quiet --verbose --json --help" ;;
+  esac
+  case $word in
+    -*) COMPREPLY=($(compgen -W "$options" -- "$word")) ;;
+    *) COMPREPLY=($(compgen -f -- "$word")) ;;
+  esac
+}
+complete -o filenames -F _hotlap hotlap

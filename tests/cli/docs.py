@@ -1,0 +1,154 @@
+"""The documentation says what the program does: each case fails when one of the two moves on."""
+import json
+import re
+import subprocess
+import sys
+
+from harness import PROGRAM, SOURCE, case, environment, hotlap, main
+
+PAGES = [p for p in [*SOURCE.glob('*.md'), *(SOURCE / 'docs').glob('*.md'),
+                     *(SOURCE / 'engines').glob('*/README.md')]]
+
+
+def page(name):
+    return (SOURCE / name).read_text()
+
+
+def section(text, heading):
+    """From a heading to the next one of its level."""
+    level = heading.split(' ')[0]
+    found = re.search(rf'^{re.escape(heading)}$(.*?)(?=^{level} |\Z)', text, re.M | re.S)
+    assert found, f'there is no heading {heading!r}'
+    return found[1]
+
+
+def commands():
+    listed = hotlap('--help').passes().out.split('Commands:\n')[1].split('\n\n')[0]
+    return dict(re.findall(r'^  (\w+) +(.*)$', listed, re.M))
+
+
+@case
+def generated_pages_are_up_to_date():
+    done = subprocess.run([sys.executable, SOURCE / 'tools/make-docs', '--check'],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@case
+def options_are_those_of_help():
+    text = page('docs/options.md')
+    assert set(re.findall(r'^## hotlap (\w+)$', text, re.M)) == set(commands())
+    for command in commands():
+        listed = re.findall(r'^\| `--([\w-]+)', section(text, f'## hotlap {command}'), re.M)
+        helped = re.findall(r'^  --([\w-]+)', hotlap(command, '--help').passes().out, re.M)
+        assert listed == helped, f'{command}: {set(listed) ^ set(helped)}'
+
+
+@case
+def readme_lists_the_commands():
+    table = section(page('README.md'), '## Commands')
+    assert dict(re.findall(r'^\| `hotlap (\w+)[^`]*` \| (.*) \|$', table, re.M)) == commands()
+
+
+@case
+def rows_have_the_documented_keys():
+    rows = hotlap('sweep', 'mlp', '--engine', 'null', '--simulated-clock', '1000+1', '--batch-sizes',
+                  '1', '--json', '--no-check', '--max-time', '1').rows
+    assert re.findall(r'^\| `(\w+)`', page('docs/metrics.md'), re.M) == list(rows[0])
+
+
+@case
+def options_in_examples_exist():
+    known = set(re.findall(r'`--([\w-]+)', page('docs/options.md')))
+    # Those of meson, pkg-config, ./check, tools and test tools.
+    foreign = {'destdir', 'buildtype', 'variable', 'cflags', 'suite', 'quick', 'all', 'self-test',
+               'profile'}
+    for path in PAGES:
+        for option in re.findall(r'(?<![\w-])--([a-z][\w-]+)', path.read_text()):
+            assert option in known | foreign, f'{path.name}: there is no option --{option}'
+
+
+@case
+def links_lead_somewhere():
+    for path in PAGES:
+        for target in re.findall(r'\]\(([^)#]+)', path.read_text()):
+            if '://' not in target:
+                assert (path.parent / target).exists(), f'{path.name}: {target} does not exist'
+
+
+@case
+def paths_in_the_text_exist():
+    names = re.compile(r'(?<![\w/.-])((?:src|engines|include|tests|tools|docs)/[\w./-]*[\w])')
+    for path in PAGES:
+        for name in names.findall(path.read_text()):
+            if 'NAME' not in name:
+                assert (SOURCE / name).exists() or list(SOURCE.glob(name + '*')), \
+                    f'{path.name}: {name} does not exist'
+
+
+class Worker:
+    """A worker driven by hand."""
+
+    def __init__(self):
+        self.process = subprocess.Popen([PROGRAM, 'worker'], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, env=environment())
+        self.text = page('docs/protocol.md')
+
+    def call(self, verb, members=()):
+        """Sends a verb; its members and those of the answer must be in the page's section."""
+        request = {'id': 7, 'verb': verb, **dict(members)}
+        self.process.stdin.write(json.dumps(request).encode() + b'\n')
+        self.process.stdin.flush()
+        reply = json.loads(self.process.stdout.readline())
+        self.process.stdout.read(reply.get('bytes', 0))
+        assert reply['ok'] is True and reply['id'] == 7, reply
+        part = self.text[self.text.index(f'### {verb}\n'):].split('\n### ')[0].split('\n## ')[0]
+        for member in set(request) | set(reply):
+            if member not in ('id', 'verb', 'ok'):
+                assert f'`{member}`' in part, f'{verb}: `{member}` is not documented'
+        answered = part.split('| reply |')[1] if '| reply |' in part else ''
+        for member in re.findall(r'`(\w+)`', '\n'.join(re.findall(r'^\| (.*?) \|', answered, re.M))):
+            assert member in reply, f'{verb}: `{member}` is documented and not answered'
+
+
+@case
+def the_worker_speaks_the_documented_protocol():
+    worker = Worker()
+    worker.call('hello', {'protocol': 1})
+    worker.call('configure', {
+        'model': 'mlp:dims=8-8', 'builtin': True, 'engine': 'null', 'plugin': None,
+        'engine_options': [], 'dtype': 'float32', 'device': 'cpu', 'batch_size': 2, 'threads': 1,
+        'test_data': None, 'n_images': 0, 'seed': 42, 'cache_directory': None,
+        'simulated_clock': [1000, 1]})
+    for verb in ('load', 'plan', 'prepare'):
+        worker.call(verb)
+    worker.call('run', {'max_samples': 3, 'max_ns': 10**9, 'group': 1, 'restart': True,
+                        'full_only': False})
+    worker.call('memory')
+    worker.call('reference')
+    worker.call('quit')
+    assert worker.process.wait(timeout=20) == 0
+
+
+@case
+def every_verb_has_a_section():
+    source = (SOURCE / 'src/worker/worker.c').read_text()
+    table = source[source.index('verbs[] = {'):].split('};')[0]
+    listed = section(page('docs/protocol.md'), '## Verbs')
+    assert re.findall(r'^### (\w+)$', listed, re.M) == re.findall(r'\{"(\w+)"', table)
+
+
+@case
+def every_outcome_and_note_is_explained():
+    text = page('docs/measurement.md')
+    outcomes = re.search(r'outcome, .*?"Outcome", "([^"]*)"',
+                         (SOURCE / 'src/record/metrics.def').read_text())[1]
+    for outcome in re.findall(r'[A-Z_]{4,}', outcomes):
+        assert f'| {outcome} |' in text, f'{outcome} is not explained'
+    for path in [*(SOURCE / 'src/run').glob('*.c'), *(SOURCE / 'src/method').glob('*.c')]:
+        for note in re.findall(r'hl_record_note\(\s*[\w>-]+,\s*"([^"%(:]{12,})', path.read_text()):
+            words = ' '.join(note.split()[:4])
+            assert words in text, f'{path.name}: the note "{words} ..." is not explained'
+
+
+main()
