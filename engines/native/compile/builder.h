@@ -60,7 +60,7 @@ typedef hl_status (*hl_native_kernel)(const void *context, void *const *pointers
 
 typedef struct hl_native_step {
   const char *name;           /* the node's name, or of what it makes */
-  const char *kind;           /* operator and implementation */
+  const char *kind;           /* the operator */
   dnnl_primitive_t primitive; /* or */
   hl_native_kernel kernel;
   void *context; /* of the kernel, freed with `context_free` (free() if NULL) */

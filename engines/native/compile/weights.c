@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #define WEIGHT_ALIGN 64u
+/* So often the file's pages are given back, so that the weights never lie in memory twice. */
+#define FORGET_BYTES ((uint64_t)16 << 20)
 
 struct hl_native_weights {
   hl_native_weight *items; /* descriptors are clones of the cache's own */
@@ -115,9 +117,11 @@ static float *prepared_copy(const hl_graph *graph, const hl_native_recipe *recip
   int64_t across = 1;
   for (int i = recipe->scale_axis + 1; i < value->shape.rank; i++)
     across *= i == recipe->extend_axis ? total : value->shape.dims[i];
-  int64_t count = value->shape.dims[recipe->scale_axis];
-  for (int64_t i = 0; i < outer * total * inner; i++)
-    copy[i] *= hl_native_element(scale, i / across % count);
+  int64_t count = value->shape.dims[recipe->scale_axis], cells = outer * total * inner;
+  for (int64_t i = 0; i < cells; i += across) {
+    float factor = hl_native_element(scale, i / across % count);
+    for (int64_t k = 0; k < across; k++) copy[i + k] *= factor;
+  }
   return copy;
 }
 
@@ -228,6 +232,7 @@ hl_status hl_native_weights_make(hl_model *model, const hl_graph *graph, hl_nati
   if (status != HL_OK) return status;
   weights->blocks[weights->block_count++] = block;
   char *at = block.data;
+  uint64_t since = 0;
   for (int32_t i = 0; i < count && status == HL_OK; i++) {
     const hl_native_weight *found = find(weights, &list[i]);
     if (!found) {
@@ -235,6 +240,11 @@ hl_status hl_native_weights_make(hl_model *model, const hl_graph *graph, hl_nati
       if (status == HL_OK) status = keep(weights, &list[i], at, error);
       if (status != HL_OK) break;
       at += rounded(list[i].bytes);
+      since += list[i].bytes;
+      if (since > FORGET_BYTES) {
+        hl_native_model_forget(model);
+        since = 0;
+      }
       found = &weights->items[weights->count - 1];
     }
     list[i].data = found->data;
