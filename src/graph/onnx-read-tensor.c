@@ -201,7 +201,7 @@ static hl_status take_typed(hl_onnx_reader *reader, const tensor *t, uint64_t ne
   /* A complex element is two numbers of the field. */
   bool complex = t->dtype == HL_COMPLEX64 || t->dtype == HL_COMPLEX128;
   size_t size = hl_dtype_bytes(t->dtype) / (complex ? 2 : 1);
-  uint64_t count, expected = need / size;
+  uint64_t count = 0, expected = need / size;
   hl_status status = walk_typed(reader, t, size, NULL, &count);
   if (status != HL_OK) return status;
   if (count != expected) return wrong_size(reader, t, count, expected, "elements");
@@ -279,7 +279,7 @@ static hl_status take_external(hl_onnx_reader *reader, const tensor *t, uint64_t
     return hl_onnx_fail(reader, HL_UNIMPLEMENTED, t->start,
                         "tensor '%.100s' keeps its data in a file, but the model came from memory",
                         t->name);
-  const hl_onnx_external *external;
+  const hl_onnx_external *external = NULL;
   hl_status status = open_external(reader, t, &external);
   if (status != HL_OK) return status;
   if (t->has_length && t->length != need) return wrong_size(reader, t, t->length, need, "bytes");
