@@ -145,9 +145,10 @@ static uint64_t steps_per_pass(const row *r) {
 
 /* One request of warming up; the first is a single step, the first call. */
 static hl_status warm_once(row *r, hl_warmup *w, const hl_slice_request *request, hl_error *error) {
-  bool first = w->steps == 0;
+  bool first = w->steps == 0, fixed = w->options.fixed_steps > 0;
   r->group = first ? 1 : choose_group(w->step_ns, r->session.clock_read_ns);
-  uint64_t samples = first ? 1 : (request->steps + r->group - 1) / r->group;
+  if (fixed && r->group > request->steps) r->group = (uint32_t)request->steps;
+  uint64_t samples = first ? 1 : (request->steps + (fixed ? 0 : r->group - 1)) / r->group;
   hl_session_samples s;
   hl_status status =
       hl_session_run(&r->session, samples, request->max_ns, r->group, first, &s, error);
@@ -161,6 +162,12 @@ static hl_status warm_once(row *r, hl_warmup *w, const hl_slice_request *request
   free(full);
   hl_session_samples_release(&s);
   return status;
+}
+
+static void note_first_step(const hl_row_context *context) {
+  uint64_t start_ns = context->environment->start_ns;
+  if (start_ns && isnan(context->info->first_step_ms))
+    context->info->first_step_ms = (double)(hl_clock_ns() - start_ns) / 1e6;
 }
 
 static hl_status warm_up(row *r, hl_warmup *w, hl_error *error) {
@@ -177,6 +184,7 @@ static hl_status warm_up(row *r, hl_warmup *w, hl_error *error) {
     if (status != HL_OK || checked) continue;
     checked = true;
     r->record->first_call_ms = (double)w->first_ns / 1e6;
+    note_first_step(r->context);
     phase(r->context, "checking outputs");
     status = check_outputs(r, error);
     phase(r->context, "warming up");
@@ -235,11 +243,29 @@ static hl_status measure_once(row *r, hl_stopping *stopping, const hl_slice_requ
   return status;
 }
 
+/* The next larger group of which a whole number makes `steps`, within reason. */
+static uint32_t fitting_group(uint32_t group, uint64_t steps) {
+  if (steps <= group) return (uint32_t)steps;
+  for (uint32_t g = group; g <= 4 * group && g <= steps; g++)
+    if (steps % g == 0) return g;
+  return group;
+}
+
+static uint32_t measuring_group(row *r, const hl_warmup *w) {
+  const hl_method_options *m = r->context->method;
+  if (m->num_runs) return 1; /* passes end with their last, perhaps partial, batch */
+  uint32_t group = choose_group(w->step_ns, r->session.clock_read_ns);
+  if (group == 1 || m->iterations == 0) return group;
+  group = fitting_group(group, (uint64_t)m->iterations);
+  if (m->iterations % group)
+    hl_record_note(r->record, "the steps are rounded up to whole groups of %" PRIu32, group);
+  return group;
+}
+
 static hl_status measure(row *r, const hl_warmup *w, hl_error *error) {
   const hl_method_options *m = r->context->method;
   uint64_t row_ns = hl_budget_ns(m->max_time_s);
-  r->group = choose_group(w->step_ns, r->session.clock_read_ns);
-  if (m->iterations && m->iterations < (int64_t)r->group) r->group = (uint32_t)m->iterations;
+  r->group = measuring_group(r, w);
   hl_stopping stopping;
   hl_stopping_init(
       &stopping, &(hl_stopping_options){.fixed_steps = (uint64_t)m->iterations,

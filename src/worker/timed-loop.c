@@ -15,9 +15,14 @@ static hl_status run_simulated(hl_inference *inference, const hl_timed_request *
                                hl_error *error) {
   while (result->samples < request->max_samples && result->elapsed_ns < request->max_ns) {
     int64_t images = 0;
-    hl_status status = hl_inference_step(inference, &images, error);
-    if (status != HL_OK) return status;
-    uint64_t ns = simulated_ns(inference->configuration, images, result->samples);
+    uint64_t ns = 0;
+    for (uint32_t i = 0; i < request->group; i++) {
+      int64_t step_images = 0;
+      hl_status status = hl_inference_step(inference, &step_images, error);
+      if (status != HL_OK) return status;
+      ns += simulated_ns(inference->configuration, step_images, result->samples);
+      images += step_images;
+    }
     ret_ns[result->samples] = ns;
     ret_images[result->samples++] = (uint64_t)images;
     result->elapsed_ns += ns;
