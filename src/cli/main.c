@@ -1,8 +1,10 @@
 #include "cli/cli.h"
 #include "worker/worker.h"
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct command {
   const char *name;
@@ -35,7 +37,25 @@ static void print_help(FILE *stream) {
         stream);
 }
 
+/* Descriptors 0 to 2 are open, so that no file or pipe of ours gets such a number. */
+static void open_standard_streams(void) {
+  for (int fd = open("/dev/null", O_RDWR); fd >= 0; fd = open("/dev/null", O_RDWR))
+    if (fd > 2) {
+      close(fd);
+      return;
+    }
+}
+
+/* What did not reach its reader is no success. */
+static int finish(int exit_status) {
+  bool lost = fflush(stdout) != 0;
+  if (!ferror(stdout) && !lost) return exit_status;
+  fputs("hotlap: cannot write to standard output\n", stderr);
+  return exit_status == HL_EXIT_OK ? HL_EXIT_USAGE : exit_status;
+}
+
 int main(int argc, char **argv) {
+  open_standard_streams();
   /* A closed pipe is an error that write() reports, so that what was measured is kept. */
   signal(SIGPIPE, SIG_IGN);
   if (argc < 2) {
@@ -46,14 +66,14 @@ int main(int argc, char **argv) {
   if (strcmp(name, "worker") == 0) return hl_worker_main();
   if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
     print_help(stdout);
-    return HL_EXIT_OK;
+    return finish(HL_EXIT_OK);
   }
   if (strcmp(name, "--version") == 0) {
     printf("hotlap %s\n", HL_VERSION);
-    return HL_EXIT_OK;
+    return finish(HL_EXIT_OK);
   }
   for (size_t i = 0; i < HL_COUNT(commands); i++)
-    if (strcmp(commands[i].name, name) == 0) return commands[i].run(argc - 1, argv + 1);
+    if (strcmp(commands[i].name, name) == 0) return finish(commands[i].run(argc - 1, argv + 1));
   fprintf(stderr, "hotlap: no command '%s'; 'hotlap --help' lists the commands\n", name);
   return HL_EXIT_USAGE;
 }

@@ -1,9 +1,12 @@
 #include "cli/sweep.h"
 
+#include "base/clock.h"
+#include "base/json-writer.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/sweep-view.h"
 #include "report/report.h"
+#include <math.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -15,8 +18,28 @@ static const char usage[] =
     "row runs in a process of its own: warmed up until steady, measured until the interval of the\n"
     "median is within 1 %. Rows are kept in the store as they are measured.\n";
 
+static int dry_run_json(const hl_sweep *s) {
+  const hl_method_options *m = &s->plan.method;
+  hl_text text = HL_TEXT_INIT;
+  hl_json json;
+  hl_json_init(&json, &text, HL_JSON_PRETTY);
+  hl_json_object(&json, NULL);
+  hl_json_array(&json, "rows");
+  for (size_t i = 0; i < s->plan.count; i++) {
+    HL_CLEANUP(hl_free_pointer) char *row = hl_configuration_reproduce(&s->plan.items[i], m);
+    hl_json_text(&json, NULL, row);
+  }
+  hl_json_end(&json);
+  hl_json_real(&json, "max_time_s", m->max_time_s * (double)s->plan.count);
+  hl_json_end(&json);
+  printf("%s\n", text.data);
+  hl_text_release(&text);
+  return HL_EXIT_OK;
+}
+
 static int dry_run(const hl_sweep *s) {
   const hl_method_options *m = &s->plan.method;
+  if (hl_options_on(&s->options, HL_OPTION_JSON)) return dry_run_json(s);
   for (size_t i = 0; i < s->plan.count; i++) {
     HL_CLEANUP(hl_free_pointer) char *row = hl_configuration_reproduce(&s->plan.items[i], m);
     printf("%s\n", row ? row : "");
@@ -41,6 +64,15 @@ static int exit_status_of(const hl_sweep *s) {
                                                                       : HL_EXIT_OK;
 }
 
+/* What hotlap itself costs, as this run measured it. */
+static void append_own_cost(const hl_run_info *info, hl_text *out) {
+  if (isfinite(info->overhead_ns))
+    hl_text_format(out, "hotlap itself: %.0f ns a step (null engine)", info->overhead_ns);
+  if (isfinite(info->first_step_ms))
+    hl_text_format(out, "; first step %.0f ms after the command", info->first_step_ms);
+  if (isfinite(info->overhead_ns)) hl_text_char(out, '\n');
+}
+
 static hl_status show_results(hl_sweep *s, hl_error *error) {
   const hl_report_input input = {
       .info = &s->info, .records = &s->records, .analysis = &s->analysis};
@@ -55,6 +87,7 @@ static hl_status show_results(hl_sweep *s, hl_error *error) {
     hl_report_summary(&s->records, &text);
     if (hl_options_on(&s->options, HL_OPTION_PROFILE_MEMORY)) hl_report_memory(&s->records, &text);
     hl_report_advice(&s->analysis, hl_cli_colour(STDOUT_FILENO), &text);
+    append_own_cost(&s->info, &text);
   }
   fputs(text.data, stdout);
   if (s->formats)
@@ -64,8 +97,6 @@ static hl_status show_results(hl_sweep *s, hl_error *error) {
     printf("\nWritten:\n%s", written.data);
   hl_text_release(&text);
   hl_text_release(&written);
-  if (fflush(stdout) != 0 && status == HL_OK)
-    status = hl_error_errno(error, HL_IO, "cannot write to standard output");
   return status;
 }
 
@@ -78,6 +109,7 @@ static int run(hl_sweep *s) {
                                           .cache_directory = s->cache_directory,
                                           .verbose = hl_options_on(&s->options, HL_OPTION_VERBOSE),
                                           .wake_fd = hl_interrupt_catch(),
+                                          .start_ns = s->start_ns,
                                           .git_commit = s->commit,
                                           .resume = s->resumed,
                                           .fixed_budget =
@@ -105,7 +137,7 @@ static int run(hl_sweep *s) {
 }
 
 int hl_cli_sweep(int argc, char **argv) {
-  hl_sweep s = {0};
+  hl_sweep s = {.start_ns = hl_clock_ns()};
   hl_error error = {0};
   int exit_status = hl_cli_options('S', usage, argc, argv, &s.options);
   if (exit_status >= 0) return exit_status;
