@@ -89,7 +89,7 @@ static hl_status run_all(runner *r, hl_error *error) {
   hl_status status = HL_OK;
   for (size_t i = 0; i < r->plan->count && status == HL_OK; i++) status = run_row(r, i, error);
   if (status == HL_OK && r->plan->method.adaptive) status = search_all(r, error);
-  if (r->records->count)
+  if (status == HL_OK && r->records->count)
     measure_limits(r); /* last: it heats the machine and delays the first step */
   return status;
 }
