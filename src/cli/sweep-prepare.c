@@ -47,6 +47,11 @@ static hl_status add_model(hl_sweep *s, const char *name, hl_error *error) {
     if (status != HL_OK) return status;
   }
   if (!given) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for models");
+  for (size_t i = 0; i < s->model_count; i++)
+    if (strcmp(s->models[i].name, given) == 0) { /* named twice, measured once */
+      free(given);
+      return HL_OK;
+    }
   s->models[s->model_count++] = (hl_plan_model){.name = given, .is_builtin = !is_file};
   return HL_OK;
 }

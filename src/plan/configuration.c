@@ -1,5 +1,6 @@
 #include "plan/configuration.h"
 
+#include "base/json-writer.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,14 +34,23 @@ static void option_text(hl_text *out, const char *name, const char *value) {
   hl_shell_quote(out, value);
 }
 
+/* With the digits that it takes to read the same number back. */
+static void option_real(hl_text *out, const char *name, double value) {
+  char text[32];
+  hl_json_format_real(value, text);
+  hl_text_format(out, " --%s %s", name, text);
+}
+
 static void option_int(hl_text *out, const char *name, int64_t value) {
   hl_text_format(out, " --%s %" PRId64, name, value);
 }
 
 /* What the row computes: common to the command that repeats it and to its identity. */
 static void append_identity(hl_text *out, const hl_configuration *c) {
+  if (c->model[0] == '-')
+    hl_text_append(out, "--model "); /* else it would be taken for an option */
   hl_shell_quote(out, c->model);
-  if (c->plugin) option_text(out, "plugin", c->plugin);
+  for (size_t i = 0; i < c->plugin_count; i++) option_text(out, "plugin", c->plugins[i]);
   option_text(out, "engine", c->engine);
   for (size_t i = 0; i < c->engine_option_count; i++) {
     HL_CLEANUP(hl_free_pointer)
@@ -54,8 +64,12 @@ static void append_identity(hl_text *out, const hl_configuration *c) {
   if (c->test_data) option_text(out, "test-data", c->test_data);
   if (c->n_images) option_int(out, "n-images", c->n_images);
   option_int(out, "seed", c->seed);
-  if (c->simulated)
-    hl_text_format(out, " --simulated-clock %g+%g", c->simulated_t0_ns, c->simulated_t1_ns);
+  if (c->simulated) {
+    option_real(out, "simulated-clock", c->simulated_t0_ns);
+    char text[32];
+    hl_json_format_real(c->simulated_t1_ns, text);
+    hl_text_format(out, "+%s", text);
+  }
 }
 
 static void append_method(hl_text *out, const hl_method_options *m) {
@@ -63,8 +77,8 @@ static void append_method(hl_text *out, const hl_method_options *m) {
   if (m->num_runs) option_int(out, "num-runs", m->num_runs);
   if (m->warmup_iterations >= 0) option_int(out, "warmup-iterations", m->warmup_iterations);
   if (m->warmup_runs) option_int(out, "warmup-runs", m->warmup_runs);
-  if (m->min_time_s > 0) hl_text_format(out, " --min-time %g", m->min_time_s);
-  hl_text_format(out, " --max-time %g", m->max_time_s);
+  if (m->min_time_s > 0) option_real(out, "min-time", m->min_time_s);
+  if (m->max_time_given) option_real(out, "max-time", m->max_time_s);
   if (m->memory_limit_mb) option_int(out, "memory-limit", m->memory_limit_mb);
   if (!m->predict) hl_text_append(out, " --no-predict");
   if (!m->check) hl_text_append(out, " --no-check");

@@ -15,7 +15,8 @@ typedef struct hl_configuration {
   const char *model; /* built-in specification in canonical form, or path of an ONNX file */
   bool is_builtin;
   const char *engine;
-  const char *plugin; /* path of the engine's object, or NULL */
+  const char *const *plugins; /* objects to look for the engine in before the built-in ones */
+  size_t plugin_count;
   const hl_option *engine_options;
   size_t engine_option_count;
   const char *dtype;
@@ -32,6 +33,7 @@ typedef struct hl_configuration {
 /* How each row is measured. Zero or negative counts mean "not fixed". */
 typedef struct hl_method_options {
   double min_time_s, max_time_s;
+  bool max_time_given;       /* a budget that was asked for binds fixed counts too */
   int64_t iterations;        /* 0: until converged */
   int64_t num_runs;          /* 0: not by passes */
   int64_t warmup_iterations; /* -1: auto */

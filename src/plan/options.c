@@ -94,12 +94,17 @@ static hl_status append(hl_options *o, hl_option_id id, const char *value, hl_er
   return HL_OK;
 }
 
-/* "--batch-sizes 1 8 32": joins the arguments that start with a digit. */
+/* Part of a list of numbers or ranges, unlike a file named "3d.onnx". */
+static bool is_number(const char *text) {
+  return text[0] >= '0' && text[0] <= '9' && text[strspn(text, "0123456789,*+-")] == '\0';
+}
+
+/* "--batch-sizes 1 8 32": joins the arguments that are numbers. */
 static hl_status join_list(hl_options *o, hl_option_id id, const char *first, int argc, char **argv,
                            int *i, hl_error *error) {
   hl_text text = HL_TEXT_INIT;
   hl_text_append(&text, first);
-  while (*i + 1 < argc && argv[*i + 1][0] >= '0' && argv[*i + 1][0] <= '9') {
+  while (*i + 1 < argc && is_number(argv[*i + 1])) {
     hl_text_char(&text, ',');
     hl_text_append(&text, argv[++*i]);
   }

@@ -34,7 +34,7 @@ typedef struct hl_options {
 } hl_options;
 
 /* Parses argv[1..]. INVALID_ARGUMENT names the argument and the nearest option. A list option
- * takes following arguments too while they start with a digit ("--batch-sizes 1 8 32"). */
+ * takes following arguments too while they are numbers or ranges ("--batch-sizes 1 8 32"). */
 hl_status hl_options_parse(char command, int argc, char **argv, hl_options *ret_options,
                            hl_error *error);
 void hl_options_release(hl_options *options);

@@ -15,6 +15,17 @@ typedef struct words {
   size_t count;
 } words;
 
+/* Drops repeated words: what is asked for twice is measured once. */
+static void drop_repeats(words *w) {
+  size_t kept = 0;
+  for (size_t i = 0; i < w->count; i++) {
+    bool seen = false;
+    for (size_t k = 0; k < kept && !seen; k++) seen = strcmp(w->items[k], w->items[i]) == 0;
+    if (!seen) w->items[kept++] = w->items[i];
+  }
+  w->count = kept;
+}
+
 static hl_status split(hl_arena *arena, const char *text, const char *option, words *ret_words,
                        hl_error *error) {
   words w = {0};
@@ -25,6 +36,7 @@ static hl_status split(hl_arena *arena, const char *text, const char *option, wo
     if (part[0]) w.items[w.count++] = part;
   if (w.count == 0)
     return hl_error_set(error, HL_INVALID_ARGUMENT, "--%s: nothing in '%s'", option, text);
+  drop_repeats(&w);
   *ret_words = w;
   return HL_OK;
 }
@@ -43,6 +55,7 @@ static hl_status read_engines(const hl_options *o, hl_arena *arena, words *ret_e
   hl_status status = split(arena, framework, "framework", ret_engines, error);
   for (size_t i = 0; status == HL_OK && i < ret_engines->count; i++)
     ret_engines->items[i] = engine_of_framework(ret_engines->items[i]);
+  if (status == HL_OK) drop_repeats(ret_engines); /* pytorch,torch */
   return status;
 }
 
@@ -64,6 +77,18 @@ static hl_status read_engine_options(const hl_options *o, hl_arena *arena, hl_co
   }
   base->engine_options = items;
   base->engine_option_count = count;
+  return HL_OK;
+}
+
+static hl_status read_plugins(const hl_options *o, hl_arena *arena, hl_configuration *base,
+                              hl_error *error) {
+  size_t count = 0;
+  while (hl_options_at(o, HL_OPTION_PLUGIN, count)) count++;
+  const char **paths = hl_arena_array(arena, count, sizeof *paths);
+  if (!paths) return no_memory(error);
+  for (size_t i = 0; i < count; i++) paths[i] = hl_options_at(o, HL_OPTION_PLUGIN, i);
+  base->plugins = paths;
+  base->plugin_count = count;
   return HL_OK;
 }
 
@@ -89,13 +114,13 @@ static hl_status read_simulated(const hl_options *o, hl_configuration *base, hl_
 
 static hl_status read_base(const hl_options *o, hl_arena *arena, hl_configuration *base,
                            hl_error *error) {
-  *base = (hl_configuration){.plugin = hl_options_at(o, HL_OPTION_PLUGIN, 0),
-                             .device = hl_options_get(o, HL_OPTION_DEVICE),
+  *base = (hl_configuration){.device = hl_options_get(o, HL_OPTION_DEVICE),
                              .test_data = hl_options_get(o, HL_OPTION_TEST_DATA)};
   if (base->test_data && strcmp(base->test_data, "synthetic") == 0) base->test_data = NULL;
   hl_status status = hl_options_int(o, HL_OPTION_N_IMAGES, 1, 100000000, 0, &base->n_images, error);
   if (status == HL_OK)
     status = hl_options_int(o, HL_OPTION_SEED, 0, INT64_MAX, 42, &base->seed, error);
+  if (status == HL_OK) status = read_plugins(o, arena, base, error);
   if (status == HL_OK) status = read_engine_options(o, arena, base, error);
   if (status == HL_OK) status = read_simulated(o, base, error);
   return status;
@@ -105,7 +130,8 @@ static hl_status read_method(const hl_options *o, hl_method_options *m, hl_error
   *m = (hl_method_options){.check = !hl_options_on(o, HL_OPTION_NO_CHECK),
                            .predict = !hl_options_on(o, HL_OPTION_NO_PREDICT),
                            .adaptive = hl_options_on(o, HL_OPTION_ADAPTIVE_SIZING),
-                           .warmup_iterations = -1};
+                           .warmup_iterations = -1,
+                           .max_time_given = hl_options_given(o, HL_OPTION_MAX_TIME)};
   double margin = 10;
   const char *warmup = hl_options_get(o, HL_OPTION_WARMUP_ITERATIONS);
   hl_status status = hl_options_real(o, HL_OPTION_MIN_TIME, 0, 86400, 0, &m->min_time_s, error);
@@ -148,13 +174,17 @@ static hl_status read_threads(hl_arena *arena, const hl_options *o, int64_t defa
     hl_status status = split(arena, text, "threads", &w, error);
     if (status != HL_OK) return status;
   }
-  size_t count = text ? w.count : 1;
-  int64_t *threads = hl_arena_array(arena, count, sizeof *threads);
+  size_t count = text ? 0 : 1;
+  int64_t *threads = hl_arena_array(arena, text ? w.count : 1, sizeof *threads);
   if (!threads) return no_memory(error);
   threads[0] = default_threads;
   for (size_t i = 0; i < w.count; i++) {
-    hl_status status = hl_parse_int(w.items[i], 1, 4096, "--threads", &threads[i], error);
+    int64_t number;
+    hl_status status = hl_parse_int(w.items[i], 1, 4096, "--threads", &number, error);
     if (status != HL_OK) return status;
+    bool seen = false; /* "2,02" */
+    for (size_t k = 0; k < count; k++) seen = seen || threads[k] == number;
+    if (!seen) threads[count++] = number;
   }
   *ret_threads = threads;
   *ret_count = count;

@@ -15,7 +15,10 @@ json_t *hl_message_from_configuration(const hl_configuration *configuration,
   set_text(object, "model", c->model);
   json_object_set_new(object, "builtin", json_boolean(c->is_builtin));
   set_text(object, "engine", c->engine);
-  set_text(object, "plugin", c->plugin);
+  json_t *plugins = json_array();
+  for (size_t i = 0; i < c->plugin_count; i++)
+    json_array_append_new(plugins, json_string(c->plugins[i]));
+  json_object_set_new(object, "plugins", plugins);
   json_t *options = json_array();
   for (size_t i = 0; i < c->engine_option_count; i++)
     json_array_append_new(
@@ -50,6 +53,37 @@ static hl_status need_int(const json_t *object, const char *key, int64_t min, in
                       key);
 }
 
+static hl_status read_plugins(const json_t *object, hl_arena *arena, hl_configuration *c,
+                              hl_error *error) {
+  const json_t *list = json_object_get(object, "plugins");
+  size_t count = json_array_size(list);
+  const char **paths = hl_arena_array(arena, count, sizeof *paths);
+  if (!paths) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for plug-ins");
+  for (size_t i = 0; i < count; i++) {
+    paths[i] = json_string_value(json_array_get(list, i));
+    if (!paths[i])
+      return hl_error_set(error, HL_INVALID_ARGUMENT, "configure: 'plugins' holds no paths");
+  }
+  c->plugins = paths;
+  c->plugin_count = count;
+  return HL_OK;
+}
+
+/* Bounds as on the command line, so that no duration overflows. */
+static hl_status read_clock(const json_t *object, hl_configuration *c, hl_error *error) {
+  const json_t *clock = json_object_get(object, "simulated_clock");
+  if (!clock) return HL_OK;
+  double t0 = json_number_value(json_array_get(clock, 0));
+  double t1 = json_number_value(json_array_get(clock, 1));
+  if (json_array_size(clock) != 2 || !(t0 >= 0 && t0 < 1e15 && t1 >= 0 && t1 < 1e12))
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "configure: 'simulated_clock' is not two durations");
+  c->simulated = true;
+  c->simulated_t0_ns = t0;
+  c->simulated_t1_ns = t1;
+  return HL_OK;
+}
+
 static hl_status read_options(const json_t *object, hl_arena *arena, hl_configuration *c,
                               hl_error *error) {
   const json_t *list = json_object_get(object, "engine_options");
@@ -72,7 +106,6 @@ static hl_status read_options(const json_t *object, hl_arena *arena, hl_configur
 hl_status hl_message_to_configuration(const json_t *object, hl_arena *arena,
                                       hl_configuration *ret_configuration, hl_error *error) {
   hl_configuration c = {.is_builtin = hl_json_get_bool(object, "builtin", false),
-                        .plugin = hl_json_get_text(object, "plugin", NULL),
                         .test_data = hl_json_get_text(object, "test_data", NULL)};
   hl_status status = need_text(object, "model", &c.model, error);
   if (status == HL_OK) status = need_text(object, "engine", &c.engine, error);
@@ -83,14 +116,10 @@ hl_status hl_message_to_configuration(const json_t *object, hl_arena *arena,
   if (status == HL_OK) status = need_int(object, "threads", 1, 4096, &c.threads, error);
   if (status == HL_OK) status = need_int(object, "n_images", 0, 100000000, &c.n_images, error);
   if (status == HL_OK) status = need_int(object, "seed", 0, INT64_MAX, &c.seed, error);
+  if (status == HL_OK) status = read_plugins(object, arena, &c, error);
   if (status == HL_OK) status = read_options(object, arena, &c, error);
+  if (status == HL_OK) status = read_clock(object, &c, error);
   if (status != HL_OK) return status;
-  const json_t *clock = json_object_get(object, "simulated_clock");
-  if (json_array_size(clock) == 2) {
-    c.simulated = true;
-    c.simulated_t0_ns = json_number_value(json_array_get(clock, 0));
-    c.simulated_t1_ns = json_number_value(json_array_get(clock, 1));
-  }
   *ret_configuration = c;
   return HL_OK;
 }

@@ -94,7 +94,8 @@ static hl_status evaluate(const hl_configuration *configuration,
   /* The definition needs no engine: null takes its place. */
   hl_configuration c = hl_configuration_with_batch(configuration, 1);
   c.engine = "null";
-  c.plugin = NULL;
+  c.plugins = NULL;
+  c.plugin_count = 0;
   c.engine_option_count = 0;
   if (!c.test_data && !c.n_images) c.n_images = configuration->batch_size;
   const hl_launch launch = {.program = environment->program,

@@ -65,6 +65,8 @@ static hl_status open_data(hl_inference *in, hl_error *error) {
                                   : hl_dataset_synthetic(ports, file->input_count,
                                                          c->n_images ? c->n_images : c->batch_size,
                                                          seed, &in->dataset, error);
+  /* A file of another kind is the user's to change, unlike an operator that an engine lacks. */
+  if (status == HL_UNIMPLEMENTED && c->test_data) status = HL_BAD_DATA;
   if (status != HL_OK) return status;
   if (in->dataset->count < 1 || in->dataset->input_count != file->input_count)
     return hl_error_set(error, HL_BAD_DATA, "%s holds no inputs for %s",
@@ -74,9 +76,23 @@ static hl_status open_data(hl_inference *in, hl_error *error) {
   return in->wraps ? repeat_data(in->dataset, c->batch_size, error) : HL_OK;
 }
 
+/* The first plug-in that holds the engine, else the built-in one of that name. */
+static hl_status find_engine(const hl_configuration *c, hl_engine_ops *ret_ops, hl_error *error) {
+  for (size_t i = 0; i < c->plugin_count; i++) {
+    hl_status status = hl_engine_open(c->engine, c->plugins[i], ret_ops, NULL, error);
+    if (status != HL_NOT_FOUND) return status; /* it holds another engine */
+  }
+  hl_error failure = {0};
+  hl_status status = hl_engine_open(c->engine, NULL, ret_ops, NULL, &failure);
+  /* What the last plug-in holds says more than that no engine has the name. */
+  if (status != HL_OK && (status != HL_NOT_FOUND || c->plugin_count == 0))
+    hl_error_set(error, status, "%s", failure.msg);
+  return status;
+}
+
 static hl_status open_engine(hl_inference *in, const hl_host *host, hl_error *error) {
   const hl_configuration *c = in->configuration;
-  hl_status status = hl_engine_open(c->engine, c->plugin, &in->ops, NULL, error);
+  hl_status status = find_engine(c, &in->ops, error);
   if (status == HL_OK) status = in->ops.probe(host, error);
   if (status != HL_OK) return status;
   const hl_engine_config config = {.size = sizeof config,
