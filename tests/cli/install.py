@@ -40,7 +40,7 @@ def needs(*tools):
 def pkg_config(*arguments):
     needs('pkg-config')
     env = clean(PKG_CONFIG_PATH=str(installed('hotlap.pc').parent),
-                      PKG_CONFIG_SYSROOT_DIR=str(MOVED))
+                PKG_CONFIG_SYSROOT_DIR=str(MOVED))
     return run('pkg-config', *arguments, 'hotlap', env=env).strip()
 
 
