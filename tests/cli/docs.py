@@ -116,7 +116,7 @@ def the_worker_speaks_the_documented_protocol():
     worker = Worker()
     worker.call('hello', {'protocol': 1})
     worker.call('configure', {
-        'model': 'mlp:dims=8-8', 'builtin': True, 'engine': 'null', 'plugin': None,
+        'model': 'mlp:dims=8-8', 'builtin': True, 'engine': 'null', 'plugins': [],
         'engine_options': [], 'dtype': 'float32', 'device': 'cpu', 'batch_size': 2, 'threads': 1,
         'test_data': None, 'n_images': 0, 'seed': 42, 'cache_directory': None,
         'simulated_clock': [1000, 1]})
@@ -128,6 +128,17 @@ def the_worker_speaks_the_documented_protocol():
     worker.call('reference')
     worker.call('quit')
     assert worker.process.wait(timeout=20) == 0
+
+
+@case
+def a_configuration_has_the_documented_members():
+    source = (SOURCE / 'src/protocol/messages.c').read_text()
+    function = source[source.index('json_t *hl_message_from_configuration'):].split('\n}')[0]
+    sent = re.findall(r'\(object, "(\w+)"', function)
+    part = section(section(page('docs/protocol.md'), '## Verbs'), '### configure')
+    table = part.split('| reply |')[0]
+    listed = re.findall(r'`(\w+)`', '\n'.join(re.findall(r'^\| (.*?) \|', table, re.M)))
+    assert len(sent) > 10 and set(sent) == set(listed), set(sent) ^ set(listed)
 
 
 @case
