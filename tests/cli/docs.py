@@ -58,6 +58,34 @@ def rows_have_the_documented_keys():
 
 
 @case
+def results_have_the_documented_members():
+    document = hotlap('sweep', 'mlp', '--engine', 'null', '--simulated-clock', '1000000+100000',
+                      '--batch-sizes', '1,2', '--json', '--no-check', '--max-time', '1').document
+    text = page('docs/results.md')
+
+    def look(object_, where):
+        for key, value in object_.items():
+            assert f'`{key}`' in text, f'{where}{key} is not documented'
+            if isinstance(value, dict):
+                look(value, f'{where}{key}.')
+
+    look(document, '')
+    members = set(document) | {k for v in document.values() if isinstance(v, dict) for k in v}
+    tables = section(text, '## benchmark_results.json')
+    for key in re.findall(r'`(\w+)`', '\n'.join(re.findall(r'^\| (.*?) \|', tables, re.M))):
+        assert key in members, f'{key} is documented and not written'
+
+
+@case
+def completion_knows_commands_and_options():
+    script = ('source "$1"; complete_it() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _hotlap; '
+              'echo "${COMPREPLY[@]}"; }; complete_it hotlap sw; complete_it hotlap sweep --batch')
+    done = subprocess.run(['bash', '-c', script, 'bash', SOURCE / 'completions/hotlap.bash'],
+                          capture_output=True, text=True)
+    assert done.stdout.split() == ['sweep', '--batch-sizes'], done.stdout + done.stderr
+
+
+@case
 def options_in_examples_exist():
     known = set(re.findall(r'`--([\w-]+)', page('docs/options.md')))
     # Those of meson, pkg-config, ./check, tools and test tools.
