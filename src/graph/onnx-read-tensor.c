@@ -281,7 +281,7 @@ static hl_status take_external(hl_onnx_reader *reader, const tensor *t, uint64_t
                         t->name);
   const hl_onnx_external *external = NULL;
   hl_status status = open_external(reader, t, &external);
-  if (status != HL_OK) return status;
+  if (status != HL_OK || !external) return status;
   if (t->has_length && t->length != need) return wrong_size(reader, t, t->length, need, "bytes");
   if (t->offset > external->bytes || external->bytes - t->offset < need)
     return hl_onnx_fail(reader, HL_BAD_DATA, t->start,

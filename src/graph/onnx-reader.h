@@ -48,7 +48,7 @@ hl_status hl_onnx_tensor(hl_onnx_reader *reader, hl_wire message, const char *na
 /* Reads a NodeProto: a node whose outputs are declared, or a constant for a Constant node. The
  * inputs are resolved later by hl_onnx_node_inputs, for nodes may come in any order. */
 hl_status hl_onnx_node(hl_onnx_reader *reader, hl_wire message, hl_node **ret_node);
-hl_status hl_onnx_node_inputs(hl_onnx_reader *reader, hl_wire message, hl_node *node);
+hl_status hl_onnx_node_inputs(hl_onnx_reader *reader, hl_wire message, hl_node *to);
 
 /* Reads a ValueInfoProto: the name, or (with `value` >= 0) type and shape into that value. */
 hl_status hl_onnx_value_name(hl_onnx_reader *reader, hl_wire message, const char *what,

@@ -55,13 +55,14 @@ hl_status hl_onnx_output_shapes(const hl_graph *graph, hl_onnx_shape **ret_shape
   hl_onnx_shape *shapes = calloc(graph->output_count + 1, sizeof *shapes);
   hl_graph *copies[probes] = {0};
   symbol_list list = {0};
-  hl_status status = shapes ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory");
+  hl_status status = HL_OK;
+  if (!shapes) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the shapes of outputs");
   for (int i = 0; i < probes && status == HL_OK; i++) {
     status = hl_graph_clone(graph, &copies[i], error);
     /* Inputs outlive the copies, and so do the names of their symbols. */
-    if (status == HL_OK) status = bind_probe(copies[i], &list, i, error);
+    if (status == HL_OK && copies[i]) status = bind_probe(copies[i], &list, i, error);
   }
-  for (size_t i = 0; i < graph->output_count && status == HL_OK; i++) {
+  for (size_t i = 0; i < graph->output_count && status == HL_OK && copies[0] && copies[1]; i++) {
     const hl_value *first = &copies[0]->values[graph->outputs[i]];
     shapes[i].dtype = first->dtype;
     shapes[i].shape.rank = -1;

@@ -477,7 +477,7 @@ hl_status hl_evaluate_pad(const hl_graph *graph, const hl_node *node, const hl_t
                           hl_tensor_view *outputs, hl_error *error) {
   const hl_tensor_view *in = &inputs[0];
   hl_tensor_view *out = &outputs[0];
-  int64_t before[HL_MAX_RANK], after[HL_MAX_RANK], strides[HL_MAX_RANK], offset = 0;
+  int64_t before[HL_MAX_RANK] = {0}, after[HL_MAX_RANK] = {0}, strides[HL_MAX_RANK], offset = 0;
   int64_t index[HL_MAX_RANK] = {0}, unused[HL_MAX_RANK] = {0};
   bool known;
   hl_status status = read_pads(graph, node, in->rank, before, after, &known, error);

@@ -63,11 +63,11 @@ static hl_status read_axes(const hl_node *node, int32_t rank, size_t count, int3
 
 static hl_status read_resampling(const hl_graph *graph, const hl_node *node, const int64_t *dims,
                                  int32_t rank, resampling *ret, hl_error *error) {
-  double scales[HL_MAX_RANK];
-  int64_t sizes[HL_MAX_RANK];
+  double scales[HL_MAX_RANK] = {0};
+  int64_t sizes[HL_MAX_RANK] = {0};
   size_t scale_count, size_count;
   bool scales_known, sizes_known;
-  int32_t axes[HL_MAX_RANK];
+  int32_t axes[HL_MAX_RANK] = {0};
   hl_status status = read_scales(graph, node, scales, &scale_count, &scales_known, error);
   if (status == HL_OK) status = read_sizes(graph, node, sizes, &size_count, &sizes_known, error);
   if (status != HL_OK) return status;
@@ -206,7 +206,7 @@ static tap *make_taps(const hl_graph *graph, const hl_node *node, int64_t in, in
 /* The weighted sum over both taps of every axis. */
 static double blend(const hl_tensor_view *in, tap *const *taps, const int64_t *index, int32_t axis,
                     int64_t offset) {
-  if (axis == in->rank) return hl_view_get(in, offset);
+  if (axis == in->rank || !taps[axis]) return hl_view_get(in, offset);
   const tap *t = &taps[axis][index[axis]];
   int64_t base = offset * in->dims[axis];
   double low = blend(in, taps, index, axis + 1, base + t->low);
@@ -223,18 +223,19 @@ hl_status hl_evaluate_resize(const hl_graph *graph, const hl_node *node,
   hl_status status = read_resampling(graph, node, in->dims, in->rank, &r, error);
   if (status != HL_OK) return status;
   tap *taps[HL_MAX_RANK] = {0};
-  for (int32_t d = 0; d < in->rank && status == HL_OK; d++) {
+  bool ready = true;
+  for (int32_t d = 0; d < in->rank && ready; d++) {
     taps[d] = make_taps(graph, node, in->dims[d], out->dims[d], r.scale[d]);
-    if (!taps[d]) status = hl_op_no_memory(node, error);
+    ready = taps[d] != NULL;
   }
   int64_t index[HL_MAX_RANK] = {0}, unused[HL_MAX_RANK] = {0}, offset = 0;
-  int64_t count = status == HL_OK ? hl_view_elements(out) : 0;
+  int64_t count = ready ? hl_view_elements(out) : 0;
   for (int64_t i = 0; i < count; i++) {
     hl_view_put(out, i, blend(in, taps, index, 0, 0));
     hl_index_next(out->rank, out->dims, index, unused, &offset);
   }
   for (int32_t d = 0; d < in->rank; d++) free(taps[d]);
-  return status;
+  return ready ? HL_OK : hl_op_no_memory(node, error);
 }
 
 /* -- GridSample ------------------------------------------------------------------------------ */
