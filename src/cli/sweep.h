@@ -22,6 +22,7 @@ typedef struct hl_sweep {
   char *cache_directory, *commit;
   unsigned formats;
   bool resumed;
+  uint64_t start_ns; /* when the command began */
 } hl_sweep;
 
 /* Reads models, plan, formats and machine from `sweep->options` (parsed by the caller), opens the

@@ -253,6 +253,7 @@ void hl_run_info_init(hl_run_info *info) {
                         .memory_bytes = HL_INT_NULL,
                         .max_time_s = (double)NAN,
                         .overhead_ns = (double)NAN,
+                        .first_step_ms = (double)NAN,
                         .clock_read_ns = (double)NAN,
                         .clock_resolution_ns = (double)NAN,
                         .peak_gflops = (double)NAN,

@@ -118,6 +118,7 @@ typedef struct hl_run_info {
   int64_t cores, memory_bytes;
   char *percentiles; /* "linear" */
   char *warmup;      /* "auto" or a number */
+  double first_step_ms; /* from the command to the end of the first step, all set-up included */
   double max_time_s, overhead_ns, clock_read_ns, clock_resolution_ns;
   double peak_gflops, peak_bandwidth_gbs; /* measured limits of the roofline; NaN if not measured */
   double safety_margin;                   /* 0.1 */

@@ -46,6 +46,7 @@ static void write_method(hl_json *json, const hl_run_info *info) {
   hl_json_text(json, "percentiles", info->percentiles);
   hl_json_real(json, "max_time_s", info->max_time_s);
   hl_json_real(json, "overhead_ns", info->overhead_ns);
+  hl_json_real(json, "first_step_ms", info->first_step_ms);
   hl_json_real(json, "clock_read_ns", info->clock_read_ns);
   hl_json_real(json, "clock_resolution_ns", info->clock_resolution_ns);
   hl_json_real(json, "safety_margin", info->safety_margin);

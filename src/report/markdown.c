@@ -146,6 +146,7 @@ static void put_method(const hl_run_info *info, hl_text *out) {
     line(out, "Warm-up", info->warmup);
   line(out, "Percentiles", info->percentiles);
   number_line(out, "Budget of a row", info->max_time_s, "s");
+  number_line(out, "First step", info->first_step_ms, "ms after the command, all set-up included");
   number_line(out, "Overhead of hotlap", info->overhead_ns, "ns a step (null engine)");
   number_line(out, "Clock", info->clock_read_ns, "ns a read (CLOCK_MONOTONIC)");
   number_line(out, "Clock resolution", info->clock_resolution_ns, "ns");

@@ -33,6 +33,7 @@ static const hl_store_column run_columns[] = {
     RUN(TEXT, warmup),
     RUN(REAL, max_time_s),
     RUN(REAL, overhead_ns),
+    RUN(REAL, first_step_ms),
     RUN(REAL, clock_read_ns),
     RUN(REAL, clock_resolution_ns),
     RUN(REAL, peak_gflops),

@@ -3,7 +3,7 @@ import os
 import subprocess
 import time
 
-from harness import FAULTY, HOME, case, environment, faulty, hotlap, main, sweep
+from harness import ENGINES, FAULTY, HOME, case, environment, faulty, hotlap, main, sweep
 
 
 def outcome_of_each(fault, outcome, *parts, status=3, **more):
@@ -80,6 +80,18 @@ def an_engine_that_is_not_usable_is_skipped():
                  '--json', env=environment(FAULTY_UNAVAILABLE='1'))
     assert run.status == 3 and run.rows[0]['outcome'] == 'SKIPPED', run.explain()
     assert 'FAULTY_UNAVAILABLE' in run.rows[0]['reason']
+
+
+@case
+def the_skeleton_is_a_plug_in_that_runs():
+    path = os.path.join(ENGINES, '..', '..', 'engines', 'skeleton', 'hotlap-engine-skeleton.so')
+    run = hotlap('sweep', 'mlp', '--plugin', path, '--engine', 'skeleton', '--batch-sizes', '1,2',
+                 '--iterations', '60', '--json')
+    assert run.status == 0 and len(run.rows) == 2, run.explain()
+    assert all('gives no outputs' in r['output_check'] for r in run.rows)
+    hotlap('engines', '--plugin', path).passes('skeleton', 'usable')
+    wrong = hotlap('sweep', 'mlp', '--plugin', path, '--engine', 'native')
+    wrong.fails(2, "holds engine 'skeleton', not 'native'")
 
 
 @case
