@@ -105,25 +105,49 @@ static hl_status receive_line(hl_channel *channel, uint64_t deadline_ns, int wak
   return HL_OK;
 }
 
-static hl_status receive_bytes(hl_channel *channel, size_t count, uint64_t deadline_ns, int wake_fd,
-                               unsigned char **ret_bytes, hl_error *error) {
-  unsigned char *bytes = malloc(count);
-  if (!bytes) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for %zu bytes", count);
+/* The next size of an attachment's buffer: memory follows what arrives, not what is announced. */
+static size_t next_capacity(size_t capacity, size_t count) {
+  size_t next = capacity ? 2 * capacity : (size_t)1 << 20;
+  return next < count ? next : count;
+}
+
+static hl_status grow(unsigned char **bytes, size_t capacity, hl_error *error) {
+  unsigned char *grown = realloc(*bytes, capacity);
+  if (!grown) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for %zu bytes", capacity);
+  *bytes = grown;
+  return HL_OK;
+}
+
+/* Moves what was read along with the line; returns how much. */
+static size_t take_received(hl_channel *channel, unsigned char *bytes, size_t count) {
   size_t got = channel->received.length < count ? channel->received.length : count;
   memcpy(bytes, channel->received.data, got);
   size_t rest = channel->received.length - got;
   memmove(channel->received.data, channel->received.data + got, rest);
   channel->received.length = rest;
   if (channel->received.capacity) channel->received.data[rest] = '\0';
-  while (got < count) {
+  return got;
+}
+
+static hl_status receive_bytes(hl_channel *channel, size_t count, uint64_t deadline_ns, int wake_fd,
+                               unsigned char **ret_bytes, hl_error *error) {
+  unsigned char *bytes = NULL;
+  size_t capacity = next_capacity(channel->received.length, count);
+  hl_status status = grow(&bytes, capacity, error);
+  size_t got = status == HL_OK ? take_received(channel, bytes, count) : 0;
+  while (status == HL_OK && got < count) {
     size_t n = 0;
-    hl_status status =
-        read_some(channel, bytes + got, count - got, deadline_ns, wake_fd, &n, error);
-    if (status != HL_OK) {
-      free(bytes);
-      return status;
+    if (got == capacity) {
+      capacity = next_capacity(capacity, count);
+      status = grow(&bytes, capacity, error);
     }
+    if (status == HL_OK)
+      status = read_some(channel, bytes + got, capacity - got, deadline_ns, wake_fd, &n, error);
     got += n;
+  }
+  if (status != HL_OK) {
+    free(bytes);
+    return status;
   }
   *ret_bytes = bytes;
   return HL_OK;

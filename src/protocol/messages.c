@@ -131,6 +131,7 @@ hl_status hl_message_status(const json_t *reply, hl_error *error) {
     return hl_error_set(error, HL_BAD_DATA, "the worker's reply has no member 'ok'");
   hl_status status = hl_status_from_name(hl_json_get_text(reply, "status", ""));
   if (status == HL_OK) status = HL_INTERNAL;
-  return hl_error_set(error, status, "%s",
-                      hl_json_get_text(reply, "message", hl_status_text(status)));
+  /* An engine may fail without a word. */
+  const char *message = hl_json_get_text(reply, "message", "");
+  return hl_error_set(error, status, "%s", message[0] ? message : hl_status_text(status));
 }
