@@ -49,7 +49,7 @@ typedef struct hl_value {
   bool is_output;
   int32_t producer;  /* node index, -1 for none */
   const void *data;  /* constants, and small values that inference could compute; else NULL */
-  uint64_t bytes;    /* of data */
+  uint64_t bytes;    /* of data; of a temporary, once its shape is inferred */
 } hl_value;
 
 typedef enum hl_attribute_kind {

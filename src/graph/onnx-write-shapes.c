@@ -50,34 +50,61 @@ static void merge(hl_onnx_shape *out, const symbol_list *list, const hl_shape *a
   }
 }
 
-hl_status hl_onnx_output_shapes(const hl_graph *graph, hl_onnx_shape **ret_shapes,
-                                hl_error *error) {
-  hl_onnx_shape *shapes = calloc(graph->output_count + 1, sizeof *shapes);
+/* The graph's own copy of a symbol's name: that of a probe dies with it. */
+static const char *own_name(const hl_graph *graph, const char *name) {
+  for (size_t v = 0; name && v < graph->input_count; v++)
+    for (int32_t k = 0; k < HL_MAX_RANK; k++) {
+      const char *own = graph->values[graph->inputs[v]].symbols[k];
+      if (own && strcmp(own, name) == 0) return own;
+    }
+  return NULL;
+}
+
+static hl_status probe_symbols(const hl_graph *graph, hl_onnx_shape *shapes, hl_error *error) {
   hl_graph *copies[probes] = {0};
   symbol_list list = {0};
   hl_status status = HL_OK;
-  if (!shapes) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the shapes of outputs");
   for (int i = 0; i < probes && status == HL_OK; i++) {
     status = hl_graph_clone(graph, &copies[i], error);
-    /* Inputs outlive the copies, and so do the names of their symbols. */
     if (status == HL_OK && copies[i]) status = bind_probe(copies[i], &list, i, error);
   }
   for (size_t i = 0; i < graph->output_count && status == HL_OK && copies[0] && copies[1]; i++) {
     const hl_value *first = &copies[0]->values[graph->outputs[i]];
-    shapes[i].dtype = first->dtype;
-    shapes[i].shape.rank = -1;
+    shapes[i] = (hl_onnx_shape){.dtype = first->dtype, .shape = {.rank = -1}};
     merge(&shapes[i], &list, &first->shape, &copies[1]->values[graph->outputs[i]].shape);
-    for (int32_t d = 0; d < shapes[i].shape.rank; d++) {
-      const char *name = shapes[i].symbols[d];
-      shapes[i].symbols[d] = NULL;
-      for (size_t v = 0; name && v < graph->input_count; v++)
-        for (int32_t k = 0; k < HL_MAX_RANK; k++) {
-          const char *own = graph->values[graph->inputs[v]].symbols[k];
-          if (own && strcmp(own, name) == 0) shapes[i].symbols[d] = own;
-        }
-    }
+    for (int32_t d = 0; d < shapes[i].shape.rank; d++)
+      shapes[i].symbols[d] = own_name(graph, shapes[i].symbols[d]);
   }
   for (int i = 0; i < probes; i++) hl_graph_free(copies[i]);
+  return status;
+}
+
+/* Where no free choice of the symbols fits the graph (a channel count that weights fix, say):
+ * unknown dimensions stay unknown and have no name. */
+static hl_status leave_unknown(const hl_graph *graph, hl_onnx_shape *shapes, hl_error *error) {
+  hl_graph *copy = NULL;
+  hl_status status = hl_graph_clone(graph, &copy, error);
+  if (status == HL_OK) status = hl_graph_resolve(copy, error);
+  if (status == HL_OK) status = hl_graph_infer(copy, error);
+  for (size_t i = 0; i < graph->output_count && status == HL_OK; i++) {
+    const hl_value *out = &copy->values[graph->outputs[i]];
+    shapes[i] = (hl_onnx_shape){.dtype = out->dtype, .shape = out->shape};
+    if (out->shape.rank < 0)
+      status = hl_error_set(error, HL_UNIMPLEMENTED,
+                            "output '%.200s': its number of dimensions is not known, so that it "
+                            "cannot be written",
+                            out->name);
+  }
+  hl_graph_free(copy);
+  return status;
+}
+
+hl_status hl_onnx_output_shapes(const hl_graph *graph, hl_onnx_shape **ret_shapes,
+                                hl_error *error) {
+  hl_onnx_shape *shapes = calloc(graph->output_count + 1, sizeof *shapes);
+  if (!shapes) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the shapes of outputs");
+  hl_status status = probe_symbols(graph, shapes, error);
+  if (status == HL_BAD_DATA || status == HL_LIMIT) status = leave_unknown(graph, shapes, error);
   if (status == HL_OK)
     *ret_shapes = shapes;
   else

@@ -47,6 +47,8 @@ static hl_status read_common(const hl_node *node, const hl_shape *input, const i
     return hl_op_fail(node, HL_BAD_DATA, error,
                       "the input has %d dimensions; expected batch, channels and 1 or more others",
                       input->rank);
+  if (!kernel && !hl_node_attribute(node, "kernel_shape"))
+    return hl_op_fail(node, HL_BAD_DATA, error, "attribute 'kernel_shape' is missing");
   hl_status status =
       read_list(node, "kernel_shape", w->spatial, 1, kernel ? 0x7fffffff : 0, w->kernel, error);
   if (status == HL_OK) status = read_list(node, "strides", w->spatial, 1, 1, w->stride, error);

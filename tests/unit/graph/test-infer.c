@@ -102,7 +102,7 @@ static const shape_case shape_cases[] = {
      0,
      "leave nothing"},
     {"MaxPool", 17, S(3, 1, 2, 6), NONE, "kernel_shape", {3}, 1, S(3, 1, 2, 4), 24, NULL},
-    {"MaxPool", 17, S(3, 1, 2, 6), NONE, NULL, {0}, 0, NONE, 0, "kernel_shape"},
+    {"MaxPool", 17, S(3, 1, 2, 6), NONE, NULL, {0}, 0, NONE, 0, "'kernel_shape' is missing"},
     {"GlobalAveragePool", 17, S(4, 1, 2, 6, 5), NONE, NULL, {0}, 0, S(4, 1, 2, 1, 1), 60, NULL},
     {"ReduceMean", 13, S(3, 2, 3, 4), NONE, "axes", {0, -1}, 2, S(3, 1, 3, 1), 24, NULL},
     {"ReduceMean", 13, S(3, 2, 3, 4), NONE, "axes", {3}, 1, NONE, 0, "axis 3 is outside"},

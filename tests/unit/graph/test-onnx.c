@@ -160,6 +160,25 @@ static void refuses_what_onnx_cannot_hold(void **state) {
   hl_graph_free(graph);
 }
 
+/* Every dimension symbolic, one of which the weights fix: written all the same, unnamed. */
+static void writes_symbols_that_are_not_free(void **state) {
+  (void)state;
+  hl_graph *graph, *copy;
+  assert_int_equal(hl_graph_new("symbols", &graph, NULL), HL_OK);
+  hl_value_id x = hl_graph_input(graph, "x", HL_FLOAT32, 2, (int64_t[]){-1, -1}), y;
+  hl_value_id w = hl_graph_constant(graph, "w", HL_FLOAT32, 2, (int64_t[]){3, 4}, NULL);
+  hl_graph_symbol(graph, x, 0, "batch");
+  hl_graph_symbol(graph, x, 1, "features");
+  hl_graph_node(graph, "MatMul", "m", (hl_value_id[]){x, w}, 2, &y, 1);
+  hl_graph_output(graph, y);
+  assert_int_equal(hl_onnx_write(graph, path_of("symbols.onnx"), NULL), HL_OK);
+  assert_int_equal(hl_onnx_read(path_of("symbols.onnx"), &copy, NULL), HL_OK);
+  assert_string_equal(copy->values[copy->inputs[0]].symbols[1], "features");
+  unlink(path_of("symbols.onnx"));
+  hl_graph_free(copy);
+  hl_graph_free(graph);
+}
+
 static void says_what_is_wrong_with_the_path(void **state) {
   (void)state;
   hl_graph *graph;
@@ -229,6 +248,7 @@ int main(void) {
       cmocka_unit_test(replaces_files_as_a_whole),
       cmocka_unit_test(refuses_what_onnx_cannot_hold),
       cmocka_unit_test(says_what_is_wrong_with_the_path),
+      cmocka_unit_test(writes_symbols_that_are_not_free),
       cmocka_unit_test(reads_packed_and_unpacked),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
