@@ -71,9 +71,18 @@ static hl_status read_options(hl_engine *engine, const hl_engine_config *config,
   if (config->device && strcmp(config->device, "cpu") != 0)
     return hl_error_set(error, HL_UNAVAILABLE, "the native engine runs on cpu, not '%s'",
                         config->device);
-  if (config->option_count > 0)
-    return hl_error_set(error, HL_INVALID_ARGUMENT, "the native engine has no option '%s'",
-                        config->options[0].key);
+  for (size_t i = 0; i < config->option_count; i++) {
+    const hl_option *option = &config->options[i];
+    bool off = strcmp(option->value, "off") == 0;
+    if (strcmp(option->key, "winograd") != 0)
+      return hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "the native engine has no option '%s'; it has winograd=auto|off",
+                          option->key);
+    if (!off && strcmp(option->value, "auto") != 0)
+      return hl_error_set(error, HL_INVALID_ARGUMENT, "option winograd is auto or off, not '%s'",
+                          option->value);
+    engine->winograd = !off;
+  }
   engine->threads = config->threads;
   return HL_OK;
 }
@@ -91,6 +100,7 @@ static hl_status engine_open(const hl_host *host, const hl_engine_config *config
   if (!engine) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the native engine");
   engine->host = host;
   engine->block = block_of_processor();
+  engine->winograd = true;
   hl_status status = read_options(engine, config, error);
   if (status == HL_OK)
     status = hl_native_dnnl(dnnl_engine_create(&engine->dnnl, dnnl_cpu, 0), "creating its engine",

@@ -20,6 +20,7 @@ struct hl_engine {
   dnnl_engine_t dnnl;
   dnnl_stream_t stream;
   int block;                 /* channels in a block of the blocked layout: 16, 8 or 4 */
+  bool winograd;             /* convolutions may use it */
   hl_native_account account; /* what the engine has allocated */
 };
 

@@ -232,7 +232,7 @@ int32_t hl_native_weight_in(hl_native_builder *b, const hl_native_recipe *recipe
   if (b->failed != HL_OK || recipe->value < 0) return -1;
   hl_native_weight weight = {.recipe = *recipe, .desc = desc};
   const hl_value *value = &b->ir->graph->values[recipe->value];
-  weight.bytes = desc ? dnnl_memory_desc_get_size(desc) : value->bytes;
+  weight.bytes = hl_native_weight_bytes(b->ir->graph, recipe, desc);
   hl_native_recipe_hash(b->model, b->ir->graph, recipe, weight.hash);
   hl_native_list *list = b->list;
   int32_t index = 0;

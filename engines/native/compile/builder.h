@@ -81,7 +81,7 @@ typedef struct hl_native_list {
   int32_t desc_count, desc_capacity;
   int32_t *outputs; /* by output of the graph: its tensor */
   uint64_t arena_bytes, output_bytes, traffic_bytes;
-  double flops;
+  double flops;           /* executed; while building: more (or less) than the nominal ones */
   int32_t fallback_count; /* steps that run the reference evaluator */
 } hl_native_list;
 

@@ -111,7 +111,7 @@ static hl_status build(hl_program *program, hl_error *error) {
                          .error = error};
   if (status == HL_OK) status = lower_all(&b, error);
   if (status == HL_OK) status = hl_native_memory_plan(&program->list, error);
-  if (status == HL_OK) program->list.flops = hl_graph_flops(program->graph);
+  if (status == HL_OK) program->list.flops += hl_graph_flops(program->graph);
   free(b.tensor_of);
   free(b.uses_after);
   hl_native_ir_release(&ir);

@@ -1,5 +1,6 @@
 #include "compile/weights.h"
 #include "compile/builder.h"
+#include "winograd/winograd.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -79,6 +80,7 @@ void hl_native_recipe_hash(const hl_model *model, const hl_graph *graph,
   mix_constant(model, graph, recipe->scale, ret_hash);
   mix(ret_hash, (uint64_t)recipe->scale_axis);
   mix(ret_hash, (uint64_t)(int64_t)recipe->extend_axis);
+  mix(ret_hash, recipe->winograd);
   if (recipe->extend_axis >= 0) {
     mix(ret_hash, (uint64_t)recipe->extend_begin);
     mix(ret_hash, (uint64_t)recipe->extend_total);
@@ -147,10 +149,33 @@ static hl_status reorder(hl_engine *engine, const_dnnl_memory_desc_t from_desc, 
   return hl_native_dnnl(status, "laying out weights", error);
 }
 
+/* Shapes of the weights only. */
+static hl_winograd_shape winograd_shape(const hl_value *value) {
+  return (hl_winograd_shape){
+      .oc = (size_t)value->shape.dims[0], .ic = (size_t)value->shape.dims[1], .threads = 1};
+}
+
+static hl_status make_winograd(const hl_graph *graph, const hl_native_recipe *recipe, float *to,
+                               hl_error *error) {
+  const hl_value *value = &graph->values[recipe->value];
+  hl_winograd_shape shape = winograd_shape(value);
+  float *scale = NULL;
+  if (recipe->scale >= 0) {
+    scale = malloc(shape.oc * sizeof(*scale));
+    if (!scale)
+      return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory to lay out weight '%s'", value->name);
+    memcpy(scale, graph->values[recipe->scale].data, shape.oc * sizeof(*scale));
+  }
+  hl_winograd_weights(&shape, value->data, scale, to);
+  free(scale);
+  return HL_OK;
+}
+
 static hl_status make(hl_model *model, const hl_graph *graph, const hl_native_weight *weight,
                       void *to, hl_error *error) {
   const hl_native_recipe *recipe = &weight->recipe;
   const hl_value *value = &graph->values[recipe->value];
+  if (recipe->winograd) return make_winograd(graph, recipe, to, error);
   if (!weight->desc) {
     memcpy(to, value->data, weight->bytes);
     return HL_OK;
@@ -216,6 +241,16 @@ static hl_status keep(hl_native_weights *weights, const hl_native_weight *weight
 
 static uint64_t rounded(uint64_t bytes) {
   return (bytes + WEIGHT_ALIGN - 1) / WEIGHT_ALIGN * WEIGHT_ALIGN;
+}
+
+uint64_t hl_native_weight_bytes(const hl_graph *graph, const hl_native_recipe *recipe,
+                                const_dnnl_memory_desc_t desc) {
+  const hl_value *value = &graph->values[recipe->value];
+  if (recipe->winograd) {
+    hl_winograd_shape shape = winograd_shape(value);
+    return hl_winograd_weight_bytes(&shape);
+  }
+  return desc ? dnnl_memory_desc_get_size(desc) : value->bytes;
 }
 
 hl_status hl_native_weights_make(hl_model *model, const hl_graph *graph, hl_native_weight *list,

@@ -19,6 +19,7 @@ typedef struct hl_native_recipe {
   int64_t extend_begin, extend_total;
   /* How the (extended) constant is read; NULL: its bytes are copied as they are. */
   const_dnnl_memory_desc_t source;
+  bool winograd; /* transformed by hl_winograd_weights; the wanted layout is NULL */
 } hl_native_recipe;
 
 #define HL_NATIVE_RECIPE(id) ((hl_native_recipe){.value = (id), .scale = -1, .extend_axis = -1})
@@ -39,6 +40,9 @@ void hl_native_weights_free(hl_native_weights *weights, hl_native_account *accou
 /* Identifies what a recipe reads: constants of the file by place, folded ones by content. */
 void hl_native_recipe_hash(const hl_model *model, const hl_graph *graph,
                            const hl_native_recipe *recipe, uint64_t ret_hash[2]);
+/* How large the weight will be. */
+uint64_t hl_native_weight_bytes(const hl_graph *graph, const hl_native_recipe *recipe,
+                                const_dnnl_memory_desc_t desc);
 /* Do two requests give the same bytes? */
 bool hl_native_weight_equal(const hl_native_weight *a, const hl_native_weight *b);
 

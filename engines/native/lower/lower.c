@@ -6,6 +6,7 @@ static const struct {
   const char *op;
   hl_native_lowering lower;
 } table[] = {
+    {"Conv", hl_native_lower_winograd},
     {"Conv", hl_native_lower_convolution},
     {"ConvTranspose", hl_native_lower_deconvolution},
     {"Gemm", hl_native_lower_linear},

@@ -40,7 +40,7 @@ def compare(report, tool, engine, path, spec, batches):
 
 def memory(report, tool, engine, path, spec):
     """Programs share weights; what is planned is what is held."""
-    status, lines, _, log = run_engine(tool, engine, path, None, [1, 8], ["--plan"])
+    status, lines, _, log = run_engine(tool, engine, path, None, [8, 9], ["--plan"])
     report.check(f"{spec}: two programs", status == 0, log)
     if status != 0:
         return
@@ -51,9 +51,8 @@ def memory(report, tool, engine, path, spec):
                  held[0] <= first * 1.02 + 65536 and held[0] >= first * 0.98)
     more = held[1] - held[0]
     need = plans[1][1] + plans[1][2]
-    # A layer may want another layout of its weights at another batch size, never all of them.
-    report.check(f"{spec}: batch 8 adds {more}, its activations are {need}",
-                 more <= need + plans[0][0] // 2 + 65536)
+    report.check(f"{spec}: batch 9 adds {more}, its activations are {need}",
+                 more <= need + plans[0][0] // 20 + 65536)
 
 
 def little_memory(report, tool, engine, path, spec):

@@ -87,6 +87,26 @@ def conv_cases():
             ("v", np.abs(f(16)) + 0.1)])
 
 
+def winograd_cases():
+    """Large enough for Winograd's algorithm, with edges of every kind."""
+    for name, cin, cout, size, pads in [("same", 32, 64, (16, 20), [1, 1, 1, 1]),
+                                        ("ragged", 48, 96, (19, 22), [1, 1, 1, 1]),
+                                        ("valid", 64, 32, (18, 18), [0, 0, 0, 0]),
+                                        ("lopsided", 32, 32, (21, 16), [2, 0, 1, 3]),
+                                        ("small", 64, 128, (8, 8), [1, 1, 1, 1])]:
+        w = f(cout, cin, 3, 3, scale=0.1)
+        yield ("winograd_" + name, [node("Conv", ["x", "w", "b"], ["y"], pads=pads)],
+               [("x", ["n", cin, *size])], [("w", w), ("b", f(cout))])
+    yield ("winograd_norm_leaky",
+           [node("Pad", ["x", "p"], ["q"]), node("Conv", ["q", "w"], ["c"]),
+            node("BatchNormalization", ["c", "g", "h", "m", "v"], ["d"]),
+            node("LeakyRelu", ["d"], ["e"], alpha=0.2), node("Conv", ["e", "u"], ["y"])],
+           [("x", ["n", 32, 17, 15])],
+           [("p", i64(0, 0, 1, 1, 0, 0, 1, 1)), ("w", f(64, 32, 3, 3, scale=0.1)), ("g", f(64)),
+            ("h", f(64)), ("m", f(64)), ("v", np.abs(f(64)) + 0.1),
+            ("u", f(32, 64, 3, 3, scale=0.1))])
+
+
 def picture_cases():
     for op in ("MaxPool", "AveragePool"):
         yield (op.lower(), [node(op, ["x"], ["y"], kernel_shape=[3, 3], strides=[2, 2],
@@ -247,7 +267,7 @@ def main():
     report = Report()
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "model.onnx"
-        for cases in (conv_cases, picture_cases, matrix_cases, element_cases, movement_cases):
+        for cases in (conv_cases, winograd_cases, picture_cases, matrix_cases, element_cases, movement_cases):
             for name, nodes, inputs, constants in cases():
                 if only and name != only:
                     continue
@@ -264,6 +284,11 @@ def main():
                     worst = max(error_of(g, w) for g, w in zip(got[0], want))
                     same = len(got[0]) == len(want) and worst <= TOLERANCE
                     report.check(f"{name} batch {batch}", same, f"error {worst:.2e} {log}")
+                    if name.startswith("winograd"):
+                        _, _, plain, _ = run_engine(tool, engine, path, arrays, [batch],
+                                                    ["--option", "winograd=off"])
+                        report.check(f"{name} batch {batch}: another algorithm",
+                                     not np.array_equal(plain[0][0], got[0][0]))
     return report.finish()
 
 

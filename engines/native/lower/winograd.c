@@ -1,0 +1,93 @@
+/* 3x3 convolutions of stride 1 by Winograd's algorithm, where that is likely to be faster. */
+#include "winograd/winograd.h"
+#include "graph/operator.h"
+#include "lower/lower.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct winograd_context {
+  hl_winograd_shape shape;
+  bool has_bias;
+  float slope;
+} winograd_context;
+
+static hl_status run_winograd(const void *opaque, void *const *pointers, hl_error *error) {
+  (void)error;
+  const winograd_context *context = opaque;
+  hl_winograd_run(&context->shape, pointers[0], pointers[1], context->has_bias ? pointers[4] : NULL,
+                  context->slope, pointers[2], pointers[3]);
+  return HL_OK;
+}
+
+static bool all_ones(const hl_node *node, const char *name) {
+  int64_t values[HL_MAX_RANK];
+  size_t count = hl_node_ints(node, name, values, HL_MAX_RANK);
+  for (size_t i = 0; i < count; i++)
+    if (values[i] != 1) return false;
+  return true;
+}
+
+/* A 3x3 convolution of two known tensors with at most a ReLU behind it. */
+static bool read_shape(const hl_native_builder *b, const hl_native_node *node, hl_winograd_shape *s,
+                       float *slope) {
+  const hl_value *x = hl_native_in_value(b, node, 0), *k = hl_native_in_value(b, node, 1);
+  const hl_value *y = hl_native_out_value(b, node, 0);
+  int64_t pads[2 * HL_MAX_RANK] = {0};
+  if (x->shape.rank != 4 || k->shape.dims[2] != 3 || k->shape.dims[3] != 3 || node->channel_slice)
+    return false;
+  if (hl_node_int(node->source, "group", 1) != 1 || !all_ones(node->source, "strides") ||
+      !all_ones(node->source, "dilations") ||
+      strcmp(hl_node_text(node->source, "auto_pad", "NOTSET"), "NOTSET") != 0)
+    return false;
+  hl_node_ints(node->source, "pads", pads, 2 * HL_MAX_RANK);
+  if (node->has_pads) memcpy(pads, node->pads, sizeof(pads));
+  *slope = 1.0f;
+  if (node->post_count > 1) return false;
+  if (node->post_count == 1) {
+    if (node->posts[0].kind != HL_POST_ELTWISE || node->posts[0].algorithm != dnnl_eltwise_relu)
+      return false;
+    *slope = node->posts[0].alpha;
+  }
+  *s = (hl_winograd_shape){.n = (size_t)x->shape.dims[0],
+                           .ic = (size_t)x->shape.dims[1],
+                           .oc = (size_t)y->shape.dims[1],
+                           .h = (size_t)x->shape.dims[2],
+                           .w = (size_t)x->shape.dims[3],
+                           .oh = (size_t)y->shape.dims[2],
+                           .ow = (size_t)y->shape.dims[3],
+                           .top = (size_t)pads[0],
+                           .left = (size_t)pads[1],
+                           .threads = (unsigned)b->engine->threads};
+  return pads[0] >= 0 && pads[1] >= 0;
+}
+
+bool hl_native_lower_winograd(hl_native_builder *b, const hl_native_node *node) {
+  if (!b->engine->winograd || b->engine->block != 16 || !hl_native_float(b, node)) return false;
+  if (!hl_native_known(b->ir, hl_native_input(node, 1))) return false;
+  hl_value_id bias_id = hl_native_input(node, 2);
+  if (bias_id >= 0 && !hl_native_known(b->ir, bias_id)) return false;
+  winograd_context found = {.has_bias = bias_id >= 0};
+  if (!read_shape(b, node, &found.shape, &found.slope) || !hl_winograd_suits(&found.shape))
+    return false;
+  winograd_context *context = malloc(sizeof(*context));
+  if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
+  *context = found;
+  hl_native_recipe recipe = HL_NATIVE_RECIPE(node->inputs[1]);
+  recipe.winograd = true;
+  recipe.scale = node->scale;
+  int32_t weights = hl_native_weight_in(b, &recipe, NULL);
+  int32_t from = hl_native_in(b, node->inputs[0], HL_LAYOUT_BLOCKED);
+  int32_t bias = bias_id >= 0 ? hl_native_in(b, bias_id, HL_LAYOUT_PLAIN) : -1;
+  int32_t scratch = hl_native_scratch(b, hl_winograd_scratch_bytes(&found.shape));
+  int32_t to = hl_native_out(b, node->outputs[0], HL_LAYOUT_BLOCKED);
+  hl_native_step *step = hl_native_call(b, "Conv Winograd", run_winograd, context, NULL);
+  hl_native_arg_add(b, step, from, 0, NULL);
+  hl_native_arg_add(b, step, weights, 0, NULL);
+  hl_native_arg_add(b, step, to, 0, NULL);
+  hl_native_arg_add(b, step, scratch, 0, NULL);
+  if (bias_id >= 0) hl_native_arg_add(b, step, bias, 0, NULL);
+  const hl_operator *row = node->source->row;
+  double nominal = row && row->flops ? row->flops(b->ir->graph, node->source) : 0.0;
+  b->list->flops += hl_winograd_flops(&found.shape) - nominal;
+  return true;
+}

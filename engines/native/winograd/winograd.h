@@ -1,0 +1,51 @@
+/*
+ * native/winograd/winograd.h - 3x3 convolutions of stride 1 with 2.25 to 4 times fewer products.
+ *
+ * F(4x4, 3x3) of Winograd and Cook-Toom (Lavin and Gray 2016) with the points 0, ±1/√2, ±√2, ∞,
+ * whose rounding error is about that of the direct sum (Barabasz et al. 2020 on choosing points):
+ * every 6x6 piece of input gives 4x4 outputs by 36 products instead of 144. Tensors are blocked by
+ * 16 channels (nChw16c). Needs AVX-512; channels beyond a block are zeros.
+ *
+ *   hl_winograd_shape s = {.n = 8, .ic = 64, .oc = 64, .h = 32, .w = 32, .oh = 32, .ow = 32,
+ *                          .top = 1, .left = 1, .threads = 2};
+ *   if (hl_winograd_suits(&s)) {
+ *     hl_winograd_weights(&s, kernel, u);                       // once
+ *     hl_winograd_run(&s, x, u, bias, 0.0f, y, scratch);        // ReLU
+ *   }
+ *
+ * Pure functions; `scratch` holds hl_winograd_scratch_bytes and is aligned to 64.
+ */
+#ifndef HL_NATIVE_WINOGRAD_H
+#define HL_NATIVE_WINOGRAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct hl_winograd_shape {
+  size_t n, ic, oc, h, w; /* channels are counted without padding */
+  size_t oh, ow;          /* of the result */
+  size_t top, left;       /* cells of padding; those below and to the right follow */
+  unsigned threads;
+} hl_winograd_shape;
+
+/* Can this processor do it, and is it likely to be faster than the direct convolution? */
+bool hl_winograd_suits(const hl_winograd_shape *shape);
+
+uint64_t hl_winograd_weight_bytes(const hl_winograd_shape *shape);
+uint64_t hl_winograd_scratch_bytes(const hl_winograd_shape *shape);
+
+/* Multiplications and additions that a run executes, as FLOPs. */
+double hl_winograd_flops(const hl_winograd_shape *shape);
+
+/* Transforms `kernel` (oc, ic, 3, 3), which may lie unaligned; `scale` has a factor for each output
+ * channel or is NULL. */
+void hl_winograd_weights(const hl_winograd_shape *shape, const void *kernel, const float *scale,
+                         float *ret_u);
+
+/* y = act(x * kernel + bias); bias (oc) or NULL; values below 0 are multiplied by `slope` (1: none,
+ * 0: ReLU). */
+void hl_winograd_run(const hl_winograd_shape *shape, const float *x, const float *u,
+                     const float *bias, float slope, float *y, void *scratch);
+
+#endif

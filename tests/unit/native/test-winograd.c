@@ -1,0 +1,183 @@
+/* Winograd's convolution against the direct sum in double precision. */
+#include "numeric/random.h"
+#include "winograd/winograd.h"
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define LANES 16
+
+static float *floats(size_t count) {
+  return aligned_alloc(64, (count * sizeof(float) + 63) / 64 * 64);
+}
+
+/* Index of (n, c, y, x) in a tensor blocked by 16 of `channels`. */
+static size_t blocked(size_t channels, size_t h, size_t w, size_t n, size_t c, size_t y, size_t x) {
+  return (((n * (channels / LANES) + c / LANES) * h + y) * w + x) * LANES + c % LANES;
+}
+
+static double direct(const hl_winograd_shape *s, const float *x, const float *k, size_t n, size_t o,
+                     size_t row, size_t column) {
+  double sum = 0;
+  for (size_t c = 0; c < s->ic; c++)
+    for (size_t r = 0; r < 3; r++)
+      for (size_t q = 0; q < 3; q++) {
+        size_t y = row + r - s->top, z = column + q - s->left; /* wraps where outside */
+        if (y >= s->h || z >= s->w) continue;
+        sum += (double)x[blocked(s->ic, s->h, s->w, n, c, y, z)] *
+               (double)k[((o * s->ic + c) * 3 + r) * 3 + q];
+      }
+  return sum;
+}
+
+static void check(const hl_winograd_shape *s, bool has_bias, float slope) {
+  size_t inputs = s->n * s->ic * s->h * s->w, outputs = s->n * s->oc * s->oh * s->ow;
+  float *x = floats(inputs), *y = floats(outputs), *k = floats(s->oc * s->ic * 9);
+  float *u = floats(hl_winograd_weight_bytes(s) / sizeof(float)), *bias = floats(s->oc);
+  float *scale = floats(s->oc), *scratch = floats(hl_winograd_scratch_bytes(s) / sizeof(float));
+  hl_random_fill_normal(x, inputs, 0.5, 1, 1, 1);
+  hl_random_fill_normal(k, s->oc * s->ic * 9, 0, 0.1, 1, 2);
+  hl_random_fill_normal(bias, s->oc, 0, 1, 1, 3);
+  hl_random_fill_normal(scale, s->oc, 1, 0.2, 1, 4);
+  memset(y, 0xff, outputs * sizeof(float)); /* NaN: every output must be written */
+  hl_winograd_weights(s, k, scale, u);
+  hl_winograd_run(s, x, u, has_bias ? bias : NULL, slope, y, scratch);
+  double worst = 0, largest = 0;
+  for (size_t n = 0; n < s->n; n++)
+    for (size_t o = 0; o < s->oc; o++)
+      for (size_t r = 0; r < s->oh; r++)
+        for (size_t q = 0; q < s->ow; q++) {
+          double want = direct(s, x, k, n, o, r, q) * (double)scale[o];
+          if (has_bias) want += (double)bias[o];
+          if (want < 0) want *= (double)slope;
+          double got = (double)y[blocked(s->oc, s->oh, s->ow, n, o, r, q)];
+          assert_true(isfinite(got));
+          worst = fmax(worst, fabs(got - want));
+          largest = fmax(largest, fabs(want));
+        }
+  assert_true(worst <= 5e-6 * largest);
+  free(x);
+  free(y);
+  free(k);
+  free(u);
+  free(bias);
+  free(scale);
+  free(scratch);
+}
+
+static void test_against_direct(void **state) {
+  (void)state;
+  static const struct {
+    hl_winograd_shape shape;
+    bool bias;
+    float slope;
+  } cases[] = {
+      {{.n = 1,
+        .ic = 32,
+        .oc = 32,
+        .h = 16,
+        .w = 16,
+        .oh = 16,
+        .ow = 16,
+        .top = 1,
+        .left = 1,
+        .threads = 2},
+       true,
+       0.0f},
+      {{.n = 2,
+        .ic = 32,
+        .oc = 96,
+        .h = 13,
+        .w = 22,
+        .oh = 13,
+        .ow = 22,
+        .top = 1,
+        .left = 1,
+        .threads = 2},
+       false,
+       1.0f},
+      {{.n = 1, .ic = 48, .oc = 64, .h = 18, .w = 18, .oh = 16, .ow = 16, .threads = 1},
+       true,
+       0.2f},
+      /* few tiles: threads share the input */
+      {{.n = 1,
+        .ic = 64,
+        .oc = 160,
+        .h = 8,
+        .w = 8,
+        .oh = 8,
+        .ow = 8,
+        .top = 1,
+        .left = 1,
+        .threads = 3},
+       true,
+       0.0f},
+      /* padding beyond what keeps the size, more on one side */
+      {{.n = 1,
+        .ic = 32,
+        .oc = 64,
+        .h = 9,
+        .w = 12,
+        .oh = 12,
+        .ow = 12,
+        .top = 3,
+        .left = 0,
+        .threads = 2},
+       true,
+       1.0f},
+      /* many tiles: several blocks a thread */
+      {{.n = 3,
+        .ic = 64,
+        .oc = 32,
+        .h = 32,
+        .w = 32,
+        .oh = 32,
+        .ow = 32,
+        .top = 1,
+        .left = 1,
+        .threads = 2},
+       true,
+       0.0f},
+  };
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    if (!hl_winograd_suits(&cases[i].shape)) skip(); /* no AVX-512 here */
+    check(&cases[i].shape, cases[i].bias, cases[i].slope);
+  }
+}
+
+static void test_suits(void **state) {
+  (void)state;
+  hl_winograd_shape s = {.n = 1,
+                         .ic = 64,
+                         .oc = 64,
+                         .h = 32,
+                         .w = 32,
+                         .oh = 32,
+                         .ow = 32,
+                         .top = 1,
+                         .left = 1,
+                         .threads = 2};
+  if (!hl_winograd_suits(&s)) skip();
+  hl_winograd_shape other = s;
+  other.oc = 1;
+  assert_false(hl_winograd_suits(&other)); /* heads */
+  other = s;
+  other.ic = 3;
+  assert_false(hl_winograd_suits(&other)); /* pictures */
+  other = s;
+  other.oh = other.h = 5;
+  assert_false(hl_winograd_suits(&other)); /* most of the tiles hang over */
+  assert_true(hl_winograd_flops(&s) < 2.0 * 9 * 64 * 64 * 32 * 32 / 3.9);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_against_direct),
+                                     cmocka_unit_test(test_suits)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
