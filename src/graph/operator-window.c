@@ -126,7 +126,7 @@ hl_status hl_window_read_transposed(const hl_node *node, const hl_shape *input,
                                     const int64_t *kernel, hl_window *ret_window, hl_error *error) {
   hl_window w;
   padding mode = PADDING_GIVEN;
-  int64_t extra[HL_MAX_RANK], wanted[HL_MAX_RANK];
+  int64_t extra[HL_MAX_RANK] = {0}, wanted[HL_MAX_RANK] = {0};
   hl_status status = read_common(node, input, kernel, &w, error);
   if (status == HL_OK) status = read_auto_pad(node, &mode, error);
   if (status == HL_OK) status = read_list(node, "output_padding", w.spatial, 0, 0, extra, error);
