@@ -125,7 +125,9 @@ hl_status hl_parse_real(const char *string, double min, double max, const char *
                         double *ret_value, hl_error *error) {
   char *end = NULL;
   double value = string ? strtod(string, &end) : 0;
-  if (!string || end == string || *end != '\0' || !isfinite(value))
+  /* No white space, sign of plus, hexadecimal digits or words, which strtod takes. */
+  bool plain = string && string[0] != '+' && string[strspn(string, "0123456789.eE+-")] == '\0';
+  if (!plain || end == string || *end != '\0' || !isfinite(value))
     return hl_error_set(error, HL_INVALID_ARGUMENT, "%s: '%s' is not a number", what,
                         string ? string : "");
   if (value < min || value > max)
