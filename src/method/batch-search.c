@@ -26,7 +26,7 @@ const char *hl_search_end_name(hl_search_end end) {
 }
 
 void hl_batch_search_init(hl_batch_search *search, const hl_batch_search_options *options) {
-  *search = (hl_batch_search){.options = *options, .smallest_failed = INT64_MAX};
+  *search = (hl_batch_search){.options = *options, .smallest_failed = INT64_MAX, .step = 1};
   hl_batch_search_options *o = &search->options;
   if (o->max_batch < 1) o->max_batch = HL_SEARCH_MAX_BATCH;
   if (o->max_batch == INT64_MAX) o->max_batch--; /* INT64_MAX stands for "none" */
@@ -92,15 +92,34 @@ static double predicted_bytes(const hl_batch_search *s, int64_t batch) {
   return line.a1 > 0 ? line.a0 + line.a1 * (double)batch : (double)NAN;
 }
 
-static int64_t next_size(const hl_batch_search *s) {
-  int64_t low = s->largest_passed, high = s->smallest_failed, max = s->options.max_batch, batch;
-  if (high != INT64_MAX)
-    batch = low + (high - low) / 2;
-  else if (low == 0)
-    batch = s->options.start;
-  else
-    batch = low > max / 2 ? max : 2 * low;
-  return batch < max ? batch : max;
+/* The size at which the fit reaches the available memory; 0 without a fit or a limit. */
+static int64_t fitted_boundary(const hl_batch_search *s) {
+  hl_line line;
+  if (!(s->options.available_bytes > 0) || s->point_count < FIT_POINTS_LEAST) return 0;
+  if (!hl_line_fit(s->batches, s->bytes, NULL, s->point_count, &line) || !(line.a1 > 0)) return 0;
+  double boundary = (s->options.available_bytes - line.a0) / line.a1;
+  return boundary >= 1 && boundary < (double)s->options.max_batch ? (int64_t)boundary : 0;
+}
+
+/* Doubling, or halving the gap, but never past what the fit says by more than a few sizes: those
+ * steps grow fourfold on each side of it, so that a good fit needs few probes and a bad one not
+ * many more than halving. */
+static int64_t next_size(hl_batch_search *s) {
+  int64_t low = s->largest_passed, high = s->smallest_failed, max = s->options.max_batch;
+  bool open = high == INT64_MAX;
+  int64_t plain = open ? (low > max / 2 ? max : 2 * low) : low + (high - low) / 2;
+  if (low == 0 && open) return s->options.start;
+  int64_t fit = fitted_boundary(s);
+  if (fit == 0 || (open && fit > plain)) return plain < max ? plain : max;
+  int64_t guided = fit;
+  if (fit <= low || fit >= high) {
+    guided = fit <= low ? low + s->step : high - s->step;
+    if (s->step < INT64_MAX / 4) s->step *= 4;
+  }
+  /* Never farther than the plain search would go. */
+  if ((fit <= low && guided > plain) || (fit >= high && guided < plain)) guided = plain;
+  if (guided <= low || guided >= high) guided = plain;
+  return guided < max ? guided : max;
 }
 
 bool hl_batch_search_next(hl_batch_search *s, hl_batch_probe *ret_probe) {
@@ -115,7 +134,7 @@ bool hl_batch_search_next(hl_batch_search *s, hl_batch_probe *ret_probe) {
   probe.predicted_bytes = predicted_bytes(s, probe.batch);
   /* Comparisons with NaN are false: without a fit or a limit nothing is predicted. */
   probe.predicted = !s->options.no_predict && s->options.available_bytes > 0 &&
-                    probe.predicted_bytes > HL_SEARCH_FRACTION * s->options.available_bytes;
+                    probe.predicted_bytes > HL_SEARCH_HOPELESS * s->options.available_bytes;
   s->probes++;
   *ret_probe = probe;
   return true;

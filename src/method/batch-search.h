@@ -15,9 +15,11 @@
  *     }
  *     s.largest_passed, s.smallest_failed, s.end
  *
- * Doubles from the largest size that passed until one fails or max_batch is reached, then halves
- * the gap until the sizes b and b + 1 are known. Every probe lies strictly between the two, so the
- * search ends after at most 2 * 63 probes whatever the results are. Where sizes below a failure
+ * Doubles from the largest size that passed until one fails or max_batch is reached, then closes
+ * the gap until the sizes b and b + 1 are known, both observed: once three sizes have run, the line
+ * M(b) = m0 + m1 b through their memory says where to look, in steps that grow fourfold away from
+ * it. Every probe lies strictly between the largest that passed and the smallest that failed, so
+ * the search ends after at most 2 * 63 probes whatever the results are. Where sizes below a failure
  * fail and sizes above it pass, the largest that passed counts and `violations` says so.
  */
 #ifndef HL_METHOD_BATCH_SEARCH_H
@@ -53,9 +55,8 @@ typedef struct hl_batch_search_options {
 } hl_batch_search_options;
 
 #define HL_SEARCH_MAX_BATCH ((int64_t)1 << 20)
-#define HL_SEARCH_FRACTION                                                                         \
-  0.9 /* of the available memory: beyond it a size is predicted to fail                            \
-       */
+/* Times the available memory: a size whose fit lies beyond it is not tried. */
+#define HL_SEARCH_HOPELESS 2.0
 enum { HL_SEARCH_POINTS = 256 };
 
 typedef struct hl_batch_probe {
@@ -71,6 +72,7 @@ typedef struct hl_batch_search {
   int64_t smallest_failed; /* above largest_passed; INT64_MAX: none */
   bool failure_predicted;  /* smallest_failed was not run */
   int violations, probes;
+  int64_t step; /* away from the fitted boundary */
   hl_search_end end;
   char reason[256];
   double batches[HL_SEARCH_POINTS], bytes[HL_SEARCH_POINTS]; /* of sizes that passed */

@@ -363,14 +363,17 @@ hl_status hl_row_measure(const hl_row_context *context, const hl_configuration *
 
 hl_status hl_row_probe(const hl_row_context *context, const hl_configuration *configuration,
                        uint64_t *ret_peak_bytes, hl_error *error) {
-  enum { probe_steps = 2 };
+  /* What a probe is for is to see the size run: the plan's word does not count. */
+  hl_method_options method = *context->method;
+  method.predict = false;
+  hl_row_context probe = *context;
+  probe.method = &method;
   hl_session session;
   hl_session_samples samples = {0};
-  hl_status status = hl_session_open(context, configuration, &session, NULL, error);
-  if (status == HL_OK) status = hl_session_load(&session, context, NULL, error);
+  hl_status status = hl_session_open(&probe, configuration, &session, NULL, error);
+  if (status == HL_OK) status = hl_session_load(&session, &probe, NULL, error);
   if (status == HL_OK) status = hl_session_prepare(&session, NULL, error);
-  if (status == HL_OK)
-    status = hl_session_run(&session, probe_steps, UINT64_MAX, 1, true, &samples, error);
+  if (status == HL_OK) status = hl_session_run(&session, 1, UINT64_MAX, 1, true, &samples, error);
   hl_session_samples_release(&samples);
   hl_session_memory memory = {0};
   if (status == HL_OK) status = hl_session_peak(&session, &memory, error);

@@ -19,7 +19,7 @@ typedef struct hl_run_environment {
   const char *cache_directory; /* models and reference outputs; may be NULL */
   bool verbose;
   int wake_fd;            /* readable once the run shall end; -1: never */
-  uint64_t start_ns;           /* hl_clock_ns when the command began; 0: unknown */
+  uint64_t start_ns;      /* hl_clock_ns when the command began; 0: unknown */
   const char *git_commit; /* of the working directory, or NULL */
   bool resume;            /* rows that the store has already are not repeated */
   bool fixed_budget;      /* --max-time was given: it binds fixed counts too */

@@ -36,6 +36,15 @@ static void describe(const hl_session *s, const json_t *reply, hl_record *record
   if (c->simulated) hl_record_note(record, "simulated clock: these times are not measured");
 }
 
+/* Without a limit of the user's, a size that is run although it may not fit must not take the
+ * machine's last memory: then 95 % of what is available is the limit. */
+static uint64_t worker_limit(const hl_method_options *method) {
+  if (method->memory_limit_mb) return (uint64_t)method->memory_limit_mb * 1000000u;
+  uint64_t available = hl_memory_available(NULL);
+  bool guard = !method->predict && available != UINT64_MAX;
+  return guard ? available / 100 * 95 : 0;
+}
+
 hl_status hl_session_open(const hl_row_context *context, const hl_configuration *configuration,
                           hl_session *session, hl_record *record, hl_error *error) {
   const hl_run_environment *environment = context->environment;
@@ -43,8 +52,9 @@ hl_status hl_session_open(const hl_row_context *context, const hl_configuration 
   *session = (hl_session){.configuration = configuration, .info = context->info};
   /* A step longer than twice the row's budget is taken for a hang. */
   session->step_timeout_s = 2 * method->max_time_s + 5;
+  session->limit_bytes = (uint64_t)method->memory_limit_mb * 1000000u;
   const hl_launch launch = {.program = environment->program,
-                            .memory_limit_bytes = (uint64_t)method->memory_limit_mb * 1000000u,
+                            .memory_limit_bytes = worker_limit(method),
                             .verbose = environment->verbose,
                             .wake_fd = environment->wake_fd};
   hl_status status = hl_process_start(&launch, &session->process, error);
@@ -186,7 +196,11 @@ hl_status hl_session_peak(hl_session *session, hl_session_memory *ret_memory, hl
                               ? hl_json_get_real(reply.object, "engine_peak_bytes", 0) / 1e6
                               : (double)NAN;
   hl_message_release(&reply);
-  return HL_OK;
+  if (session->limit_bytes == 0 || ret_memory->peak_bytes <= session->limit_bytes) return HL_OK;
+  /* The kernel charges a shared page to who touched it first; the limit means all of the worker. */
+  return hl_error_set(error, HL_OUT_OF_MEMORY,
+                      "the worker's peak of %.0f MB is beyond the limit of %.0f MB",
+                      (double)ret_memory->peak_bytes / 1e6, (double)session->limit_bytes / 1e6);
 }
 
 hl_status hl_session_close(hl_session *session, hl_status cause, hl_error *error) {

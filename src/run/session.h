@@ -15,6 +15,7 @@ typedef struct hl_session {
   int64_t n_images, partial_images;
   bool wraps;
   uint64_t baseline_bytes, planned_bytes;
+  uint64_t limit_bytes; /* of the whole worker, 0: none */
   double executed_flops, clock_read_ns, step_timeout_s;
   char reference_key[17];
 } hl_session;
@@ -51,6 +52,7 @@ typedef struct hl_session_memory {
   double above_base_mb; /* the same less the baseline, never below 0 */
   double engine_mb;     /* peak by the engine's own account, NaN if it keeps none */
 } hl_session_memory;
+/* OUT_OF_MEMORY where the peak is beyond the limit, `ret_memory` filled all the same. */
 hl_status hl_session_peak(hl_session *session, hl_session_memory *ret_memory, hl_error *error);
 
 /* Ends the worker; the status to record after `cause` (see hl_process_end). */

@@ -80,24 +80,30 @@ static void ends(void **state) {
   }
 }
 
-/* With a limit the fit saves the runs that would fail, and the boundary is not called observed. */
-static void predicted(void **state) {
+/* With a limit the fit says where to look: the boundary is observed all the same, in few runs. */
+static void guided(void **state) {
   (void)state;
   hl_batch_search s;
   hl_batch_search_options options = {.max_batch = 1 << 16, .available_bytes = 1e9};
-  hl_batch_search_init(&s, &options);
-  run(&s, 400);
-  /* 50 MB + 3 MB b <= 900 MB. */
-  assert_int_equal(s.end, HL_SEARCH_BOUNDARY);
-  assert_int_equal(s.largest_passed, 283);
-  assert_true(s.failure_predicted);
-  assert_false(hl_batch_search_observed(&s));
-  options.no_predict = true;
-  hl_batch_search_init(&s, &options);
-  hl_batch_search_known(&s, 300, HL_PROBE_PREDICTED, (double)NAN);
-  run(&s, 400);
-  assert_int_equal(s.largest_passed, 400);
-  assert_true(hl_batch_search_observed(&s));
+  for (int64_t threshold = 300; threshold <= 330; threshold++) {
+    hl_batch_search_init(&s, &options);
+    int runs = run(&s, threshold); /* the fit's boundary: 50 MB + 3 MB b = 1000 MB at 316 */
+    assert_int_equal(s.largest_passed, threshold);
+    assert_true(hl_batch_search_observed(&s));
+    assert_in_range(runs, 9, 21); /* halving alone: 17 or 18, for any threshold */
+    if (threshold == 316) assert_true(runs <= 11);
+  }
+  /* A size far beyond the memory is not tried; --no-predict tries it. */
+  for (int no_predict = 0; no_predict < 2; no_predict++) {
+    hl_batch_probe probe;
+    options = (hl_batch_search_options){.max_batch = 1 << 16, .available_bytes = 1e9};
+    options.no_predict = no_predict;
+    hl_batch_search_init(&s, &options);
+    for (int64_t b = 1; b <= 3; b++)
+      hl_batch_search_known(&s, b, HL_PROBE_PASSED, 0.9e9 * (double)b);
+    assert_true(hl_batch_search_next(&s, &probe));
+    assert_int_equal(probe.predicted, !no_predict);
+  }
 }
 
 static void other_failure(void **state) {
@@ -148,7 +154,7 @@ static void violation(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(exact),     cmocka_unit_test(ends),          cmocka_unit_test(predicted),
+      cmocka_unit_test(exact),     cmocka_unit_test(ends),          cmocka_unit_test(guided),
       cmocka_unit_test(violation), cmocka_unit_test(other_failure),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
