@@ -29,7 +29,7 @@ static void add(hl_tensor_view *view, const char *name, hl_dtype dtype, const vo
   for (int32_t i = 0; i < rank; i++) view->dims[i] = dims[i];
   hl_array_count(rank, dims, &count);
   view->data = (void *)(uintptr_t)data;
-  view->bytes = (uint64_t)count * hl_array_element_bytes(dtype);
+  view->bytes = (uint64_t)count * hl_dtype_bytes(dtype);
 }
 
 static hl_status write_simulation(const char *path, const hl_ptychography_simulation *s,

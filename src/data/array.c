@@ -6,34 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-  const char *name;
-  size_t bytes;
-} types[] = {
-    [HL_DTYPE_NONE] = {"unknown", 0},  [HL_FLOAT32] = {"float32", 4},
-    [HL_UINT8] = {"uint8", 1},         [HL_INT8] = {"int8", 1},
-    [HL_UINT16] = {"uint16", 2},       [HL_INT16] = {"int16", 2},
-    [HL_INT32] = {"int32", 4},         [HL_INT64] = {"int64", 8},
-    [HL_STRING] = {"string", 0},       [HL_BOOL] = {"bool", 1},
-    [HL_FLOAT16] = {"float16", 2},     [HL_FLOAT64] = {"float64", 8},
-    [HL_UINT32] = {"uint32", 4},       [HL_UINT64] = {"uint64", 8},
-    [HL_COMPLEX64] = {"complex64", 8}, [HL_COMPLEX128] = {"complex128", 16},
-    [HL_BFLOAT16] = {"bfloat16", 2},
-};
-
 void hl_array_release(hl_tensor_view *array) {
   if (!array) return;
   free((void *)(uintptr_t)array->name);
   free(array->data);
   *array = (hl_tensor_view){0};
-}
-
-size_t hl_array_element_bytes(hl_dtype dtype) {
-  return (size_t)dtype < HL_COUNT(types) ? types[dtype].bytes : 0;
-}
-
-const char *hl_array_dtype_name(hl_dtype dtype) {
-  return (size_t)dtype < HL_COUNT(types) ? types[dtype].name : "unknown";
 }
 
 bool hl_array_count(int32_t rank, const int64_t *dims, int64_t *ret_count) {
@@ -53,7 +30,7 @@ bool hl_array_count(int32_t rank, const int64_t *dims, int64_t *ret_count) {
 hl_status hl_array_new(const char *name, hl_dtype dtype, int32_t rank, const int64_t *dims,
                        hl_tensor_view *ret_array, hl_error *error) {
   int64_t count = 0;
-  size_t bytes = 0, item = hl_array_element_bytes(dtype);
+  size_t bytes = 0, item = hl_dtype_bytes(dtype);
   if (item == 0 || rank < 0 || rank > HL_MAX_RANK || !hl_array_count(rank, dims, &count) ||
       __builtin_mul_overflow((size_t)count, item, &bytes) || bytes > PTRDIFF_MAX)
     return hl_error_set(error, HL_LIMIT, "array '%s': impossible shape or type", name ? name : "");
@@ -231,7 +208,7 @@ static hl_status convert_real(const hl_tensor_view *from, const hl_tensor_view *
     hl_text at = HL_TEXT_INIT;
     hl_array_format_index(&at, from->rank, from->dims, i);
     hl_error_set(error, HL_BAD_DATA, "%s holds %Lg at %s, which is no %s", what, value, at.data,
-                 hl_array_dtype_name(to->dtype));
+                 hl_dtype_name(to->dtype));
     hl_text_release(&at);
     return HL_BAD_DATA;
   }
@@ -242,7 +219,7 @@ hl_status hl_array_convert(const hl_tensor_view *array, hl_dtype to, const char 
                            hl_tensor_view *ret_array, hl_error *error) {
   if (to == HL_BFLOAT16 || is_complex(array->dtype) != is_complex(to))
     return hl_error_set(error, HL_UNIMPLEMENTED, "%s is %s and cannot become %s", what,
-                        hl_array_dtype_name(array->dtype), hl_array_dtype_name(to));
+                        hl_dtype_name(array->dtype), hl_dtype_name(to));
   hl_tensor_view result;
   hl_status status = hl_array_new(array->name, to, array->rank, array->dims, &result, error);
   if (status != HL_OK) return status;

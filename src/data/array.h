@@ -14,17 +14,12 @@
 #ifndef HL_DATA_ARRAY_H
 #define HL_DATA_ARRAY_H
 
+#include "base/dtype.h"
 #include "base/error.h"
 #include "base/text.h"
 
 /* Frees name and data and zeroes the struct; NULL and a zeroed struct are allowed. */
 void hl_array_release(hl_tensor_view *array);
-
-/* Bytes of one element, 0 for a type without a fixed size. */
-size_t hl_array_element_bytes(hl_dtype dtype);
-
-/* "float32", as numpy and the command line write it; never NULL. */
-const char *hl_array_dtype_name(hl_dtype dtype);
 
 /* Elements of a shape; false if a dimension is negative or the product exceeds INT64_MAX. */
 bool hl_array_count(int32_t rank, const int64_t *dims, int64_t *ret_count);

@@ -255,7 +255,7 @@ static hl_status mismatch(const hl_npz *npz, const hl_port *port, const char *re
   hl_error_set(error, status,
                "%s: %s for the model's input '%.60s' %s %s; the file has: %s. Save the data under "
                "that name and shape",
-               hl_npz_name(npz), reason, port->name, want.data, hl_array_dtype_name(port->dtype),
+               hl_npz_name(npz), reason, port->name, want.data, hl_dtype_name(port->dtype),
                list.length ? list.data : "nothing");
   hl_text_release(&want);
   hl_text_release(&list);

@@ -61,7 +61,7 @@ static void format_entry(hl_npz *npz, const hl_npz_entry *entry, hl_text *text) 
   } else {
     hl_text_append(&values, "unreadable, see below");
   }
-  const char *type = header->dtype ? hl_array_dtype_name(header->dtype) : header->type;
+  const char *type = header->dtype ? hl_dtype_name(header->dtype) : header->type;
   const char *order = header->rank < 2 ? "-" : header->fortran ? "column-major" : "row-major";
   hl_text_format(text, "  %-16s %-11s %-22s %s%s  %s\n", entry->name, type, shape.data, order,
                  header->swapped ? ", big-endian" : "", values.data);
@@ -129,7 +129,7 @@ static void write_entry(hl_json *json, hl_npz *npz, const hl_npz_entry *entry) {
   const hl_npy_header *header = &entry->header;
   hl_json_object(json, NULL);
   hl_json_text(json, "name", entry->name);
-  hl_json_text(json, "dtype", header->dtype ? hl_array_dtype_name(header->dtype) : header->type);
+  hl_json_text(json, "dtype", header->dtype ? hl_dtype_name(header->dtype) : header->type);
   hl_json_array(json, "shape");
   for (int32_t i = 0; i < header->rank; i++) hl_json_int(json, NULL, header->dims[i]);
   hl_json_end(json);

@@ -84,7 +84,7 @@ static void set_type(hl_npy_header *header) {
   for (size_t i = 0; i < HL_COUNT(types); i++)
     if (type[1] == types[i].kind && strcmp(type + 2, types[i].size) == 0)
       header->dtype = types[i].dtype;
-  header->swapped = type[0] == '>' && hl_array_element_bytes(header->dtype) > 1;
+  header->swapped = type[0] == '>' && hl_dtype_bytes(header->dtype) > 1;
 }
 
 static hl_status read_type(reader *r, hl_npy_header *header) {
@@ -164,7 +164,7 @@ static hl_status read_dict(reader *r, hl_npy_header *header) {
 }
 
 static hl_status set_sizes(hl_npy_header *header, const char *what, hl_error *error) {
-  int64_t bytes = 0, item = (int64_t)hl_array_element_bytes(header->dtype);
+  int64_t bytes = 0, item = (int64_t)hl_dtype_bytes(header->dtype);
   if (!hl_array_count(header->rank, header->dims, &header->count) ||
       __builtin_mul_overflow(header->count, item, &bytes))
     return hl_error_set(error, HL_LIMIT, "%s: its shape exceeds 2^63 bytes", what);
@@ -261,7 +261,7 @@ static void to_row_major(const hl_npy_header *header, const unsigned char *from,
 }
 
 hl_status hl_npy_to_native(const hl_npy_header *header, void *data, hl_error *error) {
-  size_t item = hl_array_element_bytes(header->dtype);
+  size_t item = hl_dtype_bytes(header->dtype);
   if (header->swapped) {
     bool complex = header->dtype == HL_COMPLEX64 || header->dtype == HL_COMPLEX128;
     size_t parts = complex ? 2 : 1;
@@ -289,7 +289,7 @@ size_t hl_npy_header_write(const hl_tensor_view *array, char ret_text[HL_NPY_WRI
   char buffer[8];
   for (size_t i = 0; i < HL_COUNT(types); i++)
     if (types[i].dtype == array->dtype) {
-      char order = hl_array_element_bytes(array->dtype) > 1 ? '<' : '|';
+      char order = hl_dtype_bytes(array->dtype) > 1 ? '<' : '|';
       snprintf(buffer, sizeof buffer, "%c%c%s", order, types[i].kind, types[i].size);
       type = buffer;
     }

@@ -25,9 +25,9 @@ static hl_status check_arrays(const hl_tensor_view *arrays, size_t count, hl_err
     for (size_t j = 0; j < i; j++)
       if (strcmp(arrays[j].name, name) == 0)
         return hl_error_set(error, HL_INVALID_ARGUMENT, "two arrays are named '%s'", name);
-    if (!hl_array_element_bytes(arrays[i].dtype) || arrays[i].dtype == HL_BFLOAT16)
+    if (!hl_dtype_bytes(arrays[i].dtype) || arrays[i].dtype == HL_BFLOAT16)
       return hl_error_set(error, HL_INVALID_ARGUMENT, "array '%s': numpy has no type %s", name,
-                          hl_array_dtype_name(arrays[i].dtype));
+                          hl_dtype_name(arrays[i].dtype));
   }
   return HL_OK;
 }

@@ -320,7 +320,7 @@ static hl_status read_scan_into(hl_npz *npz, const hl_npz_entry *entry, int64_t 
         error, HL_BAD_DATA,
         "%s is %s; expected real amplitudes or counts. For a complex field save its "
         "modulus: numpy.abs(array)",
-        what, hl_array_dtype_name(entry->header.dtype));
+        what, hl_dtype_name(entry->header.dtype));
   int64_t positions = -1;
   hl_status status = read_positions(npz, scan, &positions, error);
   if (status == HL_OK) status = hl_npz_read(npz, entry->name, &s.array, error);

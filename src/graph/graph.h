@@ -23,6 +23,7 @@
 #define HL_GRAPH_GRAPH_H
 
 #include "base/arena.h"
+#include "base/dtype.h"
 #include "base/error.h"
 #include <stdbool.h>
 
@@ -158,9 +159,6 @@ size_t hl_node_ints(const hl_node *node, const char *name, int64_t *ret_values, 
 hl_value *hl_node_input(const hl_graph *graph, const hl_node *node, size_t i);
 hl_value *hl_node_output(const hl_graph *graph, const hl_node *node, size_t i);
 
-size_t hl_dtype_bytes(hl_dtype dtype);       /* of one element; 0 for strings and unknown */
-const char *hl_dtype_name(hl_dtype dtype);   /* "float32" */
-hl_dtype hl_dtype_from_name(const char *name); /* HL_DTYPE_NONE if unknown */
 /* Elements of a fully known shape; -1 if a dimension is unknown or the product overflows. */
 int64_t hl_shape_elements(const hl_shape *shape);
 /* Bytes of a fully known shape; false if unknown or overflowing. */

@@ -68,7 +68,7 @@ static void test_good(void **state) {
       assert_int_equal(h.count, cases[i].count);
       assert_int_equal(h.swapped, cases[i].swapped);
       assert_int_equal(h.fortran, cases[i].fortran);
-      assert_int_equal(h.data_bytes, (size_t)h.count * hl_array_element_bytes(h.dtype));
+      assert_int_equal(h.data_bytes, (size_t)h.count * hl_dtype_bytes(h.dtype));
     }
 }
 
