@@ -145,7 +145,8 @@ const hl_model_row *hl_model_row_at(size_t index) {
 }
 
 const hl_model_row *hl_model_row_find(const char *spec) {
-  size_t length = spec ? strcspn(spec, ":") : 0;
+  if (!spec) return NULL;
+  size_t length = strcspn(spec, ":");
   for (size_t i = 0; i < HL_COUNT(rows); i++) {
     const char *name = rows[i].model.name;
     if (strlen(name) == length && memcmp(name, spec, length) == 0) return &rows[i];

@@ -10,8 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 enum { STREAMS = 3, MAX_PICTURE_BYTES = 64 << 20, MAX_COMPLAINT_BYTES = 64 << 10 };
 
 /* Files in memory for the three streams: unlike pipes they cannot fill up and block a side. */

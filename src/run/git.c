@@ -9,8 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 /* First line of a command's standard output; false if it fails. */
 static bool run(char *const argv[], char *ret_line, size_t size) {
   int fds[2];
