@@ -211,22 +211,20 @@ hl_status hl_options_real(const hl_options *options, hl_option_id id, double min
 enum { doc_column = 28, line_width = 80 };
 
 static void wrap(hl_text *out, const char *text, size_t column) {
-  for (const char *word = text; *word;) {
+  bool first = true;
+  for (const char *word = text; *word; word += strspn(word, " ")) {
     size_t n = strcspn(word, " ");
-    if (column + n > line_width && column > doc_column) {
+    if (!first && column + 1 + n > line_width) {
       hl_text_format(out, "\n%*s", doc_column, "");
       column = doc_column;
+    } else if (!first) {
+      hl_text_char(out, ' ');
+      column++;
     }
     hl_text_append_n(out, word, n);
     column += n;
     word += n;
-    if (*word == ' ') {
-      word++;
-      if (*word && column < line_width) {
-        hl_text_char(out, ' ');
-        column++;
-      }
-    }
+    first = false;
   }
 }
 
