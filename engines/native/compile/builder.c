@@ -197,14 +197,14 @@ int32_t hl_native_out(hl_native_builder *b, hl_value_id value, hl_native_layout 
 }
 
 int32_t hl_native_out_view(hl_native_builder *b, hl_value_id value, hl_native_layout layout,
-                           int32_t of, uint64_t offset) {
-  if (b->failed != HL_OK || value < 0 || of < 0) return -1;
-  const hl_native_tensor source = *hl_native_get(b, of);
-  hl_native_tensor tensor = new_tensor(b, value, layout, source.home);
-  tensor.root = source.root;
-  tensor.offset = source.offset + offset;
-  tensor.index = source.index;
-  return add_tensor(b, tensor);
+                           int32_t tensor, uint64_t offset) {
+  if (b->failed != HL_OK || value < 0 || tensor < 0) return -1;
+  const hl_native_tensor source = *hl_native_get(b, tensor);
+  hl_native_tensor view = new_tensor(b, value, layout, source.home);
+  view.root = source.root;
+  view.offset = source.offset + offset;
+  view.index = source.index;
+  return add_tensor(b, view);
 }
 
 int32_t hl_native_scratch(hl_native_builder *b, uint64_t bytes) {

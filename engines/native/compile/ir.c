@@ -110,6 +110,16 @@ void hl_native_ir_redirect(hl_native_ir *ir, hl_value_id from, hl_value_id to) {
     if (ir->graph->outputs[i] == from) ir->graph->outputs[i] = to;
 }
 
+void hl_native_set_bias(hl_native_node *node, hl_value_id bias) {
+  while (node->input_count < 3) node->inputs[node->input_count++] = -1;
+  node->inputs[2] = bias;
+}
+
+void hl_native_set_result(hl_native_ir *ir, hl_native_node *node, hl_value_id value) {
+  node->outputs[0] = value;
+  ir->graph->values[value].producer = (int32_t)(node - ir->nodes);
+}
+
 bool hl_native_known(const hl_native_ir *ir, hl_value_id value) {
   return value >= 0 && ir->graph->values[value].data != NULL;
 }

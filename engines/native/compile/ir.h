@@ -62,6 +62,12 @@ hl_native_node *hl_native_ir_writer(hl_native_ir *ir, hl_value_id value);
 /* Makes every reader of `from` (and the graph's outputs) read `to`. */
 void hl_native_ir_redirect(hl_native_ir *ir, hl_value_id from, hl_value_id to);
 
+/* Makes `bias` input 2 of a node that has room for it: convolutions and products. */
+void hl_native_set_bias(hl_native_node *node, hl_value_id bias);
+
+/* Makes the node compute `value` instead of its result. */
+void hl_native_set_result(hl_native_ir *ir, hl_native_node *node, hl_value_id value);
+
 /* Input `i`, or -1. */
 static inline hl_value_id hl_native_input(const hl_native_node *node, size_t i) {
   return i < node->input_count ? node->inputs[i] : -1;
@@ -70,9 +76,9 @@ static inline hl_value_id hl_native_input(const hl_native_node *node, size_t i) 
 /* Is the value known now? (constants and integers that inference computed) */
 bool hl_native_known(const hl_native_ir *ir, hl_value_id value);
 /* The one element of a known float32 value; false if it has more or is of another type. */
-bool hl_native_scalar(const hl_native_ir *ir, hl_value_id value, float *ret);
+bool hl_native_scalar(const hl_native_ir *ir, hl_value_id id, float *ret);
 /* Copies a known integer list (int64 or int32) of at most `capacity`; -1 if it is none. */
-int hl_native_integers(const hl_native_ir *ir, hl_value_id value, int64_t *ret, int capacity);
+int hl_native_integers(const hl_native_ir *ir, hl_value_id id, int64_t *ret, int capacity);
 /* Element `i` of a float32 constant, which may lie unaligned in a file. */
 float hl_native_element(const hl_value *value, int64_t i);
 

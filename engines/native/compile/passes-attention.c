@@ -185,8 +185,7 @@ static bool match(hl_native_ir *ir, const hl_native_node *softmax) {
   hl_value_id *inputs = hl_arena_array(&ir->arena, 5, sizeof(*inputs));
   hl_native_attention *kept = hl_arena_alloc(&ir->arena, sizeof(a));
   if (!inputs || !kept) return false;
-  context->outputs[0] = result_of(ir, context, &a);
-  ir->graph->values[context->outputs[0]].producer = (int32_t)(context - ir->nodes);
+  hl_native_set_result(ir, context, result_of(ir, context, &a));
   *kept = a;
   inputs[0] = q.value;
   inputs[1] = k.value;

@@ -23,7 +23,7 @@ static bool read_norm(const hl_native_ir *ir, const hl_native_node *norm, int64_
 static bool fold_norm(hl_native_ir *ir, hl_native_node *node, hl_native_node *norm) {
   const hl_value *y = hl_native_value(ir, node->outputs[0]);
   int64_t channels = y->shape.dims[1];
-  const hl_value *parts[4];
+  const hl_value *parts[4] = {NULL};
   if (!read_norm(ir, norm, channels, parts)) return false;
   if (!hl_native_known(ir, hl_native_input(node, 1)) || node->post_count > 0 || node->scale >= 0)
     return false;
@@ -35,7 +35,7 @@ static bool fold_norm(hl_native_ir *ir, hl_native_node *node, hl_native_node *no
   hl_value_id scale = hl_native_constant(ir, norm->source->name, 1, &channels, &factor);
   hl_value_id bias = hl_native_constant(ir, norm->source->name, 1, &channels, &shift);
   if (scale < 0 || bias < 0) return false;
-  read_norm(ir, norm, channels, parts); /* the list of values may have moved */
+  if (!read_norm(ir, norm, channels, parts)) return false; /* values may have moved */
   const hl_value *before = hl_native_value(ir, old);
   for (int64_t i = 0; i < channels; i++) {
     double root = sqrt((double)hl_native_element(parts[3], i) + (double)epsilon);
@@ -46,10 +46,8 @@ static bool fold_norm(hl_native_ir *ir, hl_native_node *node, hl_native_node *no
                        (double)hl_native_element(parts[1], i));
   }
   node->scale = scale;
-  while (node->input_count < 3) node->inputs[node->input_count++] = -1;
-  node->inputs[2] = bias;
-  node->outputs[0] = norm->outputs[0];
-  ir->graph->values[node->outputs[0]].producer = (int32_t)(node - ir->nodes);
+  hl_native_set_bias(node, bias);
+  hl_native_set_result(ir, node, norm->outputs[0]);
   norm->dead = true;
   return true;
 }

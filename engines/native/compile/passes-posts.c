@@ -58,11 +58,8 @@ static hl_native_node *later_writer(hl_native_ir *ir, const hl_native_node *add,
 
 /* The node gives the other's result instead of its own. */
 static void absorb(hl_native_ir *ir, hl_native_node *node, hl_native_node *other) {
-  int32_t uses = ir->uses[other->outputs[0]];
   ir->uses[node->outputs[0]] = 0;
-  node->outputs[0] = other->outputs[0];
-  ir->uses[node->outputs[0]] = uses;
-  ir->graph->values[node->outputs[0]].producer = (int32_t)index_of(ir, node);
+  hl_native_set_result(ir, node, other->outputs[0]);
   other->dead = true;
 }
 
@@ -94,8 +91,7 @@ static bool add_bias(hl_native_ir *ir, hl_native_node *node, hl_value_id constan
     if (vector < 0) return false;
     memcpy(data, ir->graph->values[constant].data, (size_t)count * sizeof(float));
   }
-  while (node->input_count < 3) node->inputs[node->input_count++] = -1;
-  node->inputs[2] = vector;
+  hl_native_set_bias(node, vector);
   return true;
 }
 

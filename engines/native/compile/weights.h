@@ -47,7 +47,7 @@ uint64_t hl_native_weight_bytes(const hl_graph *graph, const hl_native_recipe *r
 bool hl_native_weight_equal(const hl_native_weight *a, const hl_native_weight *b);
 
 /* Fills `data` of each weight, making those that the model does not have yet. */
-hl_status hl_native_weights_make(hl_model *model, const hl_graph *graph, hl_native_weight *weights,
+hl_status hl_native_weights_make(hl_model *model, const hl_graph *graph, hl_native_weight *list,
                                  int32_t count, hl_error *error);
 
 #endif

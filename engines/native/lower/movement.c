@@ -177,7 +177,7 @@ static bool pick(hl_native_builder *b, const hl_native_node *node, size_t output
 }
 
 bool hl_native_lower_slice(hl_native_builder *b, const hl_native_node *node) {
-  int64_t begins[HL_MAX_RANK], steps[HL_MAX_RANK];
+  int64_t begins[HL_MAX_RANK] = {0}, steps[HL_MAX_RANK] = {0};
   if (!movable(b, node) || !read_slice(b, node, begins, steps)) return false;
   return pick(b, node, 0, begins, steps);
 }
