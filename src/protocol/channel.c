@@ -16,6 +16,7 @@ void hl_channel_release(hl_channel *channel) {
   if (channel->in >= 0) close(channel->in);
   if (channel->out >= 0 && channel->out != channel->in) close(channel->out);
   hl_text_release(&channel->received);
+  hl_message_release(&channel->pending);
   channel->in = channel->out = -1;
 }
 
@@ -111,65 +112,73 @@ static size_t next_capacity(size_t capacity, size_t count) {
   return next < count ? next : count;
 }
 
-static hl_status grow(unsigned char **bytes, size_t capacity, hl_error *error) {
-  unsigned char *grown = realloc(*bytes, capacity);
+static hl_status grow_pending(hl_channel *channel, size_t capacity, hl_error *error) {
+  unsigned char *grown = realloc(channel->pending.bytes, capacity);
   if (!grown) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for %zu bytes", capacity);
-  *bytes = grown;
+  channel->pending.bytes = grown;
+  channel->pending_capacity = capacity;
   return HL_OK;
 }
 
-/* Moves what was read along with the line; returns how much. */
-static size_t take_received(hl_channel *channel, unsigned char *bytes, size_t count) {
-  size_t got = channel->received.length < count ? channel->received.length : count;
-  memcpy(bytes, channel->received.data, got);
-  size_t rest = channel->received.length - got;
-  memmove(channel->received.data, channel->received.data + got, rest);
+/* Moves what was read along with the line. */
+static hl_status take_received(hl_channel *channel, hl_error *error) {
+  size_t count = channel->pending.byte_count, there = channel->received.length;
+  size_t taken = there < count ? there : count, rest = there - taken;
+  hl_status status = grow_pending(channel, next_capacity(there, count), error);
+  if (status != HL_OK) return status;
+  memcpy(channel->pending.bytes, channel->received.data, taken);
+  channel->pending_got = taken;
+  memmove(channel->received.data, channel->received.data + taken, rest);
   channel->received.length = rest;
   if (channel->received.capacity) channel->received.data[rest] = '\0';
-  return got;
+  return HL_OK;
 }
 
-static hl_status receive_bytes(hl_channel *channel, size_t count, uint64_t deadline_ns, int wake_fd,
-                               unsigned char **ret_bytes, hl_error *error) {
-  unsigned char *bytes = NULL;
-  size_t capacity = next_capacity(channel->received.length, count);
-  hl_status status = grow(&bytes, capacity, error);
-  size_t got = status == HL_OK ? take_received(channel, bytes, count) : 0;
-  while (status == HL_OK && got < count) {
+/* Receives the line of a message and what of its bytes came with it. */
+static hl_status begin_message(hl_channel *channel, uint64_t deadline_ns, int wake_fd,
+                               hl_error *error) {
+  hl_message *m = &channel->pending;
+  channel->pending_got = channel->pending_capacity = 0;
+  hl_status status = receive_line(channel, deadline_ns, wake_fd, &m->object, error);
+  if (status != HL_OK) return status;
+  int64_t count = hl_json_get_int(m->object, "bytes", 0);
+  if (count < 0 || (uint64_t)count > HL_CHANNEL_BYTES)
+    return hl_error_set(error, HL_BAD_DATA, "a message announces %lld bytes", (long long)count);
+  m->byte_count = (size_t)count;
+  return count ? take_received(channel, error) : HL_OK;
+}
+
+static hl_status receive_bytes(hl_channel *channel, uint64_t deadline_ns, int wake_fd,
+                               hl_error *error) {
+  hl_message *m = &channel->pending;
+  while (channel->pending_got < m->byte_count) {
     size_t n = 0;
-    if (got == capacity) {
-      capacity = next_capacity(capacity, count);
-      status = grow(&bytes, capacity, error);
-    }
+    hl_status status = HL_OK;
+    if (channel->pending_got == channel->pending_capacity)
+      status =
+          grow_pending(channel, next_capacity(channel->pending_capacity, m->byte_count), error);
     if (status == HL_OK)
-      status = read_some(channel, bytes + got, capacity - got, deadline_ns, wake_fd, &n, error);
-    got += n;
+      status = read_some(channel, m->bytes + channel->pending_got,
+                         channel->pending_capacity - channel->pending_got, deadline_ns, wake_fd, &n,
+                         error);
+    if (status != HL_OK) return status;
+    channel->pending_got += n;
   }
-  if (status != HL_OK) {
-    free(bytes);
-    return status;
-  }
-  *ret_bytes = bytes;
   return HL_OK;
 }
 
 hl_status hl_channel_receive(hl_channel *channel, uint64_t deadline_ns, int wake_fd,
                              hl_message *ret_message, hl_error *error) {
-  hl_message message = {0};
-  hl_status status = receive_line(channel, deadline_ns, wake_fd, &message.object, error);
-  if (status != HL_OK) return status;
-  int64_t count = hl_json_get_int(message.object, "bytes", 0);
-  if (count < 0 || (uint64_t)count > HL_CHANNEL_BYTES)
-    status = hl_error_set(error, HL_BAD_DATA, "a message announces %lld bytes", (long long)count);
-  else if (count > 0)
-    status = receive_bytes(channel, (size_t)count, deadline_ns, wake_fd, &message.bytes, error);
-  if (status != HL_OK) {
-    hl_message_release(&message);
-    return status;
+  hl_status status = HL_OK;
+  if (!channel->pending.object) status = begin_message(channel, deadline_ns, wake_fd, error);
+  if (status == HL_OK) status = receive_bytes(channel, deadline_ns, wake_fd, error);
+  if (status == HL_OK) {
+    *ret_message = channel->pending;
+    channel->pending = (hl_message){0};
+  } else if (status != HL_INTERRUPTED && status != HL_TIMED_OUT) {
+    hl_message_release(&channel->pending);
   }
-  message.byte_count = (size_t)count;
-  *ret_message = message;
-  return HL_OK;
+  return status;
 }
 
 const char *hl_json_get_text(const json_t *object, const char *key, const char *otherwise) {

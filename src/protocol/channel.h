@@ -18,9 +18,17 @@
 #define HL_CHANNEL_LINE ((size_t)1 << 20)
 #define HL_CHANNEL_BYTES ((size_t)1 << 30)
 
+typedef struct hl_message {
+  json_t *object;       /* owned */
+  unsigned char *bytes; /* owned, may be NULL */
+  size_t byte_count;
+} hl_message;
+
 typedef struct hl_channel {
   int in, out; /* owned */
   hl_text received;
+  hl_message pending; /* a message whose bytes have not all come */
+  size_t pending_got, pending_capacity;
 } hl_channel;
 
 void hl_channel_init(hl_channel *channel, int in, int out);
@@ -31,16 +39,11 @@ void hl_channel_release(hl_channel *channel); /* closes both */
 hl_status hl_channel_send(hl_channel *channel, json_t *object, const void *bytes, size_t byte_count,
                           hl_error *error);
 
-typedef struct hl_message {
-  json_t *object;       /* owned */
-  unsigned char *bytes; /* owned, may be NULL */
-  size_t byte_count;
-} hl_message;
 void hl_message_release(hl_message *message);
 
 /* Waits until `deadline_ns` (of hl_clock_ns; UINT64_MAX: for ever) for a message. TIMED_OUT,
  * CRASHED at end of file, BAD_DATA for what is not a message. A byte on `wake_fd` (>= 0) ends the
- * wait with INTERRUPTED. */
+ * wait with INTERRUPTED. After INTERRUPTED and TIMED_OUT the next call goes on with the message. */
 hl_status hl_channel_receive(hl_channel *channel, uint64_t deadline_ns, int wake_fd,
                              hl_message *ret_message, hl_error *error);
 
