@@ -1,0 +1,158 @@
+/* The worker's ear: messages are handed over; the end of the runner, a deadline and garbage end
+ * the process. Each case is a process of its own. */
+#include "base/clock.h"
+#include "worker/control.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { child_done = 77 };
+
+typedef struct child {
+  pid_t pid;
+  int to, from;
+} child;
+
+/* Runs `body` with a started control thread; what it writes to `answer` reaches the parent. */
+static child start(void (*body)(hl_control *control, int answer)) {
+  int in[2], out[2];
+  assert_int_equal(pipe(in), 0);
+  assert_int_equal(pipe(out), 0);
+  pid_t pid = fork();
+  assert_true(pid >= 0);
+  if (pid == 0) {
+    close(in[1]);
+    close(out[0]);
+    static hl_channel channel;
+    static hl_control control;
+    hl_channel_init(&channel, in[0], -1);
+    if (hl_control_start(&control, &channel, NULL) != HL_OK) _exit(99);
+    body(&control, out[1]);
+    _exit(child_done);
+  }
+  close(in[0]);
+  close(out[1]);
+  return (child){.pid = pid, .to = in[1], .from = out[0]};
+}
+
+/* Exit status, -1 if it has to be killed after 20 s. */
+static int end(child *c) {
+  int status = 0;
+  for (int i = 0; i < 2000; i++) {
+    if (waitpid(c->pid, &status, WNOHANG) == c->pid) {
+      close(c->to);
+      close(c->from);
+      return WIFEXITED(status) ? WEXITSTATUS(status) : -2;
+    }
+    usleep(10000);
+  }
+  kill(c->pid, SIGKILL);
+  waitpid(c->pid, &status, 0);
+  return -1;
+}
+
+static void say(const child *c, const char *text) {
+  assert_int_equal(write(c->to, text, strlen(text)), strlen(text));
+}
+
+static void hear(const child *c) {
+  char byte;
+  assert_int_equal(read(c->from, &byte, 1), 1);
+}
+
+static void wait_for_ever(hl_control *control, int answer) {
+  (void)control;
+  if (write(answer, "", 1) != 1) _exit(98);
+  for (;;) pause();
+}
+
+static void the_end_of_the_runner_ends_the_worker(void **state) {
+  (void)state;
+  child c = start(wait_for_ever);
+  hear(&c);
+  close(c.to); /* while the main thread computes */
+  c.to = -1;
+  assert_int_equal(end(&c), 0);
+}
+
+static void garbage_ends_the_worker(void **state) {
+  (void)state;
+  child c = start(wait_for_ever);
+  hear(&c);
+  say(&c, "this is no message\n");
+  assert_int_equal(end(&c), 2);
+}
+
+static void hang_beyond_deadline(hl_control *control, int answer) {
+  hl_control_deadline(control, hl_clock_ns() + 50000000);
+  if (write(answer, "", 1) != 1) _exit(98);
+  for (;;) pause();
+}
+
+static void a_deadline_ends_the_worker(void **state) {
+  (void)state;
+  child c = start(hang_beyond_deadline);
+  assert_int_equal(end(&c), HL_WORKER_EXIT_DEADLINE);
+}
+
+static void lift_deadlines(hl_control *control, int answer) {
+  (void)answer;
+  for (int i = 0; i < 2000; i++) { /* more wakes than the pipe could queue up slowly */
+    hl_control_deadline(control, hl_clock_ns() + 2000000000);
+    hl_control_deadline(control, UINT64_MAX);
+  }
+  hl_control_deadline(control, hl_clock_ns() + 500000000);
+  hl_control_deadline(control, UINT64_MAX);
+  usleep(700000);
+}
+
+static void a_lifted_deadline_does_not(void **state) {
+  (void)state;
+  child c = start(lift_deadlines);
+  assert_int_equal(end(&c), child_done);
+}
+
+static void take_messages(hl_control *control, int answer) {
+  for (int i = 1; i <= 100; i++) {
+    hl_message message;
+    hl_control_next(control, &message);
+    if (hl_json_get_int(message.object, "id", 0) != i) _exit(97);
+    hl_control_deadline(control, hl_clock_ns() + 10000000000u); /* as each verb does */
+    hl_message_release(&message);
+    hl_control_deadline(control, UINT64_MAX);
+  }
+  if (write(answer, "", 1) != 1) _exit(98);
+}
+
+static void messages_are_handed_over_in_order(void **state) {
+  (void)state;
+  child c = start(take_messages);
+  char line[64];
+  for (int i = 1; i <= 100; i++) {
+    snprintf(line, sizeof line, "{\"id\": %d, \"bytes\": 3}\nabc", i);
+    size_t half = (size_t)i % strlen(line); /* cut somewhere, with a wake in between */
+    assert_int_equal(write(c.to, line, half), half);
+    if (i % 10 == 0) usleep(1000);
+    assert_int_equal(write(c.to, line + half, strlen(line) - half), strlen(line) - half);
+  }
+  hear(&c);
+  assert_int_equal(end(&c), child_done);
+}
+
+int main(void) {
+  signal(SIGPIPE, SIG_IGN);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_end_of_the_runner_ends_the_worker),
+      cmocka_unit_test(garbage_ends_the_worker),
+      cmocka_unit_test(a_deadline_ends_the_worker),
+      cmocka_unit_test(a_lifted_deadline_does_not),
+      cmocka_unit_test(messages_are_handed_over_in_order),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
