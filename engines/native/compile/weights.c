@@ -150,15 +150,16 @@ static hl_status reorder(hl_engine *engine, const_dnnl_memory_desc_t from_desc, 
 }
 
 /* Shapes of the weights only. */
-static hl_winograd_shape winograd_shape(const hl_value *value) {
-  return (hl_winograd_shape){
-      .oc = (size_t)value->shape.dims[0], .ic = (size_t)value->shape.dims[1], .threads = 1};
+static hl_winograd_shape winograd_shape(const hl_value *value, int threads) {
+  return (hl_winograd_shape){.oc = (size_t)value->shape.dims[0],
+                             .ic = (size_t)value->shape.dims[1],
+                             .threads = (unsigned)threads};
 }
 
-static hl_status make_winograd(const hl_graph *graph, const hl_native_recipe *recipe, float *to,
-                               hl_error *error) {
+static hl_status make_winograd(const hl_graph *graph, int threads, const hl_native_recipe *recipe,
+                               float *to, hl_error *error) {
   const hl_value *value = &graph->values[recipe->value];
-  hl_winograd_shape shape = winograd_shape(value);
+  hl_winograd_shape shape = winograd_shape(value, threads);
   float *scale = NULL;
   if (recipe->scale >= 0) {
     scale = malloc(shape.oc * sizeof(*scale));
@@ -175,7 +176,7 @@ static hl_status make(hl_model *model, const hl_graph *graph, const hl_native_we
                       void *to, hl_error *error) {
   const hl_native_recipe *recipe = &weight->recipe;
   const hl_value *value = &graph->values[recipe->value];
-  if (recipe->winograd) return make_winograd(graph, recipe, to, error);
+  if (recipe->winograd) return make_winograd(graph, model->engine->threads, recipe, to, error);
   if (!weight->desc) {
     memcpy(to, value->data, weight->bytes);
     return HL_OK;
@@ -247,7 +248,7 @@ uint64_t hl_native_weight_bytes(const hl_graph *graph, const hl_native_recipe *r
                                 const_dnnl_memory_desc_t desc) {
   const hl_value *value = &graph->values[recipe->value];
   if (recipe->winograd) {
-    hl_winograd_shape shape = winograd_shape(value);
+    hl_winograd_shape shape = winograd_shape(value, 1);
     return hl_winograd_weight_bytes(&shape);
   }
   return desc ? dnnl_memory_desc_get_size(desc) : value->bytes;

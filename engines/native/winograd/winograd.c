@@ -93,42 +93,71 @@ double hl_winograd_flops(const hl_winograd_shape *s) {
 
 /* -- weights -------------------------------------------------------------------------------- */
 
+/* Sixteen output channels in double precision. */
+typedef double vdouble __attribute__((vector_size(128)));
+
 /* G g: three taps to six points. */
-static void transform_taps(const double g[3], double ret[IN]) {
+INLINE void transform_taps(const vdouble g[3], vdouble ret[IN]) {
   const double a = 0.70710678118654752440, b = 1.41421356237309504880;
-  double even = g[0] + 0.5 * g[2], odd = a * g[1];
+  vdouble even = g[0] + 0.5 * g[2], odd = a * g[1];
   ret[0] = g[0];
-  ret[1] = (even + odd) / -1.5; /* 2 a² (a² - b²) */
-  ret[2] = (even - odd) / -1.5;
+  ret[1] = (even + odd) * (-2.0 / 3.0); /* 1 / (2 a² (a² - b²)) */
+  ret[2] = (even - odd) * (-2.0 / 3.0);
   even = g[0] + 2.0 * g[2];
   odd = b * g[1];
-  ret[3] = (even + odd) / 6.0; /* 2 b² (b² - a²) */
-  ret[4] = (even - odd) / 6.0;
+  ret[3] = (even + odd) * (1.0 / 6.0); /* 1 / (2 b² (b² - a²)) */
+  ret[4] = (even - odd) * (1.0 / 6.0);
   ret[5] = g[2];
+}
+
+typedef struct weight_run {
+  const hl_winograd_shape *shape;
+  const char *kernel;
+  const float *scale;
+  float *u;
+} weight_run;
+
+/* Taps of output channels o to o + 15 and input channel i, scaled. */
+static void load_taps(const weight_run *r, size_t o, size_t i, vdouble taps[9]) {
+  const hl_winograd_shape *s = r->shape;
+  for (size_t l = 0; l < LANES; l++) {
+    float own[9] = {0};
+    if (o + l < s->oc) memcpy(own, r->kernel + ((o + l) * s->ic + i) * sizeof(own), sizeof(own));
+    double factor = r->scale && o + l < s->oc ? (double)r->scale[o + l] : 1.0;
+    for (int k = 0; k < 9; k++) taps[k][l] = (double)own[k] * factor;
+  }
+}
+
+/* [point][panel][input channel][64 output channels] */
+static void transform_weights(const weight_run *r, size_t o) {
+  cut c = cut_of(r->shape);
+  size_t panel = o / PANEL, width = smaller(PANEL, c.oc - panel * PANEL);
+  for (size_t i = 0; i < c.ic; i++) {
+    float *to = r->u + panel * PANEL * c.ic + i * width + o % PANEL;
+    vdouble taps[9] = {{0}}, half[3][IN], column[3], full[IN];
+    if (i < r->shape->ic) load_taps(r, o, i, taps);
+    for (int k = 0; k < 3; k++) transform_taps(&taps[3 * k], half[k]);
+    for (int x = 0; x < IN; x++) {
+      for (int k = 0; k < 3; k++) column[k] = half[k][x];
+      transform_taps(column, full);
+      for (int y = 0; y < IN; y++)
+        for (int l = 0; l < LANES; l++)
+          to[(size_t)(y * IN + x) * c.ic * c.oc + (size_t)l] = (float)full[y][l];
+    }
+  }
+}
+
+static void own_weights(void *context, unsigned thread, unsigned threads) {
+  const weight_run *r = context;
+  size_t blocks = round_up(r->shape->oc, LANES) / LANES;
+  for (size_t b = blocks * thread / threads; b < blocks * (thread + 1) / threads; b++)
+    transform_weights(r, b * LANES);
 }
 
 void hl_winograd_weights(const hl_winograd_shape *s, const void *kernel, const float *scale,
                          float *u) {
-  cut c = cut_of(s);
-  memset(u, 0, hl_winograd_weight_bytes(s));
-  for (size_t o = 0; o < s->oc; o++)
-    for (size_t i = 0; i < s->ic; i++) {
-      float taps[9];
-      double g[3], half[3][IN], full[IN];
-      memcpy(taps, (const char *)kernel + (o * s->ic + i) * sizeof(taps), sizeof(taps));
-      for (int r = 0; r < 3; r++) {
-        for (int k = 0; k < 3; k++) g[k] = (double)taps[r * 3 + k] * (scale ? (double)scale[o] : 1);
-        transform_taps(g, half[r]);
-      }
-      /* [point][panel][input channel][64 output channels] */
-      size_t panel = o / PANEL, width = smaller(PANEL, c.oc - panel * PANEL);
-      float *to = u + panel * PANEL * c.ic + i * width + o % PANEL;
-      for (int x = 0; x < IN; x++) {
-        for (int r = 0; r < 3; r++) g[r] = half[r][x];
-        transform_taps(g, full);
-        for (int y = 0; y < IN; y++) to[(size_t)(y * IN + x) * c.ic * c.oc] = (float)full[y];
-      }
-    }
+  weight_run r = {.shape = s, .kernel = kernel, .scale = scale, .u = u};
+  hl_kernels_parallel(own_weights, &r, s->threads);
 }
 
 /* -- transforms ----------------------------------------------------------------------------- */
@@ -233,9 +262,11 @@ typedef void (*product_fn)(size_t depth, const float *a, const float *b, float *
   }
 PRODUCT(1, 4)
 PRODUCT(2, 4)
-PRODUCT(3, 4) PRODUCT(4, 4) PRODUCT(5, 4) PRODUCT(6, 4) PRODUCT(1, 2) PRODUCT(2, 2) PRODUCT(3, 2)
-    PRODUCT(4, 2) PRODUCT(5, 2) PRODUCT(6, 2) PRODUCT(7, 2) PRODUCT(8, 2) PRODUCT(9, 2)
-        PRODUCT(10, 2) PRODUCT(11, 2) PRODUCT(12, 2)
+PRODUCT(3, 4)
+PRODUCT(4, 4)
+PRODUCT(5, 4) PRODUCT(6, 4) PRODUCT(1, 2) PRODUCT(2, 2) PRODUCT(3, 2) PRODUCT(4, 2) PRODUCT(5, 2)
+    PRODUCT(6, 2) PRODUCT(7, 2) PRODUCT(8, 2) PRODUCT(9, 2) PRODUCT(10, 2) PRODUCT(11, 2)
+        PRODUCT(12, 2)
 
             static const product_fn products_4[] = {product_4_1, product_4_2, product_4_3,
                                                     product_4_4, product_4_5, product_4_6};
