@@ -1,4 +1,5 @@
 #include "machine/topology.h"
+#include "base/hash.h"
 #include "machine/cgroup.h"
 #include "machine/gpu.h"
 #include "machine/sysfs.h"
@@ -183,12 +184,6 @@ static void read_system(const char *root, hl_machine *machine) {
   snprintf(machine->container, sizeof machine->container, "%.23s", container);
 }
 
-/* FNV-1a, 64 bits: http://www.isthe.com/chongo/tech/comp/fnv */
-static uint64_t hash(uint64_t state, const char *text) {
-  for (; *text; text++) state = (state ^ (unsigned char)*text) * 0x100000001b3u;
-  return state;
-}
-
 /* Not the allowed cores or the limits: the same machine has the same id in every container. */
 static void make_id(const char *root, hl_machine *machine) {
   char hardware[256], machine_id[64];
@@ -196,7 +191,7 @@ static void make_id(const char *root, hl_machine *machine) {
   snprintf(hardware, sizeof hardware, "%s|%d|%llu|", machine->cpu, machine->total_cores,
            (unsigned long long)gib);
   hl_sysfs_text(root, machine_id, sizeof machine_id, "/etc/machine-id");
-  uint64_t id = hash(hash(0xcbf29ce484222325u, hardware), machine_id);
+  uint64_t id = hl_hash_text(hl_hash_text(HL_HASH_START, hardware), machine_id);
   snprintf(machine->id, sizeof machine->id, "%016llx", (unsigned long long)id);
 }
 

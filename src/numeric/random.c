@@ -1,5 +1,6 @@
 #include "numeric/random.h"
 
+#include "base/hash.h"
 #include <math.h>
 
 void hl_philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t ret_words[4]) {
@@ -132,7 +133,5 @@ void hl_random_fill_uniform(float *ret, size_t count, double low, double high, u
 }
 
 uint64_t hl_random_stream(const char *name) {
-  uint64_t hash = 0xCBF29CE484222325u;
-  for (; *name; name++) hash = (hash ^ (unsigned char)*name) * 0x100000001B3u;
-  return hash;
+  return hl_hash_text(HL_HASH_START, name);
 }

@@ -1,5 +1,6 @@
 #include "plan/configuration.h"
 
+#include "base/hash.h"
 #include "base/json-writer.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -107,9 +108,7 @@ void hl_plan_hash(const hl_plan *plan, char ret_text[17]) {
   }
   append_method(&text, &plan->method);
   hl_text_format(&text, " %d %" PRId64, plan->method.adaptive, plan->method.max_batch);
-  uint64_t hash = 0xCBF29CE484222325u; /* FNV-1a */
-  for (size_t i = 0; i < text.length; i++)
-    hash = (hash ^ (unsigned char)text.data[i]) * 0x100000001B3u;
+  uint64_t hash = hl_hash_text(HL_HASH_START, text.data);
   hl_text_release(&text);
   snprintf(ret_text, 17, "%016" PRIx64, hash);
 }

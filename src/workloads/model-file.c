@@ -1,6 +1,7 @@
 #include "workloads/model-file.h"
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "graph/onnx.h"
 #include "models/models.h"
 #include <dirent.h>
@@ -13,19 +14,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-uint64_t hl_hash_bytes(uint64_t seed, const void *data, size_t bytes) {
-  const unsigned char *p = data;
-  uint64_t hash = seed ^ 0xCBF29CE484222325u;
-  for (; bytes >= 8; bytes -= 8, p += 8) {
-    uint64_t word;
-    memcpy(&word, p, 8);
-    hash = (hash ^ word) * 0x100000001B3u;
-    hash ^= hash >> 29; /* so that high bits reach low ones */
-  }
-  for (; bytes; bytes--, p++) hash = (hash ^ *p) * 0x100000001B3u;
-  return hash ^ hash >> 32;
-}
 
 /* A hash that changes with the program: a builder may have changed with it. */
 static uint64_t program_hash(void) {

@@ -29,7 +29,4 @@ hl_status hl_model_file_open(const hl_configuration *configuration, const char *
                              hl_model_file *ret_file, hl_error *error);
 void hl_model_file_release(hl_model_file *file);
 
-/* 64-bit FNV-1a over words, of whole buffers: for cache keys, not for secrets. */
-uint64_t hl_hash_bytes(uint64_t seed, const void *data, size_t bytes);
-
 #endif

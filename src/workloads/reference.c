@@ -1,5 +1,6 @@
 #include "workloads/reference.h"
 
+#include "base/hash.h"
 #include "graph/onnx.h"
 #include "graph/operator.h"
 #include <stdlib.h>
