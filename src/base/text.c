@@ -104,6 +104,24 @@ void hl_free_pointer(void *pointer_to_pointer) {
   free(*(void **)pointer_to_pointer);
 }
 
+size_t hl_edit_distance(const char *given, size_t length, const char *name) {
+  size_t row[HL_EDIT_LONGEST + 1], columns = strnlen(name, HL_EDIT_LONGEST);
+  if (length > HL_EDIT_LONGEST) length = HL_EDIT_LONGEST;
+  for (size_t j = 0; j <= columns; j++) row[j] = j;
+  for (size_t i = 1; i <= length; i++) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= columns; j++) {
+      size_t best = diagonal + (given[i - 1] != name[j - 1]);
+      if (row[j] + 1 < best) best = row[j] + 1;
+      if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+      diagonal = row[j];
+      row[j] = best;
+    }
+  }
+  return row[columns];
+}
+
 hl_status hl_parse_int(const char *string, int64_t min, int64_t max, const char *what,
                        int64_t *ret_value, hl_error *error) {
   char *end = NULL;

@@ -44,6 +44,11 @@ char *hl_strdup(const char *string);
 /* for HL_CLEANUP on a char* or other pointer from malloc */
 void hl_free_pointer(void *pointer_to_pointer);
 
+/* Edits (Levenshtein) that turn `length` bytes of `given` into `name`, to find the name that was
+ * meant. Of each only the first HL_EDIT_LONGEST bytes count. */
+#define HL_EDIT_LONGEST 63
+size_t hl_edit_distance(const char *given, size_t length, const char *name);
+
 /* Strict numbers: the whole string must be one; INVALID_ARGUMENT names `what`. */
 hl_status hl_parse_int(const char *string, int64_t min, int64_t max, const char *what,
                        int64_t *ret_value, hl_error *error);

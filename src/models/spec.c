@@ -186,36 +186,16 @@ static bool read_value(const char *value, const hl_model_parameter *parameter, c
 
 /* -- the whole specification ------------------------------------------------------------------ */
 
-/* Edits that turn `a` into `b` (Levenshtein), for names up to 63 bytes. */
-static unsigned distance(const char *a, size_t a_length, const char *b) {
-  unsigned row[64];
-  size_t b_length = strlen(b);
-  if (a_length > 63) a_length = 63;
-  for (size_t j = 0; j <= b_length; j++) row[j] = (unsigned)j;
-  for (size_t i = 1; i <= a_length; i++) {
-    unsigned diagonal = row[0];
-    row[0] = (unsigned)i;
-    for (size_t j = 1; j <= b_length; j++) {
-      unsigned best = diagonal + (a[i - 1] != b[j - 1]);
-      if (row[j] + 1 < best) best = row[j] + 1;
-      if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-      diagonal = row[j];
-      row[j] = best;
-    }
-  }
-  return row[b_length];
-}
-
 static hl_status unknown_model(const char *name, size_t length, hl_error *error) {
   const char *nearest[3] = {NULL};
-  unsigned distances[3] = {0};
+  size_t distances[3] = {0};
   for (size_t i = 0; hl_model_row_at(i); i++) {
     const char *candidate = hl_model_row_at(i)->model.name;
-    unsigned d = distance(name, length, candidate);
+    size_t d = hl_edit_distance(name, length, candidate);
     for (size_t j = 0; j < HL_COUNT(nearest); j++) {
       if (nearest[j] && distances[j] <= d) continue;
       const char *displaced = nearest[j];
-      unsigned further = distances[j];
+      size_t further = distances[j];
       nearest[j] = candidate;
       distances[j] = d;
       candidate = displaced;

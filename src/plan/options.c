@@ -38,24 +38,6 @@ static bool row_has_name(const row *r, const char *given, size_t length) {
   return false;
 }
 
-static size_t edit_distance(const char *a, const char *b) {
-  enum { longest = 40 };
-  size_t n = strlen(a), m = strlen(b), previous[longest + 1];
-  if (n > longest || m > longest) return longest;
-  for (size_t j = 0; j <= m; j++) previous[j] = j;
-  for (size_t i = 1; i <= n; i++) {
-    size_t diagonal = previous[0];
-    previous[0] = i;
-    for (size_t j = 1; j <= m; j++) {
-      size_t cost = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = previous[j];
-      size_t step = (previous[j] < previous[j - 1] ? previous[j] : previous[j - 1]) + 1;
-      previous[j] = cost < step ? cost : step;
-    }
-  }
-  return previous[m];
-}
-
 static hl_status unknown(char command, const char *given, size_t length, hl_error *error) {
   char name[64];
   if (length >= sizeof name) length = sizeof name - 1;
@@ -65,7 +47,7 @@ static hl_status unknown(char command, const char *given, size_t length, hl_erro
   size_t best = 4; /* farther than this is no help */
   for (size_t i = 0; i < HL_OPTION_COUNT; i++) {
     if (!strchr(table[i].commands, command)) continue;
-    size_t distance = edit_distance(name, table[i].name);
+    size_t distance = hl_edit_distance(name, length, table[i].name);
     if (distance < best) {
       best = distance;
       nearest = &table[i];
