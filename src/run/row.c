@@ -144,30 +144,42 @@ static uint64_t steps_per_pass(const row *r) {
 }
 
 /* One request of warming up; the first is a single step, the first call. */
-static hl_status warm_once(row *r, hl_warmup *w, const hl_slice_request *request, hl_error *error) {
-  bool first = w->steps == 0, fixed = w->options.fixed_steps > 0;
-  r->group = first ? 1 : choose_group(w->step_ns, r->session.clock_read_ns);
-  if (fixed && r->group > request->steps) r->group = (uint32_t)request->steps;
-  uint64_t samples = first ? 1 : (request->steps + (fixed ? 0 : r->group - 1)) / r->group;
+static hl_status add_to_warmup(const row *r, hl_warmup *w, const hl_session_samples *s,
+                               hl_error *error) {
+  HL_CLEANUP(hl_free_pointer) uint64_t *full = malloc(s->count * sizeof *full);
+  if (!full) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for samples");
+  hl_slice slice = make_slice(r, s, full, full_samples(r, s, full));
+  return hl_warmup_add(w, &slice, error);
+}
+
+/* The first step of all: apart from warming up, and part of it unless no warm-up was asked for. */
+static hl_status first_call(row *r, hl_warmup *w, hl_error *error) {
+  const hl_run_environment *environment = r->context->environment;
+  hl_run_info *info = r->context->info;
   hl_session_samples s;
-  hl_status status =
-      hl_session_run(&r->session, samples, request->max_ns, r->group, first, &s, error);
+  hl_slice_request request;
+  hl_status status = hl_session_run(&r->session, 1, UINT64_MAX, 1, true, &s, error);
   if (status != HL_OK) return status;
-  uint64_t *full = malloc(s.count * sizeof *full);
-  status = full ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for samples");
-  if (status == HL_OK) {
-    hl_slice slice = make_slice(r, &s, full, full_samples(r, &s, full));
-    status = hl_warmup_add(w, &slice, error);
-  }
-  free(full);
+  r->record->first_call_ms = (double)s.elapsed_ns / 1e6;
+  if (environment->start_ns && isnan(info->first_step_ms))
+    info->first_step_ms = (double)(hl_clock_ns() - environment->start_ns) / 1e6;
+  if (hl_warmup_next(w, &request)) status = add_to_warmup(r, w, &s, error);
   hl_session_samples_release(&s);
   return status;
 }
 
-static void note_first_step(const hl_row_context *context) {
-  uint64_t start_ns = context->environment->start_ns;
-  if (start_ns && isnan(context->info->first_step_ms))
-    context->info->first_step_ms = (double)(hl_clock_ns() - start_ns) / 1e6;
+static hl_status warm_once(row *r, hl_warmup *w, const hl_slice_request *request, hl_error *error) {
+  bool fixed = w->options.fixed_steps > 0;
+  r->group = choose_group(w->step_ns, r->session.clock_read_ns);
+  if (fixed && r->group > request->steps) r->group = (uint32_t)request->steps;
+  uint64_t samples = (request->steps + (fixed ? 0 : r->group - 1)) / r->group;
+  hl_session_samples s;
+  hl_status status =
+      hl_session_run(&r->session, samples, request->max_ns, r->group, false, &s, error);
+  if (status != HL_OK) return status;
+  status = add_to_warmup(r, w, &s, error);
+  hl_session_samples_release(&s);
+  return status;
 }
 
 static hl_status warm_up(row *r, hl_warmup *w, hl_error *error) {
@@ -176,20 +188,14 @@ static hl_status warm_up(row *r, hl_warmup *w, hl_error *error) {
   if (m->warmup_runs) fixed = m->warmup_runs * (int64_t)steps_per_pass(r);
   hl_warmup_init(w,
                  &(hl_warmup_options){.fixed_steps = fixed, .row_ns = hl_budget_ns(m->max_time_s)});
-  hl_status status = HL_OK;
-  hl_slice_request request;
-  bool checked = false;
-  while (status == HL_OK && hl_warmup_next(w, &request)) {
-    status = warm_once(r, w, &request, error);
-    if (status != HL_OK || checked) continue;
-    checked = true;
-    r->record->first_call_ms = (double)w->first_ns / 1e6;
-    note_first_step(r->context);
+  hl_status status = first_call(r, w, error);
+  if (status == HL_OK) {
     phase(r->context, "checking outputs");
     status = check_outputs(r, error);
     phase(r->context, "warming up");
   }
-  if (status == HL_OK && !checked) status = check_outputs(r, error);
+  hl_slice_request request;
+  while (status == HL_OK && hl_warmup_next(w, &request)) status = warm_once(r, w, &request, error);
   r->record->warmup_iterations = (int64_t)w->steps;
   r->record->warmup_ms = (double)w->elapsed_ns / 1e6;
   r->record->steady = hl_warmup_steady(w);
