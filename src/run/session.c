@@ -102,13 +102,12 @@ static hl_status check_plan(hl_session *s, const hl_row_context *context, const 
   double planned = hl_json_get_real(reply, "weight_bytes", 0) +
                    hl_json_get_real(reply, "arena_bytes", 0) +
                    hl_json_get_real(reply, "io_bytes", 0);
-  s->planned_bytes = (uint64_t)planned;
-  s->executed_flops = hl_json_get_real(reply, "executed_flops", 0);
+  double flops = hl_json_get_real(reply, "executed_flops", 0);
   double traffic = hl_json_get_real(reply, "traffic_bytes", 0);
   double batch = (double)s->configuration->batch_size;
   if (record) {
     record->planned_memory_mb = planned / 1e6;
-    if (s->executed_flops > 0) record->executed_flops_per_image = s->executed_flops / batch;
+    if (flops > 0) record->executed_flops_per_image = flops / batch;
     if (traffic > 0) record->traffic_mb_per_step = traffic / 1e6;
   }
   double need = planned + (double)s->baseline_bytes, headroom = memory_headroom(context);
@@ -159,21 +158,23 @@ void hl_session_samples_release(hl_session_samples *samples) {
 
 hl_status hl_session_run(hl_session *session, uint64_t max_samples, uint64_t max_ns, uint32_t group,
                          bool restart, hl_session_samples *ret_samples, hl_error *error) {
+  /* However much is asked for, a request ends in time for a hang to be told from it. */
+  uint64_t slice_ns = (uint64_t)(session->step_timeout_s * 1e9);
   if (max_samples > INT64_MAX) max_samples = INT64_MAX;
-  if (max_ns > INT64_MAX) max_ns = INT64_MAX;
+  if (max_ns > slice_ns) max_ns = slice_ns;
   if (max_ns == 0) max_ns = 1; /* one step is run in any case */
   hl_session_samples s = {0};
   json_t *members = json_pack("{s:I, s:I, s:I, s:b, s:b}", "max_samples", (json_int_t)max_samples,
                               "max_ns", (json_int_t)max_ns, "group", (json_int_t)group, "full_only",
                               group > 1, "restart", restart);
-  double slice_s = (double)max_ns / 1e9;
-  double timeout_s = session->step_timeout_s + (slice_s < 1e6 ? slice_s : 1e6);
+  double timeout_s = session->step_timeout_s + (double)max_ns / 1e9;
   hl_status status =
       hl_process_call(&session->process, "run", members, timeout_s, &s.message, error);
   if (status != HL_OK) return status;
   int64_t count = hl_json_get_int(s.message.object, "samples", -1);
   int64_t elapsed = hl_json_get_int(s.message.object, "elapsed_ns", -1);
-  if (count < 1 || elapsed < 0 || (uint64_t)count * 16 != s.message.byte_count) {
+  size_t bytes = s.message.byte_count; /* divided, as a product of what was read may overflow */
+  if (count < 1 || elapsed < 0 || bytes % 16 || (uint64_t)count != bytes / 16) {
     hl_session_samples_release(&s);
     return hl_error_set(error, HL_BAD_DATA, "the worker's samples do not add up");
   }

@@ -14,9 +14,9 @@ typedef struct hl_session {
   hl_run_info *info;
   int64_t n_images, partial_images;
   bool wraps;
-  uint64_t baseline_bytes, planned_bytes;
+  uint64_t baseline_bytes;
   uint64_t limit_bytes; /* of the whole worker, 0: none */
-  double executed_flops, clock_read_ns, step_timeout_s;
+  double clock_read_ns, step_timeout_s;
   char reference_key[17];
 } hl_session;
 
@@ -42,8 +42,9 @@ typedef struct hl_session_samples {
 } hl_session_samples;
 void hl_session_samples_release(hl_session_samples *samples);
 
-/* Runs at most `max_samples` samples of `group` steps, until `max_ns`. `restart` begins at the
- * first image. */
+/* Runs at most `max_samples` samples of `group` steps, none begun after `max_ns`, but one in any
+ * case; the worker gets `max_ns` and the time that a step may take.or, if that is sooner, twice
+ * the row's budget: ask again for what is left. `restart` begins at the first image. */
 hl_status hl_session_run(hl_session *session, uint64_t max_samples, uint64_t max_ns, uint32_t group,
                          bool restart, hl_session_samples *ret_samples, hl_error *error);
 
