@@ -1,5 +1,6 @@
 #include "worker/control.h"
 
+#include "base/clock.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -40,8 +41,9 @@ static void *listen_thread(void *argument) {
     case HL_INTERRUPTED:
       drain(control->wake[0]);
       break;
-    case HL_TIMED_OUT:
-      _exit(HL_WORKER_EXIT_DEADLINE);
+    case HL_TIMED_OUT: /* unless the deadline was moved meanwhile */
+      if (hl_clock_ns() >= current_deadline(control)) _exit(HL_WORKER_EXIT_DEADLINE);
+      break;
     case HL_CRASHED:
       _exit(0); /* the runner is gone */
     default:
