@@ -1,5 +1,6 @@
 #include "workloads/inference.h"
 
+#include "base/dtype.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,20 +135,6 @@ hl_status hl_inference_load(hl_inference *inference, hl_error *error) {
   return inference->ops.load(inference->engine, &source, &inference->model, error);
 }
 
-static hl_dtype arithmetic(const hl_configuration *c) {
-  static const struct {
-    const char *name;
-    hl_dtype dtype;
-  } types[] = {{"float32", HL_FLOAT32},
-               {"float16", HL_FLOAT16},
-               {"bfloat16", HL_BFLOAT16},
-               {"float64", HL_FLOAT64},
-               {"int8", HL_INT8}};
-  for (size_t i = 0; i < HL_COUNT(types); i++)
-    if (strcmp(types[i].name, c->dtype) == 0) return types[i].dtype;
-  return HL_DTYPE_NONE;
-}
-
 /* The specification of a program for `images` inputs; `ports` has room for the model's inputs. */
 static hl_program_spec specify(const hl_inference *in, int64_t images, hl_port *ports) {
   for (size_t i = 0; i < in->file->input_count; i++) {
@@ -156,7 +143,7 @@ static hl_program_spec specify(const hl_inference *in, int64_t images, hl_port *
   }
   return (hl_program_spec){.size = sizeof(hl_program_spec),
                            .mode = HL_MODE_INFERENCE,
-                           .dtype = arithmetic(in->configuration),
+                           .dtype = hl_dtype_from_name(in->configuration->dtype),
                            .inputs = ports,
                            .input_count = in->file->input_count};
 }
