@@ -48,9 +48,9 @@ typedef struct hl_value {
   hl_shape shape;
   const char *symbols[HL_MAX_RANK]; /* name of a symbolic dimension ("batch"), or NULL */
   bool is_output;
-  int32_t producer;  /* node index, -1 for none */
-  const void *data;  /* constants, and small values that inference could compute; else NULL */
-  uint64_t bytes;    /* of data; of a temporary, once its shape is inferred */
+  int32_t producer; /* node index, -1 for none */
+  const void *data; /* constants, and small values that inference could compute; else NULL */
+  uint64_t bytes;   /* of data; of a temporary, once its shape is inferred */
 } hl_value;
 
 typedef enum hl_attribute_kind {
@@ -80,9 +80,9 @@ typedef struct hl_attribute {
 struct hl_operator; /* graph/operator.h: the row of the operator table */
 
 typedef struct hl_node {
-  const char *name;   /* may be "" */
-  const char *op;     /* "Conv" */
-  const char *domain; /* "" is ai.onnx */
+  const char *name;              /* may be "" */
+  const char *op;                /* "Conv" */
+  const char *domain;            /* "" is ai.onnx */
   const struct hl_operator *row; /* set by hl_graph_resolve; NULL: no such operator here */
   hl_value_id *inputs;
   size_t input_count;
@@ -103,8 +103,8 @@ typedef struct hl_graph {
   size_t node_count, node_capacity;
   hl_value_id *inputs, *outputs; /* in the model's order; inputs exclude initialisers */
   size_t input_count, input_capacity, output_count, output_capacity;
-  hl_status failed;  /* first failure of a building function */
-  void *storage;     /* mappings and heap blocks behind constants; freed with the graph */
+  hl_status failed; /* first failure of a building function */
+  void *storage;    /* mappings and heap blocks behind constants; freed with the graph */
 } hl_graph;
 
 hl_status hl_graph_new(const char *name, hl_graph **ret_graph, hl_error *error);
@@ -129,9 +129,8 @@ hl_value_id hl_graph_constant_borrowed(hl_graph *graph, const char *name, hl_dty
 void *hl_graph_data(hl_graph *graph, hl_value_id value);
 /* A new node; `ret_outputs` receives fresh temporaries named "<name>_out", "<name>_out1", ... and
  * may be `inputs` itself. The pointer is good until the next node is added. */
-hl_node *hl_graph_node(hl_graph *graph, const char *op, const char *name,
-                       const hl_value_id *inputs, size_t input_count, hl_value_id *ret_outputs,
-                       size_t output_count);
+hl_node *hl_graph_node(hl_graph *graph, const char *op, const char *name, const hl_value_id *inputs,
+                       size_t input_count, hl_value_id *ret_outputs, size_t output_count);
 void hl_graph_output(hl_graph *graph, hl_value_id value);
 /* The value called `name`, or -1. */
 hl_value_id hl_graph_find(const hl_graph *graph, const char *name);

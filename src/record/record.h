@@ -114,10 +114,10 @@ typedef struct hl_run_info {
   char *hotlap_version;
   char *command; /* command line, quoted for a shell */
   char *machine_id, *cpu, *os, *kernel;
-  char *gpus;          /* names, one a line; NULL or "": none */
+  char *gpus; /* names, one a line; NULL or "": none */
   int64_t cores, memory_bytes;
-  char *percentiles; /* "linear" */
-  char *warmup;      /* "auto" or a number */
+  char *percentiles;    /* "linear" */
+  char *warmup;         /* "auto" or a number */
   double first_step_ms; /* from the command to the end of the first step, all set-up included */
   double max_time_s, overhead_ns, clock_read_ns, clock_resolution_ns;
   double peak_gflops, peak_bandwidth_gbs; /* measured limits of the roofline; NaN if not measured */
