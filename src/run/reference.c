@@ -153,9 +153,11 @@ hl_status hl_reference_compare(const hl_reference *reference, const float *value
                           i, counts[i], reference->counts[i]);
     double difference = 0, scale = 0;
     for (size_t k = at; k < at + counts[i]; k++) {
-      double d = fabs((double)values[k] - (double)reference->values[k]);
+      double found = values[k], expected = reference->values[k];
+      bool same = found == expected || (isnan(found) && isnan(expected)); /* infinities too */
+      double d = same ? 0 : fabs(found - expected);
       if (!(d <= difference)) difference = isnan(d) ? (double)INFINITY : d;
-      if (fabs((double)reference->values[k]) > scale) scale = fabs((double)reference->values[k]);
+      if (isfinite(expected) && fabs(expected) > scale) scale = fabs(expected);
     }
     at += counts[i];
     compared += counts[i];

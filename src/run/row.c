@@ -158,7 +158,7 @@ static hl_status first_call(row *r, hl_warmup *w, hl_error *error) {
   hl_run_info *info = r->context->info;
   hl_session_samples s;
   hl_slice_request request;
-  hl_status status = hl_session_run(&r->session, 1, UINT64_MAX, 1, true, &s, error);
+  hl_status status = hl_session_run(&r->session, 1, 1, 1, true, &s, error);
   if (status != HL_OK) return status;
   r->record->first_call_ms = (double)s.elapsed_ns / 1e6;
   if (environment->start_ns && isnan(info->first_step_ms))
@@ -379,7 +379,7 @@ hl_status hl_row_probe(const hl_row_context *context, const hl_configuration *co
   hl_status status = hl_session_open(&probe, configuration, &session, NULL, error);
   if (status == HL_OK) status = hl_session_load(&session, &probe, NULL, error);
   if (status == HL_OK) status = hl_session_prepare(&session, NULL, error);
-  if (status == HL_OK) status = hl_session_run(&session, 1, UINT64_MAX, 1, true, &samples, error);
+  if (status == HL_OK) status = hl_session_run(&session, 1, 1, 1, true, &samples, error);
   hl_session_samples_release(&samples);
   hl_session_memory memory = {0};
   if (status == HL_OK) status = hl_session_peak(&session, &memory, error);
