@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,20 +12,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int open_for_reading(const char *path, hl_error *error) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0)
-    hl_error_errno(error, errno == ENOENT ? HL_NOT_FOUND : HL_IO, "cannot open '%s'", path);
-  return fd;
+/* O_NONBLOCK, so that a pipe without a writer does not hold us up. */
+static hl_status open_for_reading(const char *path, int *ret_fd, hl_error *error) {
+  *ret_fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (*ret_fd >= 0) return HL_OK;
+  return hl_error_errno(error, errno == ENOENT ? HL_NOT_FOUND : HL_IO, "cannot open '%s'", path);
 }
 
 hl_status hl_file_map(const char *path, uint64_t max_bytes, hl_mapping *ret_mapping,
                       hl_error *error) {
   static const unsigned char empty[1];
-  int fd = open_for_reading(path, error);
-  if (fd < 0) return errno == ENOENT ? HL_NOT_FOUND : HL_IO;
+  int fd;
+  hl_status status = open_for_reading(path, &fd, error);
+  if (status != HL_OK) return status;
   struct stat st;
-  hl_status status = HL_OK;
   if (fstat(fd, &st) != 0)
     status = hl_error_errno(error, HL_IO, "cannot stat '%s'", path);
   else if (!S_ISREG(st.st_mode))
@@ -52,11 +53,11 @@ void hl_file_unmap(hl_mapping *mapping) {
 
 hl_status hl_file_read(const char *path, size_t max_bytes, char **ret_data, size_t *ret_bytes,
                        hl_error *error) {
-  int fd = open_for_reading(path, error);
-  if (fd < 0) return errno == ENOENT ? HL_NOT_FOUND : HL_IO;
+  int fd;
+  hl_status status = open_for_reading(path, &fd, error);
+  if (status != HL_OK) return status;
   hl_text text = HL_TEXT_INIT;
   text.cap_bytes = max_bytes < SIZE_MAX - 2 ? max_bytes + 2 : SIZE_MAX;
-  hl_status status = HL_OK;
   char part[16384];
   for (;;) {
     ssize_t n = read(fd, part, sizeof part);
@@ -97,25 +98,49 @@ hl_status hl_write_all(int fd, const void *data, size_t bytes, const char *what,
   return HL_OK;
 }
 
-hl_status hl_file_write(const char *path, const void *data, size_t bytes, hl_error *error) {
-  HL_CLEANUP(hl_free_pointer) char *temporary = hl_format("%s.XXXXXX", path);
-  HL_CLEANUP(hl_free_pointer) char *what = hl_format("'%s'", path);
-  if (!temporary || !what) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory");
-  int fd = mkostemp(temporary, O_CLOEXEC);
-  if (fd < 0) return hl_error_errno(error, HL_IO, "cannot create '%s'", path);
-  hl_status status = hl_write_all(fd, data, bytes, what, error);
-  if (status == HL_OK) {
-    mode_t mask = umask(0);
-    umask(mask);
-    fchmod(fd, 0666 & ~mask);
-    if (fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
-      status = hl_error_errno(error, HL_IO, "cannot write '%s'", path);
+hl_status hl_file_begin(const char *path, hl_new_file *ret_file, hl_error *error) {
+  static atomic_uint serial;
+  enum { tries = 100 }; /* names may be left over from a dead process of the same id */
+  for (int i = 0; i < tries; i++) {
+    char *name = hl_format("%s.%ld-%u.part", path, (long)getpid(), atomic_fetch_add(&serial, 1u));
+    if (!name) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory to write '%s'", path);
+    /* Mode 0666 less umask: mkstemp and chmod would have to change umask, which is the whole
+     * process's, in order to know it. */
+    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0) {
+      *ret_file = (hl_new_file){.fd = fd, .path = path, .temporary = name};
+      return HL_OK;
+    }
+    int saved = errno;
+    free(name);
+    errno = saved;
+    if (errno != EEXIST) break;
   }
-  close(fd);
-  if (status == HL_OK && rename(temporary, path) != 0)
+  return hl_error_errno(error, HL_IO, "cannot create '%s'", path);
+}
+
+hl_status hl_file_end(hl_new_file *file, hl_status status, hl_error *error) {
+  const char *path = file->path;
+  if (status == HL_OK && fsync(file->fd) != 0 && errno != EINVAL && errno != EROFS)
+    status = hl_error_errno(error, HL_IO, "cannot write '%s'", path);
+  if (close(file->fd) != 0 && status == HL_OK)
+    status = hl_error_errno(error, HL_IO, "cannot write '%s'", path);
+  if (status == HL_OK && rename(file->temporary, path) != 0)
     status = hl_error_errno(error, HL_IO, "cannot replace '%s'", path);
-  if (status != HL_OK) unlink(temporary);
+  if (status != HL_OK) unlink(file->temporary);
+  free(file->temporary);
+  *file = (hl_new_file){.fd = -1};
   return status;
+}
+
+hl_status hl_file_write(const char *path, const void *data, size_t bytes, hl_error *error) {
+  HL_CLEANUP(hl_free_pointer) char *what = hl_format("'%s'", path);
+  if (!what) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory to write '%s'", path);
+  hl_new_file file;
+  hl_status status = hl_file_begin(path, &file, error);
+  if (status != HL_OK) return status;
+  status = hl_write_all(file.fd, data, bytes, what, error);
+  return hl_file_end(&file, status, error);
 }
 
 hl_status hl_directory_make(const char *path, hl_error *error) {

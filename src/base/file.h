@@ -25,6 +25,16 @@ void hl_file_unmap(hl_mapping *mapping);
 hl_status hl_file_read(const char *path, size_t max_bytes, char **ret_data, size_t *ret_bytes,
                        hl_error *error);
 
+/* A file that is written piece by piece to `fd` and takes the place of `path` at its end. */
+typedef struct hl_new_file {
+  int fd;
+  const char *path; /* borrowed */
+  char *temporary;  /* beside it; owned */
+} hl_new_file;
+hl_status hl_file_begin(const char *path, hl_new_file *ret_file, hl_error *error);
+/* Closes it; with `status` HL_OK it replaces `path`, else it is removed and `status` returned. */
+hl_status hl_file_end(hl_new_file *file, hl_status status, hl_error *error);
+
 /* Replaces `path` atomically. */
 hl_status hl_file_write(const char *path, const void *data, size_t bytes, hl_error *error);
 

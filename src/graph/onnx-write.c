@@ -7,13 +7,8 @@
 #include "base/file.h"
 #include "graph/onnx-writer.h"
 #include "graph/onnx.h"
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { written_ir = 8, alignment = 64, aligned_from_bytes = 4096 };
 static const uint64_t max_model_bytes = (UINT64_C(1) << 31) - 1;
@@ -178,24 +173,12 @@ static hl_status stream(const model *m, int fd, const char *what, hl_error *erro
 }
 
 static hl_status write_file(const model *m, const char *path, hl_error *error) {
-  HL_CLEANUP(hl_free_pointer) char *temporary = hl_format("%s.XXXXXX", path);
   HL_CLEANUP(hl_free_pointer) char *what = hl_format("'%s'", path);
-  if (!temporary || !what) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory");
-  int fd = mkostemp(temporary, O_CLOEXEC);
-  if (fd < 0) return hl_error_errno(error, HL_IO, "cannot create '%s'", path);
-  hl_status status = stream(m, fd, what, error);
-  mode_t mask = umask(0);
-  umask(mask);
-  if (status == HL_OK && fchmod(fd, 0666 & ~mask) != 0)
-    status = hl_error_errno(error, HL_IO, "cannot set the mode of '%s'", path);
-  if (status == HL_OK && fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
-    status = hl_error_errno(error, HL_IO, "cannot write '%s'", path);
-  if (close(fd) != 0 && status == HL_OK)
-    status = hl_error_errno(error, HL_IO, "cannot write '%s'", path);
-  if (status == HL_OK && rename(temporary, path) != 0)
-    status = hl_error_errno(error, HL_IO, "cannot replace '%s'", path);
-  if (status != HL_OK) unlink(temporary);
-  return status;
+  if (!what) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory to write '%s'", path);
+  hl_new_file file;
+  hl_status status = hl_file_begin(path, &file, error);
+  if (status != HL_OK) return status;
+  return hl_file_end(&file, stream(m, file.fd, what, error), error);
 }
 
 typedef hl_status (*deliver_fn)(const model *m, const void *to, hl_error *error);
