@@ -164,17 +164,17 @@ static void last_line(int fd, char *ret_line, size_t size) {
     if ((unsigned char)*c < 0x20) *c = ' ';
 }
 
-static int reap(hl_process *process) {
-  int wait_status = 0;
+static bool has_ended(pid_t pid) {
+  siginfo_t ended = {0};
+  return waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == pid;
+}
+
+static int reap(const hl_process *process) {
   /* A worker that has closed its pipe is about to end by itself; let its own status be seen. */
-  for (int i = 0; i < 100; i++) {
-    if (waitpid(process->pid, &wait_status, WNOHANG) == process->pid) {
-      kill(-process->pid, SIGKILL); /* what it left behind */
-      return wait_status;
-    }
-    usleep(1000);
-  }
+  for (int i = 0; i < 100 && !has_ended(process->pid); i++) usleep(1000);
+  /* What it left behind, too; before its id is given back and may be another's. */
   kill(-process->pid, SIGKILL);
+  int wait_status = 0;
   while (waitpid(process->pid, &wait_status, 0) < 0 && errno == EINTR) {
   }
   return wait_status;

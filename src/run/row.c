@@ -369,9 +369,12 @@ hl_status hl_row_measure(const hl_row_context *context, const hl_configuration *
 
 hl_status hl_row_probe(const hl_row_context *context, const hl_configuration *configuration,
                        uint64_t *ret_peak_bytes, hl_error *error) {
+  /* A large batch may take long where rows are short. */
+  static const double probe_budget_s = 300;
   /* What a probe is for is to see the size run: the plan's word does not count. */
   hl_method_options method = *context->method;
   method.predict = false;
+  if (method.max_time_s < probe_budget_s) method.max_time_s = probe_budget_s;
   hl_row_context probe = *context;
   probe.method = &method;
   hl_session session;

@@ -13,7 +13,7 @@ typedef struct runner {
   hl_records *records;
 } runner;
 
-/* Takes a row that the store has already into the records of this run. */
+/* Whether a resumed run has the row already. */
 static hl_status is_done(const runner *r, const char *key, bool *ret_done, hl_error *error) {
   *ret_done = false;
   if (!r->store || !r->context.environment->resume) return HL_OK;

@@ -42,9 +42,8 @@ typedef struct hl_session_samples {
 } hl_session_samples;
 void hl_session_samples_release(hl_session_samples *samples);
 
-/* Runs at most `max_samples` samples of `group` steps, none begun after `max_ns`, but one in any
- * case; the worker gets `max_ns` and the time that a step may take.or, if that is sooner, twice
- * the row's budget: ask again for what is left. `restart` begins at the first image. */
+/* Runs at most `max_samples` samples of `group` steps, none begun after `max_ns` or, if that is
+ * sooner, twice the row's budget, but one in any case: ask again for what is left. `restart` begins at the first image. */
 hl_status hl_session_run(hl_session *session, uint64_t max_samples, uint64_t max_ns, uint32_t group,
                          bool restart, hl_session_samples *ret_samples, hl_error *error);
 
