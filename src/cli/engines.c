@@ -1,6 +1,9 @@
+#include "base/file.h"
 #include "base/json-writer.h"
 #include "cli/cli.h"
 #include "engine/registry.h"
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,32 +38,40 @@ static void probe(const char *name, const char *plugin, finding *f) {
   free(path);
 }
 
+/* Fills `ret_answer` with what the child wrote; false if it ended before. */
+static bool read_answer(int fd, finding *ret_answer) {
+  size_t got = 0;
+  while (got < sizeof *ret_answer) {
+    ssize_t n = read(fd, (char *)ret_answer + got, sizeof *ret_answer - got);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    got += (size_t)n;
+  }
+  return got == sizeof *ret_answer;
+}
+
 /* In a child: opening an engine runs its code, which may crash. */
 static finding probe_apart(const char *name, const char *plugin) {
-  finding f = {0};
+  finding f = {0}, answer;
   snprintf(f.name, sizeof f.name, "%s", name ? name : plugin);
-  int fds[2];
+  snprintf(f.why, sizeof f.why, "cannot start a process to look at it");
+  int fds[2], wait_status = 0;
+  if (pipe2(fds, O_CLOEXEC) != 0) return f;
   fflush(stdout);
-  pid_t pid = pipe(fds) == 0 ? fork() : -1;
+  pid_t pid = fork();
   if (pid == 0) {
+    f.why[0] = '\0';
+    dup2(STDERR_FILENO, STDOUT_FILENO); /* what a library prints is no part of the list */
     probe(name, plugin, &f);
-    ssize_t written = write(fds[1], &f, sizeof f);
-    _exit(written == (ssize_t)sizeof f ? 0 : 1);
-  }
-  if (pid < 0) {
-    snprintf(f.why, sizeof f.why, "cannot start a process to look at it");
-    return f;
+    _exit(hl_write_all(fds[1], &f, sizeof f, "", NULL) == HL_OK ? 0 : 1);
   }
   close(fds[1]);
-  finding answer;
-  size_t got = 0;
-  for (ssize_t n;
-       got < sizeof answer && (n = read(fds[0], (char *)&answer + got, sizeof answer - got)) > 0;)
-    got += (size_t)n;
+  bool answered = pid > 0 && read_answer(fds[0], &answer);
   close(fds[0]);
-  int wait_status = 0;
-  waitpid(pid, &wait_status, 0);
-  if (got == sizeof answer) return answer;
+  if (pid < 0) return f;
+  while (waitpid(pid, &wait_status, 0) < 0 && errno == EINTR) {
+  }
+  if (answered) return answer;
   snprintf(f.why, sizeof f.why, "opening it killed the process (%s)",
            WIFSIGNALED(wait_status) ? strsignal(WTERMSIG(wait_status)) : "it exited");
   return f;
