@@ -163,7 +163,8 @@ hl_status hl_sweep_prepare(hl_sweep *sweep, int argc, char **argv, hl_error *err
   status = read_formats(s, error);
   if (status == HL_OK) status = open_store(s, error);
   if (status == HL_OK) status = find_interrupted(s, error);
-  if (status == HL_OK) hl_cli_cache_directory(&s->cache_directory, NULL);
+  if (status != HL_OK) return status;
+  hl_cli_cache_directory(&s->cache_directory, NULL); /* without one nothing is kept */
   s->commit = hl_git_commit();
-  return status;
+  return HL_OK;
 }
