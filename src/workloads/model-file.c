@@ -145,13 +145,23 @@ static hl_status describe(hl_model_file *file, hl_error *error) {
   return status;
 }
 
+static hl_status open_and_describe(const hl_configuration *c, const char *cache_directory,
+                                   hl_model_file *file, hl_error *error) {
+  hl_status status =
+      c->is_builtin ? open_builtin(c, cache_directory, file, error) : open_onnx(c, file, error);
+  return status == HL_OK ? describe(file, error) : status;
+}
+
 hl_status hl_model_file_open(const hl_configuration *configuration, const char *cache_directory,
                              hl_model_file *ret_file, hl_error *error) {
   hl_model_file file = {.memory_fd = -1};
-  hl_status status = configuration->is_builtin
-                         ? open_builtin(configuration, cache_directory, &file, error)
-                         : open_onnx(configuration, &file, error);
-  if (status == HL_OK) status = describe(&file, error);
+  hl_status status = open_and_describe(configuration, cache_directory, &file, error);
+  if (status != HL_OK && configuration->is_builtin && file.path && !file.generated) {
+    /* A damaged file in the cache is written anew, not an error for ever. */
+    unlink(file.path);
+    hl_model_file_release(&file);
+    status = open_and_describe(configuration, cache_directory, &file, error);
+  }
   if (status != HL_OK) {
     hl_model_file_release(&file);
     return status;
