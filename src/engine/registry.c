@@ -14,6 +14,7 @@ typedef struct builtin {
 static const builtin builtins[] = {
     {"native", NULL},
     {"null", hl_engine_null},
+    {"onnxruntime", NULL},
 };
 
 const char *hl_engine_builtin(size_t index) {

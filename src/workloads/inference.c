@@ -94,7 +94,10 @@ static hl_status find_engine(const hl_configuration *c, hl_engine_ops *ret_ops, 
 static hl_status open_engine(hl_inference *in, const hl_host *host, hl_error *error) {
   const hl_configuration *c = in->configuration;
   hl_status status = find_engine(c, &in->ops, error);
-  if (status == HL_OK) status = in->ops.probe(host, error);
+  if (status != HL_OK) return status;
+  status = in->ops.probe(host, error);
+  /* Options may say where what was not found lies: then `open` has the last word. */
+  if (status == HL_UNAVAILABLE && c->engine_option_count) status = HL_OK;
   if (status != HL_OK) return status;
   const hl_engine_config config = {.size = sizeof config,
                                    .threads = (int32_t)c->threads,

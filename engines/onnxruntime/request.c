@@ -1,0 +1,298 @@
+/*
+ * Programs and requests.
+ *
+ * A request is an I/O binding, which is ONNX Runtime's way without copies: inputs are bound where
+ * the caller's data lies, and outputs to tensors whose place stays the same. Output shapes are
+ * known only after a run, so `request` runs the network on zeros: the first time the library
+ * allocates the outputs, which are then bound for good, and lays down its memory plan; the second
+ * time it allocates by that plan. After that a step allocates nothing large.
+ */
+#include "onnxruntime.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct hl_program {
+  hl_model *model;
+  hl_port inputs[HL_ORT_MAX_PORTS]; /* in the order of the specification, names are the model's */
+  uint64_t input_bytes[HL_ORT_MAX_PORTS];
+  size_t input_count;
+};
+
+struct hl_request {
+  hl_program *program;
+  hl_ort_binding *binding;
+  hl_ort_value *inputs[HL_ORT_MAX_PORTS];
+  const void *bound[HL_ORT_MAX_PORTS]; /* where the input's data lay at the last bind */
+  hl_ort_value *outputs[HL_ORT_MAX_PORTS];
+  hl_tensor_view views[HL_ORT_MAX_PORTS]; /* of the outputs */
+};
+
+/* Bytes of an element; 0 for types that no array of plain memory holds. */
+static uint64_t element_bytes(hl_dtype dtype) {
+  switch (dtype) {
+  case HL_UINT8:
+  case HL_INT8:
+  case HL_BOOL:
+    return 1;
+  case HL_UINT16:
+  case HL_INT16:
+  case HL_FLOAT16:
+  case HL_BFLOAT16:
+    return 2;
+  case HL_FLOAT32:
+  case HL_INT32:
+  case HL_UINT32:
+    return 4;
+  case HL_FLOAT64:
+  case HL_INT64:
+  case HL_UINT64:
+  case HL_COMPLEX64:
+    return 8;
+  case HL_COMPLEX128:
+    return 16;
+  default:
+    return 0;
+  }
+}
+
+static hl_status port_bytes(const hl_port *port, uint64_t *ret_bytes, hl_error *error) {
+  uint64_t bytes = element_bytes(port->dtype);
+  if (bytes == 0)
+    return hl_ort_fail(error, HL_UNIMPLEMENTED, "onnxruntime: '%s' has element type %d", port->name,
+                       (int)port->dtype);
+  for (int32_t i = 0; i < port->rank; i++)
+    if (port->dims[i] < 0 || __builtin_mul_overflow(bytes, (uint64_t)port->dims[i], &bytes) ||
+        bytes > SIZE_MAX / 2)
+      return hl_ort_fail(error, HL_LIMIT, "onnxruntime: dimension %d of '%s' is out of range", i,
+                         port->name);
+  *ret_bytes = bytes;
+  return HL_OK;
+}
+
+/* The name of the model that equals the specification's, which is borrowed. */
+static const char *name_in_model(const hl_model *model, const char *name) {
+  for (size_t i = 0; i < model->input_count; i++)
+    if (strcmp(model->inputs[i].name, name) == 0) return model->inputs[i].name;
+  return NULL;
+}
+
+static hl_status take_specification(hl_program *program, const hl_program_spec *spec,
+                                    hl_error *error) {
+  const hl_model *model = program->model;
+  if (spec->input_count != model->input_count)
+    return hl_ort_fail(error, HL_INVALID_ARGUMENT, "onnxruntime: the model has %zu inputs, not %zu",
+                       model->input_count, spec->input_count);
+  for (size_t i = 0; i < spec->input_count; i++) {
+    program->inputs[i] = spec->inputs[i];
+    program->inputs[i].name = name_in_model(model, spec->inputs[i].name);
+    if (!program->inputs[i].name)
+      return hl_ort_fail(error, HL_INVALID_ARGUMENT, "onnxruntime: the model has no input '%s'",
+                         spec->inputs[i].name);
+    hl_status status = port_bytes(&program->inputs[i], &program->input_bytes[i], error);
+    if (status != HL_OK) return status;
+  }
+  program->input_count = spec->input_count;
+  return HL_OK;
+}
+
+hl_status hl_ort_prepare(hl_model *model, const hl_program_spec *spec, hl_program **ret_program,
+                         hl_error *error) {
+  if (spec->mode != HL_MODE_INFERENCE)
+    return hl_ort_fail(error, HL_UNIMPLEMENTED, "onnxruntime: this engine does not train");
+  if (spec->dtype != HL_FLOAT32)
+    return hl_ort_fail(error, HL_UNIMPLEMENTED,
+                       "onnxruntime: it computes in the types of the file, float32 here; for "
+                       "another type convert the model");
+  hl_program *program = calloc(1, sizeof *program);
+  if (!program) return hl_ort_fail(error, HL_OUT_OF_MEMORY, "onnxruntime: no memory");
+  program->model = model;
+  hl_status status = take_specification(program, spec, error);
+  if (status != HL_OK) {
+    free(program);
+    return status;
+  }
+  *ret_program = program;
+  return HL_OK;
+}
+
+static hl_status bind_data(hl_request *request, size_t input, void *data, hl_error *error) {
+  const hl_program *program = request->program;
+  const hl_engine *engine = program->model->engine;
+  const hl_port *port = &program->inputs[input];
+  hl_ort_value *value = NULL;
+  hl_status status = hl_ort_check(engine,
+                                  engine->api->CreateTensorWithDataAsOrtValue(
+                                      engine->memory, data, (size_t)program->input_bytes[input],
+                                      port->dims, (size_t)port->rank, (int)port->dtype, &value),
+                                  port->name, error);
+  if (status == HL_OK)
+    status = hl_ort_check(engine, engine->api->BindInput(request->binding, port->name, value),
+                          port->name, error);
+  if (status != HL_OK) {
+    if (value) engine->api->ReleaseValue(value);
+    return status;
+  }
+  if (request->inputs[input]) engine->api->ReleaseValue(request->inputs[input]);
+  request->inputs[input] = value;
+  request->bound[input] = data;
+  return HL_OK;
+}
+
+static hl_status run(const hl_request *request, hl_error *error) {
+  const hl_model *model = request->program->model;
+  return hl_ort_check(model->engine,
+                      model->engine->api->RunWithBinding(model->session, NULL, request->binding),
+                      "a step", error);
+}
+
+/* Takes the outputs of the first run over, in the model's order, which is that of binding. */
+static hl_status keep_outputs(hl_request *request, hl_error *error) {
+  const hl_model *model = request->program->model;
+  const hl_engine *engine = model->engine;
+  hl_ort_value **values = NULL;
+  size_t count = 0;
+  hl_status status = hl_ort_check(
+      engine,
+      engine->api->GetBoundOutputValues(request->binding, engine->allocator, &values, &count),
+      "its outputs", error);
+  if (status != HL_OK) return status;
+  for (size_t i = 0; i < count && i < model->output_count; i++) request->outputs[i] = values[i];
+  for (size_t i = model->output_count; i < count; i++) engine->api->ReleaseValue(values[i]);
+  if (values)
+    status = hl_ort_check(engine, engine->api->AllocatorFree(engine->allocator, values),
+                          "its outputs", error);
+  if (status == HL_OK && count != model->output_count)
+    status = hl_ort_fail(error, HL_INTERNAL, "onnxruntime: %zu outputs instead of %zu", count,
+                         model->output_count);
+  return status;
+}
+
+/* Binds output `i` to the tensor that the first run made, and looks at it. */
+static hl_status fix_output(hl_request *request, size_t i, hl_error *error) {
+  const hl_model *model = request->program->model;
+  const hl_ort_api *api = model->engine->api;
+  const char *name = model->outputs[i].name;
+  hl_ort_shape *shape = NULL;
+  hl_port port = {.name = name};
+  hl_tensor_view *view = &request->views[i];
+  hl_status status = hl_ort_check(
+      model->engine, api->GetTensorTypeAndShape(request->outputs[i], &shape), name, error);
+  if (status == HL_OK) status = hl_ort_port(model->engine, shape, name, &port, error);
+  if (shape) api->ReleaseTensorTypeAndShapeInfo(shape);
+  if (status == HL_OK) status = port_bytes(&port, &view->bytes, error);
+  if (status == HL_OK)
+    status = hl_ort_check(model->engine,
+                          api->GetTensorMutableData(request->outputs[i], &view->data), name, error);
+  if (status == HL_OK)
+    status = hl_ort_check(
+        model->engine, api->BindOutput(request->binding, name, request->outputs[i]), name, error);
+  if (status != HL_OK) return status;
+  view->name = name;
+  view->dtype = port.dtype;
+  view->rank = port.rank;
+  memcpy(view->dims, port.dims, sizeof view->dims);
+  return HL_OK;
+}
+
+static hl_status run_on(hl_request *request, void *const *zeros, hl_error *error) {
+  const hl_model *model = request->program->model;
+  const hl_engine *engine = model->engine;
+  hl_status status = HL_OK;
+  for (size_t i = 0; i < request->program->input_count && status == HL_OK; i++)
+    status = bind_data(request, i, zeros[i], error);
+  for (size_t i = 0; i < model->output_count && status == HL_OK; i++)
+    status = hl_ort_check(
+        engine,
+        engine->api->BindOutputToDevice(request->binding, model->outputs[i].name, engine->memory),
+        model->outputs[i].name, error);
+  if (status == HL_OK) status = run(request, error);
+  if (status == HL_OK) status = keep_outputs(request, error);
+  for (size_t i = 0; i < model->output_count && status == HL_OK; i++)
+    status = fix_output(request, i, error);
+  return status == HL_OK ? run(request, error) : status;
+}
+
+/* Zeros from calloc are pages that only reading maps, all to one: they cost no memory. */
+static hl_status run_on_zeros(hl_request *request, hl_error *error) {
+  const hl_program *program = request->program;
+  void *zeros[HL_ORT_MAX_PORTS] = {0};
+  hl_status status = HL_OK;
+  for (size_t i = 0; i < program->input_count && status == HL_OK; i++) {
+    zeros[i] = calloc(1, program->input_bytes[i] ? (size_t)program->input_bytes[i] : 1);
+    if (!zeros[i])
+      status = hl_ort_fail(error, HL_OUT_OF_MEMORY, "onnxruntime: no memory for input '%s'",
+                           program->inputs[i].name);
+  }
+  if (status == HL_OK) status = run_on(request, zeros, error);
+  for (size_t i = 0; i < program->input_count; i++) {
+    free(zeros[i]);
+    request->bound[i] = NULL; /* the next array may get the same address: bind it anew */
+  }
+  return status;
+}
+
+hl_status hl_ort_request(hl_program *program, hl_request **ret_request, hl_error *error) {
+  const hl_model *model = program->model;
+  hl_request *request = calloc(1, sizeof *request);
+  if (!request) return hl_ort_fail(error, HL_OUT_OF_MEMORY, "onnxruntime: no memory");
+  request->program = program;
+  hl_status status = hl_ort_check(
+      model->engine, model->engine->api->CreateIoBinding(model->session, &request->binding),
+      "making a binding", error);
+  if (status == HL_OK) status = run_on_zeros(request, error);
+  if (status != HL_OK) {
+    hl_ort_request_free(request);
+    return status;
+  }
+  *ret_request = request;
+  return HL_OK;
+}
+
+hl_status hl_ort_bind(hl_request *request, size_t input, const hl_tensor_view *view,
+                      hl_error *error) {
+  const hl_program *program = request->program;
+  if (input >= program->input_count)
+    return hl_ort_fail(error, HL_INVALID_ARGUMENT, "onnxruntime: there is no input %zu", input);
+  if (view->bytes < program->input_bytes[input])
+    return hl_ort_fail(error, HL_INVALID_ARGUMENT,
+                       "onnxruntime: input '%s' has %llu bytes; the program needs %llu",
+                       program->inputs[input].name, (unsigned long long)view->bytes,
+                       (unsigned long long)program->input_bytes[input]);
+  if (view->data == request->bound[input]) return HL_OK; /* the tensor is a view: nothing to do */
+  return bind_data(request, input, view->data, error);
+}
+
+hl_status hl_ort_submit(hl_request *request, hl_error *error) {
+  return run(request, error);
+}
+
+/* `submit` returns when the step is done. */
+hl_status hl_ort_wait(hl_request *request, hl_error *error) {
+  (void)request;
+  (void)error;
+  return HL_OK;
+}
+
+hl_status hl_ort_output(hl_request *request, size_t output, hl_tensor_view *ret_view,
+                        hl_error *error) {
+  if (output >= request->program->model->output_count)
+    return hl_ort_fail(error, HL_INVALID_ARGUMENT, "onnxruntime: there is no output %zu", output);
+  *ret_view = request->views[output];
+  return HL_OK;
+}
+
+void hl_ort_request_free(hl_request *request) {
+  if (!request) return;
+  const hl_ort_api *api = request->program->model->engine->api;
+  if (request->binding) api->ReleaseIoBinding(request->binding);
+  for (size_t i = 0; i < HL_ORT_MAX_PORTS; i++) {
+    if (request->inputs[i]) api->ReleaseValue(request->inputs[i]);
+    if (request->outputs[i]) api->ReleaseValue(request->outputs[i]);
+  }
+  free(request);
+}
+
+void hl_ort_program_free(hl_program *program) {
+  free(program);
+}
