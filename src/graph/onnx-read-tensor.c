@@ -292,10 +292,13 @@ static hl_status take_external(hl_onnx_reader *reader, const tensor *t, uint64_t
 
 hl_status hl_onnx_tensor(hl_onnx_reader *reader, hl_wire message, const char *name,
                          hl_value_id *ret_value) {
-  tensor t = {.message = message, .start = message.at, .name = ""};
+  tensor t = {.message = message, .start = message.at, .name = name ? name : ""};
   hl_wire_field field;
   uint64_t need;
   hl_status status = HL_OK;
+  /* Writers put the name after the dimensions; messages about those should have it. */
+  for (hl_wire rest = message; !name && status == HL_OK && hl_wire_next(&rest, &field);)
+    if (field.number == tensor_name) status = read_field(reader, &t, &field);
   while (status == HL_OK && hl_wire_next(&message, &field)) status = read_field(reader, &t, &field);
   if (status != HL_OK) return status;
   if (message.bad) return hl_onnx_end(reader, &message, "tensor");

@@ -3,7 +3,7 @@ import os
 import subprocess
 import time
 
-from harness import ENGINES, FAULTY, HOME, case, environment, faulty, hotlap, main, sweep
+from harness import ENGINES, FAULTY, HOME, PROGRAM, case, environment, faulty, hotlap, main, sweep
 
 
 def outcome_of_each(fault, outcome, *parts, status=3, **more):
@@ -135,7 +135,7 @@ def an_interrupt_keeps_the_rows_and_resume_repeats_nothing():
                '2', '--store', str(HOME / 'resume.db')]
     for signal in (2, 15):
         (HOME / 'resume.db').unlink(missing_ok=True)
-        process = subprocess.Popen([os.sys.argv[1], *command], cwd=HOME, env=environment(),
+        process = subprocess.Popen([PROGRAM, *command], cwd=HOME, env=environment(),
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         lines = b''
         while lines.count(b'PASSED') + lines.count(b'\n') < 5:
@@ -156,7 +156,7 @@ def an_interrupt_keeps_the_rows_and_resume_repeats_nothing():
 
 @case
 def a_closed_pipe_keeps_what_was_measured():
-    command = [os.sys.argv[1], 'sweep', 'mlp', '--engine', 'null', '--batch-sizes', '1,2,3',
+    command = [PROGRAM, 'sweep', 'mlp', '--engine', 'null', '--batch-sizes', '1,2,3',
                '--iterations', '60', '--store', str(HOME / 'pipe.db')]
     process = subprocess.Popen(command, cwd=HOME, env=environment(), stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE)
@@ -170,7 +170,7 @@ def a_closed_pipe_keeps_what_was_measured():
 @case
 def two_runs_write_into_one_store():
     store = str(HOME / 'both.db')
-    command = [os.sys.argv[1], 'sweep', 'mlp', '--engine', 'null', '--batch-sizes', '1-16+1',
+    command = [PROGRAM, 'sweep', 'mlp', '--engine', 'null', '--batch-sizes', '1-16+1',
                '--iterations', '60', '--store', store, '--quiet']
     both = [subprocess.Popen(command, cwd=HOME, env=environment()) for _ in range(2)]
     assert [p.wait(timeout=120) for p in both] == [0, 0]
