@@ -111,9 +111,7 @@ static int run(hl_sweep *s) {
                                           .wake_fd = hl_interrupt_catch(),
                                           .start_ns = s->start_ns,
                                           .git_commit = s->commit,
-                                          .resume = s->resumed,
-                                          .fixed_budget =
-                                              hl_options_given(&s->options, HL_OPTION_MAX_TIME)};
+                                          .resume = s->resumed};
   hl_status status =
       hl_run_execute(&s->plan, &environment, &hooks, s->store, &s->info, &s->records, &error);
   hl_sweep_view_end(&view);

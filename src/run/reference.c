@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { evaluate_s = 1800, most_outputs = 64 };
+enum { evaluate_s = 1800 };
 static const char magic[8] = "hlref01";
 
 static void release(hl_reference *reference) {
@@ -33,7 +33,7 @@ static bool read_file(const char *path, hl_reference *ret_reference) {
   uint64_t count = 0, elements;
   bool ok = bytes >= 16 && memcmp(data, magic, 8) == 0;
   if (ok) memcpy(&count, data + 8, 8);
-  ok = ok && count <= most_outputs && bytes >= 16 + 8 * count;
+  ok = ok && count <= HL_REFERENCE_OUTPUTS && bytes >= 16 + 8 * count;
   for (size_t i = 0; ok && i < count; i++) {
     memcpy(&elements, data + 16 + 8 * i, 8);
     ok = elements <= bytes / sizeof(float);
@@ -70,20 +70,28 @@ static void write_file(const char *directory, const char *path, const hl_referen
   hl_text_release(&text);
 }
 
-static hl_status from_reply(hl_message *reply, hl_reference *r, hl_error *error) {
+hl_status hl_reference_counts(const hl_message *reply, size_t ret_counts[HL_REFERENCE_OUTPUTS],
+                              size_t *ret_count, hl_error *error) {
   const json_t *list = json_object_get(reply->object, "elements");
-  r->count = json_array_size(list);
-  if (r->count > most_outputs)
-    return hl_error_set(error, HL_BAD_DATA, "the worker names too many outputs");
-  for (size_t i = 0; i < r->count; i++) {
+  size_t count = json_array_size(list), left = reply->byte_count / sizeof(float);
+  bool good = count <= HL_REFERENCE_OUTPUTS && reply->byte_count % sizeof(float) == 0;
+  for (size_t i = 0; i < count && good; i++) {
     json_int_t elements = json_integer_value(json_array_get(list, i));
-    if (elements < 0 || (size_t)elements > reply->byte_count)
-      return hl_error_set(error, HL_BAD_DATA, "the worker's outputs do not add up");
-    r->counts[i] = (size_t)elements;
-    r->total += r->counts[i];
+    good = elements >= 0 && (size_t)elements <= left;
+    if (!good) break;
+    ret_counts[i] = (size_t)elements;
+    left -= ret_counts[i];
   }
-  if (r->total * sizeof(float) != reply->byte_count)
-    return hl_error_set(error, HL_BAD_DATA, "the worker's outputs do not add up");
+  if (!good || left) return hl_error_set(error, HL_BAD_DATA, "the worker's outputs do not add up");
+  *ret_count = count;
+  return HL_OK;
+}
+
+/* Takes the bytes of the reply. */
+static hl_status from_reply(hl_message *reply, hl_reference *r, hl_error *error) {
+  hl_status status = hl_reference_counts(reply, r->counts, &r->count, error);
+  if (status != HL_OK) return status;
+  r->total = reply->byte_count / sizeof(float);
   r->values = (float *)(void *)reply->bytes; /* malloc'ed: aligned for floats */
   reply->bytes = NULL;
   return HL_OK;

@@ -4,12 +4,15 @@
 #ifndef HL_RUN_REFERENCE_H
 #define HL_RUN_REFERENCE_H
 
+#include "protocol/channel.h"
 #include "run/run.h"
+
+#define HL_REFERENCE_OUTPUTS 64
 
 typedef struct hl_reference {
   char key[17];
   float *values; /* outputs one after another */
-  size_t counts[64], count, total;
+  size_t counts[HL_REFERENCE_OUTPUTS], count, total;
 } hl_reference;
 
 /* The one most recently used; a sweep has one model for many rows. */
@@ -17,6 +20,11 @@ typedef struct hl_reference_cache {
   hl_reference current;
 } hl_reference_cache;
 void hl_reference_cache_release(hl_reference_cache *cache);
+
+/* Elements of each output that came with `reply` as float32 one after another; BAD_DATA if they do
+ * not add up to its bytes. */
+hl_status hl_reference_counts(const hl_message *reply, size_t ret_counts[HL_REFERENCE_OUTPUTS],
+                              size_t *ret_count, hl_error *error);
 
 /* Finds the outputs for `key` in memory, in the cache directory, or by a worker that evaluates
  * `configuration` (slow; `view` is told). The result belongs to the cache. */

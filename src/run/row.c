@@ -82,9 +82,23 @@ static hl_slice make_slice(const row *r, const hl_session_samples *s, const uint
                     .major_faults = (uint64_t)hl_json_get_int(reply, "major_faults", 0)};
 }
 
-static hl_status check_outputs(row *r, hl_error *error) {
+static hl_status compare_outputs(row *r, const hl_message *reply, hl_error *error) {
   const hl_row_context *context = r->context;
-  if (!context->method->check) {
+  size_t counts[HL_REFERENCE_OUTPUTS], count = 0;
+  const hl_reference *reference = NULL;
+  hl_status status = hl_reference_counts(reply, counts, &count, error);
+  if (status == HL_OK)
+    status =
+        hl_reference_find(context->references, r->session.reference_key, r->session.configuration,
+                          context->environment, context->view, &reference, error);
+  return status == HL_OK
+             ? hl_reference_compare(reference, (const float *)(const void *)reply->bytes, counts,
+                                    count, &r->record->output_error, error)
+             : status;
+}
+
+static hl_status check_outputs(row *r, hl_error *error) {
+  if (!r->context->method->check) {
     hl_record_set_text(&r->record->output_check, "not checked: --no-check");
     return HL_OK;
   }
@@ -96,23 +110,8 @@ static hl_status check_outputs(row *r, hl_error *error) {
     return HL_OK;
   }
   if (status != HL_OK) return status;
-  size_t counts[64], count = json_array_size(json_object_get(reply.object, "elements")), total = 0;
-  if (count > HL_COUNT(counts)) count = HL_COUNT(counts);
-  for (size_t i = 0; i < count; i++) {
-    counts[i] =
-        (size_t)json_integer_value(json_array_get(json_object_get(reply.object, "elements"), i));
-    total += counts[i];
-  }
-  const hl_reference *reference = NULL;
   hl_error failure = {0};
-  status = total * sizeof(float) == reply.byte_count
-               ? hl_reference_find(context->references, r->session.reference_key,
-                                   r->session.configuration, context->environment, context->view,
-                                   &reference, &failure)
-               : hl_error_set(&failure, HL_BAD_DATA, "the worker's outputs do not add up");
-  if (status == HL_OK)
-    status = hl_reference_compare(reference, (const float *)(const void *)reply.bytes, counts,
-                                  count, &r->record->output_error, &failure);
+  status = compare_outputs(r, &reply, &failure);
   hl_message_release(&reply);
   if (status == HL_INTERRUPTED) return status;
   if (status == HL_UNAVAILABLE || status == HL_UNIMPLEMENTED || status == HL_OUT_OF_MEMORY) {
@@ -273,15 +272,15 @@ static hl_status measure(row *r, const hl_warmup *w, hl_error *error) {
   uint64_t row_ns = hl_budget_ns(m->max_time_s);
   r->group = measuring_group(r, w);
   hl_stopping stopping;
-  hl_stopping_init(
-      &stopping, &(hl_stopping_options){.fixed_steps = (uint64_t)m->iterations,
-                                        .fixed_passes = (uint64_t)m->num_runs,
-                                        .steps_per_pass = r->group > 1 ? 1 : steps_per_pass(r),
-                                        .max_ns = hl_budget_measure_ns(row_ns, w->elapsed_ns),
-                                        .min_ns = hl_budget_ns(m->min_time_s),
-                                        .budget_binds_fixed = r->context->environment->fixed_budget,
-                                        .step_ns = w->step_ns,
-                                        .steps_per_sample = r->group});
+  hl_stopping_init(&stopping,
+                   &(hl_stopping_options){.fixed_steps = (uint64_t)m->iterations,
+                                          .fixed_passes = (uint64_t)m->num_runs,
+                                          .steps_per_pass = r->group > 1 ? 1 : steps_per_pass(r),
+                                          .max_ns = hl_budget_measure_ns(row_ns, w->elapsed_ns),
+                                          .min_ns = hl_budget_ns(m->min_time_s),
+                                          .budget_binds_fixed = m->max_time_given,
+                                          .step_ns = w->step_ns,
+                                          .steps_per_sample = r->group});
   phase(r->context, "measuring");
   hl_status status = HL_OK;
   hl_slice_request request;
@@ -296,10 +295,9 @@ static hl_status summarise(row *r, hl_error *error) {
   hl_step_rule rule =
       hl_step_rule_make(r->session.n_images, record->batch_size, r->session.wraps || r->group > 1);
   rule.steps_per_sample = r->group;
-  if (isfinite(record->patterns_per_second)) {
-    rule.patterns_per_image = record->patterns_per_second;
-    record->patterns_per_second = (double)NAN;
-  }
+  /* Of models whose inputs are one pattern each, patterns are not worth a number of their own. */
+  if (r->session.patterns_per_image > 1)
+    rule.patterns_per_image = (double)r->session.patterns_per_image;
   hl_session_memory memory;
   hl_status status = hl_session_peak(&r->session, &memory, error);
   if (status != HL_OK) return status;
@@ -357,7 +355,6 @@ hl_status hl_row_measure(const hl_row_context *context, const hl_configuration *
   free(r.full);
   if (status == HL_INTERRUPTED) return hl_error_set(error, status, "interrupted");
   if (bad_input) return hl_error_set(error, status, "%s", failure.msg);
-  if (status != HL_OK) record->patterns_per_second = (double)NAN;
   hl_record_set_text(&record->outcome, hl_outcome_name(hl_outcome_from_status(status)));
   if (status != HL_OK) hl_record_set_text(&record->reason, failure.msg);
   if (status == HL_OK) judge_outputs(record);

@@ -22,7 +22,6 @@ typedef struct hl_run_environment {
   uint64_t start_ns;      /* hl_clock_ns when the command began; 0: unknown */
   const char *git_commit; /* of the working directory, or NULL */
   bool resume;            /* rows that the store has already are not repeated */
-  bool fixed_budget;      /* --max-time was given: it binds fixed counts too */
 } hl_run_environment;
 
 /* A probe of the search for the largest batch. */

@@ -80,11 +80,8 @@ hl_status hl_session_open(const hl_row_context *context, const hl_configuration 
   session->wraps = hl_json_get_bool(reply.object, "wraps", false);
   snprintf(session->reference_key, sizeof session->reference_key, "%s",
            hl_json_get_text(reply.object, "reference_key", ""));
-  int64_t patterns = hl_json_get_int(reply.object, "patterns_per_input", 1);
-  if (record) {
-    describe(session, reply.object, record);
-    if (patterns > 1) record->patterns_per_second = (double)patterns; /* a factor until summary */
-  }
+  session->patterns_per_image = hl_json_get_int(reply.object, "patterns_per_input", 1);
+  if (record) describe(session, reply.object, record);
   hl_message_release(&reply);
   return HL_OK;
 }

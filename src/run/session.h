@@ -12,7 +12,7 @@ typedef struct hl_session {
   bool started;
   const hl_configuration *configuration;
   hl_run_info *info;
-  int64_t n_images, partial_images;
+  int64_t n_images, partial_images, patterns_per_image;
   bool wraps;
   uint64_t baseline_bytes;
   uint64_t limit_bytes; /* of the whole worker, 0: none */
@@ -43,7 +43,8 @@ typedef struct hl_session_samples {
 void hl_session_samples_release(hl_session_samples *samples);
 
 /* Runs at most `max_samples` samples of `group` steps, none begun after `max_ns` or, if that is
- * sooner, twice the row's budget, but one in any case: ask again for what is left. `restart` begins at the first image. */
+ * sooner, twice the row's budget, but one in any case: ask again for what is left. `restart` begins
+ * at the first image. */
 hl_status hl_session_run(hl_session *session, uint64_t max_samples, uint64_t max_ns, uint32_t group,
                          bool restart, hl_session_samples *ret_samples, hl_error *error);
 
