@@ -218,7 +218,7 @@ static hl_status time_steps(session *s, int steps, hl_error *error) {
     times[i] = now_ms() - start;
   }
   qsort(times, (size_t)steps, sizeof(*times), by_value);
-  if (steps > 0) printf("median_ms %.4f\n", times[steps / 2]);
+  if (steps > 0) printf("median_ms %.4f min_ms %.4f\n", times[steps / 2], times[0]);
   fflush(stdout);
   free(times);
   return status;
@@ -307,6 +307,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: engine-run --engine PATH --model FILE [options]\n");
     return 2;
   }
+  if (!getenv("OMP_WAIT_POLICY")) setenv("GOMP_SPINCOUNT", "2000", 0); /* as hotlap's worker does */
   void *library = dlopen(a.engine, RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     fprintf(stderr, "%s\n", dlerror());
