@@ -1,10 +1,8 @@
 /* Reading a model and describing it. */
 #include "compile/weights.h"
-#include "graph/graph-internal.h"
 #include "graph/onnx.h"
 #include "native.h"
 #include <stdlib.h>
-#include <sys/mman.h>
 
 static hl_port *ports_of(const hl_graph *graph, const hl_value_id *ids, size_t count) {
   hl_port *ports = calloc(count + 1, sizeof(*ports));
@@ -59,8 +57,5 @@ hl_status hl_native_model_describe(hl_model *model, hl_model_info *ret_info, hl_
 }
 
 void hl_native_model_forget(hl_model *model) {
-  const hl_graph_storage *storage = model->graph->storage;
-  for (const hl_graph_block *block = storage ? storage->blocks : NULL; block; block = block->next)
-    if (block->mapping.bytes > 0)
-      (void)madvise((void *)(uintptr_t)block->mapping.data, block->mapping.bytes, MADV_DONTNEED);
+  hl_graph_drop_pages(model->graph);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static hl_graph_storage *storage_of(const hl_graph *graph) {
   return graph->storage;
@@ -95,6 +96,12 @@ void *hl_graph_block_new(hl_graph *graph, uint64_t bytes) {
 
 bool hl_graph_adopt(hl_graph *graph, hl_mapping mapping) {
   return add_block(graph, NULL, mapping);
+}
+
+void hl_graph_drop_pages(const hl_graph *graph) {
+  for (const hl_graph_block *block = storage_of(graph)->blocks; block; block = block->next)
+    if (block->mapping.bytes > 0)
+      (void)madvise((void *)(uintptr_t)block->mapping.data, block->mapping.bytes, MADV_DONTNEED);
 }
 
 /* -- names ---------------------------------------------------------------------------------- */

@@ -197,4 +197,8 @@ double hl_graph_flops(const hl_graph *graph);
 /* A deep copy whose constants borrow from `graph`, which must outlive it. */
 hl_status hl_graph_clone(const hl_graph *graph, hl_graph **ret_copy, hl_error *error);
 
+/* Gives back the memory behind constants that lie in a mapped file; what is touched again is read
+ * from the file again. For engines that have made their own copy of the weights. */
+void hl_graph_drop_pages(const hl_graph *graph);
+
 #endif
