@@ -6,24 +6,38 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool says(const char *message, const char *const *phrases) {
+  for (; *phrases; phrases++)
+    if (strstr(message, *phrases)) return true;
+  return false;
+}
+
+/* Codes are coarse: running out of memory comes as FAIL or RUNTIME_EXCEPTION, and an operator that
+ * the library has never heard of makes the graph invalid. */
 static hl_status status_of(hl_ort_code code, const char *message) {
   static const char *const memory[] = {"Failed to allocate memory", "bad_alloc", "out of memory",
-                                       "BFCArena"};
+                                       NULL};
+  static const char *const operators[] = {"No Op registered", "not a registered function/op", NULL};
   switch (code) {
   case HL_ORT_NOT_IMPLEMENTED:
     return HL_UNIMPLEMENTED;
   case HL_ORT_NO_FILE:
     return HL_NOT_FOUND;
-  case HL_ORT_INVALID_PROTOBUF:
-  case HL_ORT_INVALID_GRAPH:
-    return HL_BAD_DATA;
   case HL_ORT_INVALID_ARGUMENT:
     return HL_INVALID_ARGUMENT;
-  default: /* there is no code for memory: it comes as FAIL or RUNTIME_EXCEPTION */
-    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
-      if (strstr(message, memory[i])) return HL_OUT_OF_MEMORY;
-    return HL_INTERNAL;
+  default:
+    if (says(message, memory)) return HL_OUT_OF_MEMORY;
+    if (says(message, operators)) return HL_UNIMPLEMENTED;
+    bool malformed = code == HL_ORT_INVALID_PROTOBUF || code == HL_ORT_INVALID_GRAPH;
+    return malformed ? HL_BAD_DATA : HL_INTERNAL;
   }
+}
+
+/* One line, as a reason in a table is. */
+static void join_lines(char *text) {
+  size_t length = strlen(text);
+  while (length > 0 && text[length - 1] == '\n') text[--length] = '\0';
+  for (char *at = text; (at = strchr(at, '\n'));) *at = ' ';
 }
 
 hl_status hl_ort_check(const hl_engine *engine, hl_ort_status *failed, const char *what,
@@ -32,6 +46,7 @@ hl_status hl_ort_check(const hl_engine *engine, hl_ort_status *failed, const cha
   const char *message = engine->api->GetErrorMessage(failed);
   hl_status status = status_of(engine->api->GetErrorCode(failed), message);
   hl_ort_fail(error, status, "onnxruntime: %s: %s", what, message);
+  if (error) join_lines(error->msg);
   engine->api->ReleaseStatus(failed);
   return status;
 }
