@@ -116,8 +116,7 @@ static void boundary(const hl_analysis_input *input, hl_analysis_group *g) {
   for (size_t i = 0; i < g->failed_count; i++) {
     const hl_record *r = hl__analysis_record(input, g->failed_rows[i]);
     bool no_memory = r->outcome && strcmp(r->outcome, "OUT_OF_MEMORY") == 0;
-    bool predicted = r->reason && strstr(r->reason, "predicted");
-    if (no_memory && !predicted && r->batch_size == next) g->max_batch_size = next - 1;
+    if (no_memory && !hl_record_predicted(r) && r->batch_size == next) g->max_batch_size = next - 1;
   }
 }
 

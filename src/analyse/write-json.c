@@ -3,13 +3,6 @@
 
 #include <math.h>
 
-static void write_int(hl_json *json, const char *key, int64_t value) {
-  if (value == HL_INT_NULL)
-    hl_json_null(json, key);
-  else
-    hl_json_int(json, key, value);
-}
-
 static void write_time_line(hl_json *json, const hl_analysis_line *line) {
   hl_json_real(json, "t0_ms", line->a0);
   hl_json_real(json, "t1_ms", line->a1);
@@ -23,7 +16,7 @@ static void write_fit(const hl_analysis_group *g, hl_json *json) {
   hl_json_int(json, "points", (int64_t)g->time_fit.points);
   if (g->two_pieces) {
     hl_json_object(json, "two_pieces");
-    write_int(json, "break_batch_size", g->break_batch_size);
+    hl_record_json_int(json, "break_batch_size", g->break_batch_size);
     hl_json_real(json, "bic_gain", g->bic_gain);
     hl_json_object(json, "low");
     write_time_line(json, &g->time_fit_low);
@@ -51,16 +44,16 @@ static void write_group(const hl_analysis_group *g, hl_json *json, const char *k
   hl_json_text(json, "model", g->model);
   hl_json_text(json, "engine", g->engine);
   hl_json_text(json, "dtype", g->dtype);
-  write_int(json, "threads", g->threads);
+  hl_record_json_int(json, "threads", g->threads);
   hl_json_text(json, "device", g->device);
-  write_int(json, "optimal_batch_size", g->optimal_batch_size);
+  hl_record_json_int(json, "optimal_batch_size", g->optimal_batch_size);
   hl_json_real(json, "max_throughput_ips", g->max_throughput_ips);
   hl_json_real(json, "speedup_vs_batch_1", g->speedup_vs_batch_1);
-  write_int(json, "speedup_baseline_batch", g->baseline_batch);
+  hl_record_json_int(json, "speedup_baseline_batch", g->baseline_batch);
   hl_json_real(json, "speedup_vs_batch_32", g->speedup_vs_batch_32);
   write_fit(g, json);
-  write_int(json, "max_batch_size", g->max_batch_size);
-  write_int(json, "plateau_batch_size", g->plateau_batch_size);
+  hl_record_json_int(json, "max_batch_size", g->max_batch_size);
+  hl_record_json_int(json, "plateau_batch_size", g->plateau_batch_size);
   hl_json_object(json, "bottleneck");
   hl_json_text(json, "class", hl_bottleneck_name(g->bottleneck));
   hl_json_text(json, "evidence", g->bottleneck_evidence);

@@ -134,3 +134,18 @@ void hl_json_null(hl_json *json, const char *key) {
   begin_value(json, key);
   hl_text_append(json->out, "null");
 }
+
+void hl_json_lines(hl_json *json, const char *key, const char *text) {
+  hl_text line = HL_TEXT_INIT;
+  hl_json_array(json, key);
+  for (const char *at = text ? text : ""; *at;) {
+    size_t length = strcspn(at, "\n");
+    hl_text_clear(&line);
+    hl_text_append_n(&line, at, length);
+    hl_json_text(json, NULL, line.data);
+    at += length + (at[length] == '\n');
+  }
+  hl_json_end(json);
+  json->out->failed = json->out->failed || line.failed;
+  hl_text_release(&line);
+}

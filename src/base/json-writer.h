@@ -37,6 +37,9 @@ void hl_json_real(hl_json *json, const char *key, double value);
 void hl_json_bool(hl_json *json, const char *key, bool value);
 void hl_json_null(hl_json *json, const char *key);
 
+/* An array of the lines of `text`, which may be NULL. */
+void hl_json_lines(hl_json *json, const char *key, const char *text);
+
 /* The text of a real as the writer writes it: shortest that reads back equal; "null" for NaN. */
 void hl_json_format_real(double value, char ret_text[32]);
 

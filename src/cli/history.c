@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const char usage[] =
     "Usage: hotlap history [MODEL] [--machine TEXT] [--limit N] [--json]\n"
@@ -13,25 +12,6 @@ static const char usage[] =
     "Lists the runs that the store holds, the newest first; MODEL and --machine keep those that\n"
     "have the text in a model's name, or as machine id or in the CPU's name.\n"
     "`hotlap report RUN` shows one again.\n";
-
-static void write_int(hl_json *json, const char *key, int64_t value) {
-  if (value == HL_INT_NULL)
-    hl_json_null(json, key);
-  else
-    hl_json_int(json, key, value);
-}
-
-/* `models` has one name a line. */
-static void write_models(hl_json *json, const char *models) {
-  hl_json_array(json, "models");
-  for (const char *at = models ? models : ""; *at;) {
-    size_t length = strcspn(at, "\n");
-    HL_CLEANUP(hl_free_pointer) char *name = strndup(at, length);
-    hl_json_text(json, NULL, name);
-    at += length + (at[length] == '\n');
-  }
-  hl_json_end(json);
-}
 
 static void write_run(hl_json *json, const hl_store_run *run) {
   hl_json_object(json, NULL);
@@ -41,14 +21,14 @@ static void write_run(hl_json *json, const hl_store_run *run) {
   hl_json_text(json, "machine_id", run->machine_id);
   hl_json_text(json, "cpu", run->cpu);
   hl_json_text(json, "command", run->command);
-  write_models(json, run->models);
+  hl_json_lines(json, "models", run->models); /* one name a line */
   hl_json_int(json, "rows", run->row_count);
   hl_json_int(json, "passed", run->passed_count);
   if (isfinite(run->best_throughput_ips)) {
     hl_json_object(json, "best");
     hl_json_text(json, "model", run->best_model);
     hl_json_text(json, "engine", run->best_engine);
-    write_int(json, "batch_size", run->best_batch_size);
+    hl_record_json_int(json, "batch_size", run->best_batch_size);
     hl_json_real(json, "throughput_ips", run->best_throughput_ips);
     hl_json_end(json);
   } else {

@@ -140,6 +140,12 @@ bool hl_record_passed(const hl_record *record) {
   return record->outcome && strcmp(record->outcome, "PASSED") == 0;
 }
 
+bool hl_record_predicted(const hl_record *record) {
+  static const char start[] = HL_REASON_PREDICTED;
+  return record->outcome && strcmp(record->outcome, hl_outcome_name(HL_NO_MEMORY)) == 0 &&
+         record->reason && strncmp(record->reason, start, sizeof start - 1) == 0;
+}
+
 const void *hl_record_field(const hl_record *record, const hl_metric *metric) {
   return (const char *)record + metric->offset;
 }
@@ -165,6 +171,13 @@ bool hl_record_is_null(const hl_record *record, const hl_metric *metric) {
   }
   }
   return true;
+}
+
+void hl_record_json_int(hl_json *json, const char *key, int64_t value) {
+  if (value == HL_INT_NULL)
+    hl_json_null(json, key);
+  else
+    hl_json_int(json, key, value);
 }
 
 void hl_record_write_json(const hl_record *record, hl_json *json) {

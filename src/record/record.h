@@ -87,12 +87,17 @@ void hl_record_set_text(char **field, const char *value);
 /* Adds a sentence to `notes`, separated by "; ". */
 void hl_record_note(hl_record *record, const char *format, ...) HL_PRINTF(2, 3);
 bool hl_record_passed(const hl_record *record);
+/* Out of memory by a plan's word (the reason begins with HL_REASON_PREDICTED): nothing was seen. */
+#define HL_REASON_PREDICTED "predicted"
+bool hl_record_predicted(const hl_record *record);
 
 /* The field of a metric. */
 const void *hl_record_field(const hl_record *record, const hl_metric *metric);
 void *hl_record_field_mutable(hl_record *record, const hl_metric *metric);
 bool hl_record_is_null(const hl_record *record, const hl_metric *metric);
 
+/* An integer, null for HL_INT_NULL. */
+void hl_record_json_int(hl_json *json, const char *key, int64_t value);
 /* Writes all metrics as members of the object that is open in `json`. */
 void hl_record_write_json(const hl_record *record, hl_json *json);
 /* A field as the text of a CSV cell before quoting; empty for null. */

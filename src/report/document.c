@@ -1,8 +1,5 @@
 #include "report/report.h"
 
-#include <math.h>
-#include <string.h>
-
 /* JSON of a warm-up: a number where it is one, else its word. */
 static void write_warmup(hl_json *json, const char *warmup) {
   int64_t steps = 0;
@@ -12,26 +9,12 @@ static void write_warmup(hl_json *json, const char *warmup) {
     hl_json_text(json, "warmup", warmup);
 }
 
-static void write_int(hl_json *json, const char *key, int64_t value) {
-  if (value == HL_INT_NULL)
-    hl_json_null(json, key);
-  else
-    hl_json_int(json, key, value);
-}
-
 static void write_machine(hl_json *json, const hl_run_info *info) {
   hl_json_object(json, "machine");
   hl_json_text(json, "cpu", info->cpu);
-  write_int(json, "cores", info->cores);
-  write_int(json, "memory_bytes", info->memory_bytes);
-  hl_json_array(json, "gpus");
-  for (const char *name = info->gpus; name && *name;) {
-    size_t length = strcspn(name, "\n");
-    HL_CLEANUP(hl_free_pointer) char *copy = strndup(name, length);
-    hl_json_text(json, NULL, copy);
-    name += length + (name[length] == '\n');
-  }
-  hl_json_end(json);
+  hl_record_json_int(json, "cores", info->cores);
+  hl_record_json_int(json, "memory_bytes", info->memory_bytes);
+  hl_json_lines(json, "gpus", info->gpus);
   hl_json_text(json, "id", info->machine_id);
   hl_json_text(json, "os", info->os);
   hl_json_text(json, "kernel", info->kernel);
@@ -50,7 +33,7 @@ static void write_method(hl_json *json, const hl_run_info *info) {
   hl_json_real(json, "clock_read_ns", info->clock_read_ns);
   hl_json_real(json, "clock_resolution_ns", info->clock_resolution_ns);
   hl_json_real(json, "safety_margin", info->safety_margin);
-  write_int(json, "memory_limit_mb", info->memory_limit_mb);
+  hl_record_json_int(json, "memory_limit_mb", info->memory_limit_mb);
   hl_json_end(json);
 }
 

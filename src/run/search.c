@@ -26,7 +26,7 @@ static void learn(hl_batch_search *search, const hl_records *records, const hl_c
     if (!hl_run_same_group(r, c) || !hl_outcome_from_name(r->outcome, &outcome)) continue;
     if (outcome == HL_PASSED || outcome == HL_MISTRUSTED)
       hl_batch_search_known(search, r->batch_size, HL_PROBE_PASSED, worker_bytes(r));
-    else if (outcome == HL_NO_MEMORY && !(r->reason && strncmp(r->reason, "predicted", 9) == 0))
+    else if (outcome == HL_NO_MEMORY && !hl_record_predicted(r))
       hl_batch_search_known(search, r->batch_size, HL_PROBE_NO_MEMORY, (double)NAN);
   }
 }
@@ -45,7 +45,7 @@ static void tell(const hl_row_context *context, const hl_batch_probe *probe, hl_
 static hl_status probe_once(const hl_row_context *context, const hl_configuration *configuration,
                             const hl_batch_probe *probe, hl_batch_search *search, hl_error *error) {
   if (probe->predicted) {
-    tell(context, probe, HL_NO_MEMORY, "predicted by the fit", probe->predicted_bytes);
+    tell(context, probe, HL_NO_MEMORY, HL_REASON_PREDICTED " by the fit", probe->predicted_bytes);
     hl_batch_search_result(search, probe, HL_PROBE_PREDICTED, probe->predicted_bytes, NULL);
     return HL_OK;
   }
@@ -55,11 +55,9 @@ static hl_status probe_once(const hl_row_context *context, const hl_configuratio
   hl_status status = hl_row_probe(context, &c, &peak, &failure);
   if (status == HL_INTERRUPTED) return hl_error_set(error, status, "interrupted");
   double bytes = peak ? (double)peak : (double)NAN;
-  bool predicted = status == HL_OUT_OF_MEMORY && strncmp(failure.msg, "predicted", 9) == 0;
   tell(context, probe, hl_outcome_from_status(status), status == HL_OK ? NULL : failure.msg, bytes);
   hl_batch_search_result(search, probe,
                          status == HL_OK              ? HL_PROBE_PASSED
-                         : predicted                  ? HL_PROBE_PREDICTED
                          : status == HL_OUT_OF_MEMORY ? HL_PROBE_NO_MEMORY
                                                       : HL_PROBE_OTHER,
                          bytes, failure.msg);

@@ -110,7 +110,8 @@ static hl_status check_plan(hl_session *s, const hl_row_context *context, const 
   double need = planned + (double)s->baseline_bytes, headroom = memory_headroom(context);
   if (!context->method->predict || need <= headroom) return HL_OK;
   return hl_error_set(error, HL_OUT_OF_MEMORY,
-                      "predicted: the plan needs %.0f MB and %.0f MB may be used; --no-predict "
+                      HL_REASON_PREDICTED
+                      ": the plan needs %.0f MB and %.0f MB may be used; --no-predict "
                       "runs it all the same",
                       need / 1e6, headroom / 1e6);
 }
