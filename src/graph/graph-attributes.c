@@ -66,11 +66,6 @@ void hl_node_set_ints(hl_graph *graph, hl_node *node, const char *name, const in
   if (!attribute->ints) hl_graph_fail(graph, HL_OUT_OF_MEMORY, "no memory for '%s'", name);
 }
 
-void hl_node_set_tensor(hl_graph *graph, hl_node *node, const char *name, hl_value_id constant) {
-  hl_attribute *attribute = slot(graph, node, name, HL_ATTRIBUTE_TENSOR);
-  if (attribute) attribute->tensor = constant;
-}
-
 const hl_attribute *hl_node_attribute(const hl_node *node, const char *name) {
   for (size_t i = 0; i < node->attribute_count; i++)
     if (strcmp(node->attributes[i].name, name) == 0) return &node->attributes[i];

@@ -143,7 +143,6 @@ void hl_node_set_real(hl_graph *graph, hl_node *node, const char *name, float va
 void hl_node_set_text(hl_graph *graph, hl_node *node, const char *name, const char *value);
 void hl_node_set_ints(hl_graph *graph, hl_node *node, const char *name, const int64_t *values,
                       size_t count);
-void hl_node_set_tensor(hl_graph *graph, hl_node *node, const char *name, hl_value_id constant);
 
 /* -- reading -------------------------------------------------------------------------------- */
 

@@ -9,22 +9,6 @@
 /* Two sizes give a line, but not a trustworthy one. */
 enum { FIT_POINTS_LEAST = 3 };
 
-const char *hl_search_end_name(hl_search_end end) {
-  switch (end) {
-  case HL_SEARCH_RUNNING:
-    return "running";
-  case HL_SEARCH_BOUNDARY:
-    return "boundary";
-  case HL_SEARCH_ALL_FIT:
-    return "max_batch_reached";
-  case HL_SEARCH_NOTHING_FITS:
-    return "nothing_fits";
-  case HL_SEARCH_OTHER_FAILURE:
-    return "other_failure";
-  }
-  return "running";
-}
-
 void hl_batch_search_init(hl_batch_search *search, const hl_batch_search_options *options) {
   *search = (hl_batch_search){.options = *options, .smallest_failed = INT64_MAX, .step = 1};
   hl_batch_search_options *o = &search->options;

@@ -44,9 +44,6 @@ typedef enum hl_search_end {
   HL_SEARCH_OTHER_FAILURE /* `reason`; what is known stays */
 } hl_search_end;
 
-/* "running", "boundary", "max_batch_reached", "nothing_fits", "other_failure" */
-const char *hl_search_end_name(hl_search_end end);
-
 typedef struct hl_batch_search_options {
   int64_t start;          /* first size to probe where none is known to pass; < 1 counts as 1 */
   int64_t max_batch;      /* never probe above; < 1 counts as HL_SEARCH_MAX_BATCH */
