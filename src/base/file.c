@@ -98,17 +98,35 @@ hl_status hl_write_all(int fd, const void *data, size_t bytes, const char *what,
   return HL_OK;
 }
 
-hl_status hl_file_begin(const char *path, hl_new_file *ret_file, hl_error *error) {
+hl_status hl_file_can_replace(const char *path, hl_error *error) {
+  struct stat st;
+  if (stat(path, &st) != 0 || S_ISREG(st.st_mode)) return HL_OK;
+  return hl_error_set(error, HL_IO, "'%s' is %s: it cannot be replaced by a file", path,
+                      S_ISDIR(st.st_mode) ? "a directory" : "not a regular file");
+}
+
+/* Where a symbolic link leads, else the path itself; free() it. */
+static hl_status find_target(const char *path, char **ret_target, hl_error *error) {
+  struct stat st;
+  hl_status status = hl_file_can_replace(path, error);
+  if (status != HL_OK) return status;
+  bool link = lstat(path, &st) == 0 && S_ISLNK(st.st_mode) && access(path, F_OK) == 0;
+  *ret_target = link ? realpath(path, NULL) : strdup(path);
+  return *ret_target ? HL_OK : hl_error_errno(error, HL_IO, "cannot write '%s'", path);
+}
+
+static hl_status begin_beside(const char *path, char *target, hl_new_file *ret_file,
+                              hl_error *error) {
   static atomic_uint serial;
   enum { tries = 100 }; /* names may be left over from a dead process of the same id */
   for (int i = 0; i < tries; i++) {
-    char *name = hl_format("%s.%ld-%u.part", path, (long)getpid(), atomic_fetch_add(&serial, 1u));
+    char *name = hl_format("%s.%ld-%u.part", target, (long)getpid(), atomic_fetch_add(&serial, 1u));
     if (!name) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory to write '%s'", path);
     /* Mode 0666 less umask: mkstemp and chmod would have to change umask, which is the whole
      * process's, in order to know it. */
     int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd >= 0) {
-      *ret_file = (hl_new_file){.fd = fd, .path = path, .temporary = name};
+      *ret_file = (hl_new_file){.fd = fd, .path = path, .target = target, .temporary = name};
       return HL_OK;
     }
     int saved = errno;
@@ -119,16 +137,25 @@ hl_status hl_file_begin(const char *path, hl_new_file *ret_file, hl_error *error
   return hl_error_errno(error, HL_IO, "cannot create '%s'", path);
 }
 
+hl_status hl_file_begin(const char *path, hl_new_file *ret_file, hl_error *error) {
+  char *target = NULL;
+  hl_status status = find_target(path, &target, error);
+  if (status == HL_OK) status = begin_beside(path, target, ret_file, error);
+  if (status != HL_OK) free(target);
+  return status;
+}
+
 hl_status hl_file_end(hl_new_file *file, hl_status status, hl_error *error) {
   const char *path = file->path;
   if (status == HL_OK && fsync(file->fd) != 0 && errno != EINVAL && errno != EROFS)
     status = hl_error_errno(error, HL_IO, "cannot write '%s'", path);
   if (close(file->fd) != 0 && status == HL_OK)
     status = hl_error_errno(error, HL_IO, "cannot write '%s'", path);
-  if (status == HL_OK && rename(file->temporary, path) != 0)
+  if (status == HL_OK && rename(file->temporary, file->target) != 0)
     status = hl_error_errno(error, HL_IO, "cannot replace '%s'", path);
   if (status != HL_OK) unlink(file->temporary);
   free(file->temporary);
+  free(file->target);
   *file = (hl_new_file){.fd = -1};
   return status;
 }

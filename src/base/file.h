@@ -25,11 +25,15 @@ void hl_file_unmap(hl_mapping *mapping);
 hl_status hl_file_read(const char *path, size_t max_bytes, char **ret_data, size_t *ret_bytes,
                        hl_error *error);
 
+/* IO where `path` is there and is no regular file: a device must not be replaced by a file. */
+hl_status hl_file_can_replace(const char *path, hl_error *error);
+
 /* A file that is written piece by piece to `fd` and takes the place of `path` at its end. */
 typedef struct hl_new_file {
   int fd;
   const char *path; /* borrowed */
-  char *temporary;  /* beside it; owned */
+  char *target;     /* what is replaced: `path`, or where it leads as a symbolic link; owned */
+  char *temporary;  /* beside the target; owned */
 } hl_new_file;
 hl_status hl_file_begin(const char *path, hl_new_file *ret_file, hl_error *error);
 /* Closes it; with `status` HL_OK it replaces `path`, else it is removed and `status` returned. */

@@ -76,6 +76,7 @@ static hl_status write_zip(const char *path, const hl_tensor_view *arrays, size_
 hl_status hl_npz_write(const char *path, const hl_tensor_view *arrays, size_t count, bool packed,
                        hl_error *error) {
   hl_status status = check_arrays(arrays, count, error);
+  if (status == HL_OK) status = hl_file_can_replace(path, error);
   if (status != HL_OK) return status;
   HL_CLEANUP(hl_free_pointer) char *temporary = hl_format("%s.%ld.part", path, (long)getpid());
   HL_CLEANUP(hl_free_pointer) char *headers = calloc(count + 1, HL_NPY_WRITE_MAX);

@@ -125,6 +125,26 @@ static void a_failed_write_leaves_the_old_file(void **state) {
   assert_non_null(strstr(error.msg, "nowhere/x"));
 }
 
+static void devices_stay_and_links_lead(void **state) {
+  (void)state;
+  hl_error error = {0};
+  assert_int_equal(mkfifo(at("fifo"), 0600), 0);
+  assert_int_equal(hl_file_write(at("fifo"), "x", 1, &error), HL_IO);
+  assert_non_null(strstr(error.msg, "not a regular file"));
+  struct stat st;
+  assert_true(stat(at("fifo"), &st) == 0 && S_ISFIFO(st.st_mode));
+  assert_int_equal(hl_file_write(at("behind"), "old", 3, NULL), HL_OK);
+  assert_int_equal(symlink("behind", at("link")), 0);
+  assert_int_equal(hl_file_write(at("link"), "new", 3, NULL), HL_OK);
+  assert_true(lstat(at("link"), &st) == 0 && S_ISLNK(st.st_mode));
+  char *read = NULL;
+  assert_int_equal(hl_file_read(at("behind"), 10, &read, NULL, NULL), HL_OK);
+  assert_string_equal(read, "new");
+  free(read);
+  assert_int_equal(symlink("nowhere", at("dangling")), 0);
+  assert_int_equal(hl_file_write(at("dangling"), "x", 1, NULL), HL_OK);
+}
+
 static void directories_are_made_with_parents(void **state) {
   (void)state;
   hl_error error = {0};
@@ -146,6 +166,7 @@ int main(void) {
       cmocka_unit_test(limits_hold),
       cmocka_unit_test(what_is_no_file_is_told),
       cmocka_unit_test(a_failed_write_leaves_the_old_file),
+      cmocka_unit_test(devices_stay_and_links_lead),
       cmocka_unit_test(directories_are_made_with_parents),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
