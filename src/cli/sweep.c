@@ -73,6 +73,18 @@ static void append_own_cost(const hl_run_info *info, hl_text *out) {
   if (isfinite(info->overhead_ns)) hl_text_char(out, '\n');
 }
 
+/* --quiet: errors only. */
+static void tell_failures(const hl_records *records) {
+  for (size_t i = 0; i < records->count; i++) {
+    const hl_record *r = &records->items[i];
+    hl_outcome outcome;
+    if (hl_record_passed(r) || !hl_outcome_from_name(r->outcome, &outcome)) continue;
+    if (outcome != HL_SKIPPED)
+      fprintf(stderr, "hotlap: %s, %s, batch %lld: %s: %s\n", r->model, r->engine,
+              (long long)r->batch_size, r->outcome, r->reason ? r->reason : "");
+  }
+}
+
 static hl_status show_results(hl_sweep *s, hl_error *error) {
   const hl_report_input input = {
       .info = &s->info, .records = &s->records, .analysis = &s->analysis};
@@ -90,6 +102,7 @@ static hl_status show_results(hl_sweep *s, hl_error *error) {
     append_own_cost(&s->info, &text);
   }
   fputs(text.data, stdout);
+  if (quiet) tell_failures(&s->records);
   if (s->formats)
     status = hl_report_write(&input, hl_options_get(&s->options, HL_OPTION_OUTPUT_DIR), s->formats,
                              &written, error);
