@@ -116,6 +116,8 @@ static hl_status read_base(const hl_options *o, hl_arena *arena, hl_configuratio
                            hl_error *error) {
   *base = (hl_configuration){.device = hl_options_get(o, HL_OPTION_DEVICE),
                              .test_data = hl_options_get(o, HL_OPTION_TEST_DATA)};
+  if (!base->device[0])
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "--device: '' names no device");
   if (base->test_data && strcmp(base->test_data, "synthetic") == 0) base->test_data = NULL;
   hl_status status = hl_options_int(o, HL_OPTION_N_IMAGES, 1, 100000000, 0, &base->n_images, error);
   if (status == HL_OK)

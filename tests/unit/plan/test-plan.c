@@ -101,6 +101,7 @@ static void contradictions_are_refused(void **state) {
       {"--simulated-clock inf+1", "--simulated-clock"},
       {"--simulated-clock nan+1", "--simulated-clock"},
       {"--simulated-clock 1+1x", "--simulated-clock"},
+      {"--device=", "--device"},
       {"--engine-option x", "--engine-option"},
       {"--engine-option =x", "--engine-option"},
       {"--memory-limit 0", "--memory-limit"},
