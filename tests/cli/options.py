@@ -8,7 +8,8 @@ import subprocess
 import zipfile
 
 import onnx_bytes as onnx
-from harness import ENGINES, FAULTY, HOME, PROGRAM, SOURCE, Skip, case, environment, hotlap, main, sweep
+from harness import (ENGINES, FAULTY, HOME, PROGRAM, SOURCE, Skip, case, environment, hotlap, main,
+                     sweep)
 
 QUICK = ('--engine', 'null', '--simulated-clock', '1000000+100000', '--max-time', '0.2',
          '--batch-sizes', '2')
@@ -529,6 +530,31 @@ def quiet_says_nothing_when_all_is_well():
     assert (run.status, run.out, run.err) == (0, '', ''), run.explain()
     assert sorted(os.listdir(HOME / 'quiet')) == ['benchmark_results.csv', 'benchmark_results.json']
     assert hotlap('report', '--quiet').passes().out == ''
+
+
+@case
+def quiet_says_what_failed():
+    run = hotlap('sweep', 'mlp', '--plugin', FAULTY, '--engine', 'faulty', '--engine-option', 'fault=prepare:oom',
+                 '--batch-sizes', '1,2', '--quiet')
+    assert run.status == 3 and run.out == '', run.explain()
+    assert run.err.count('OUT_OF_MEMORY: faulty: no memory, it says') == 2 and 'batch 2' in run.err, run.err
+
+
+@case
+def a_file_never_takes_the_place_of_a_device():
+    os.mkfifo(HOME / 'pipe.onnx')
+    refused(['export', 'mlp:hidden_dim=8', 'pipe.onnx'], 'pipe.onnx', 'regular file', command='models')
+    refused(['export', 'mlp:hidden_dim=8', '/nowhere/x.onnx'], '/nowhere/x.onnx', command='models')
+    refused(['export', 'mlp:hidden_dim=8'], 'FILE.onnx', command='models')
+    os.mkfifo(HOME / 'pipe.npz')
+    refused(['make', 'ptychography', 'pipe.npz', '--n-images', '4'], 'pipe.npz', command='data')
+    (HOME / 'real').mkdir()
+    (HOME / 'real/benchmark_results.json').write_text('old')
+    (HOME / 'linked').mkdir()
+    (HOME / 'linked/benchmark_results.json').symlink_to('../real/benchmark_results.json')
+    hotlap('sweep', 'mlp', *QUICK, '--output-dir', 'linked', '--export-format', 'json').passes()
+    assert (HOME / 'linked/benchmark_results.json').is_symlink()
+    assert json.loads((HOME / 'real/benchmark_results.json').read_text())['rows']
 
 
 @case
