@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,6 +180,23 @@ hl_status hl_channel_receive(hl_channel *channel, uint64_t deadline_ns, int wake
     hl_message_release(&channel->pending);
   }
   return status;
+}
+
+void hl_json_set_text(json_t *object, const char *key, const char *value) {
+  json_t *text = value ? json_string(value) : NULL;
+  json_object_set_new(object, key, text ? text : json_null());
+}
+
+void hl_json_set_int(json_t *object, const char *key, uint64_t value) {
+  json_object_set_new(object, key, json_integer((json_int_t)value));
+}
+
+void hl_json_set_real(json_t *object, const char *key, double value) {
+  json_object_set_new(object, key, isfinite(value) ? json_real(value) : json_null());
+}
+
+void hl_json_set_bool(json_t *object, const char *key, bool value) {
+  json_object_set_new(object, key, json_boolean(value));
 }
 
 const char *hl_json_get_text(const json_t *object, const char *key, const char *otherwise) {

@@ -47,6 +47,12 @@ void hl_message_release(hl_message *message);
 hl_status hl_channel_receive(hl_channel *channel, uint64_t deadline_ns, int wake_fd,
                              hl_message *ret_message, hl_error *error);
 
+/* Sets a member; a real that is not finite, and a text that is NULL or no UTF-8, become null. */
+void hl_json_set_text(json_t *object, const char *key, const char *value);
+void hl_json_set_int(json_t *object, const char *key, uint64_t value);
+void hl_json_set_real(json_t *object, const char *key, double value);
+void hl_json_set_bool(json_t *object, const char *key, bool value);
+
 /* Members of a message with a check; `otherwise` where absent or of another type. */
 const char *hl_json_get_text(const json_t *object, const char *key, const char *otherwise);
 int64_t hl_json_get_int(const json_t *object, const char *key, int64_t otherwise);

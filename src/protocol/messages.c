@@ -1,20 +1,12 @@
 #include "protocol/messages.h"
-
-#include <math.h>
-#include <string.h>
-
-static void set_text(json_t *object, const char *key, const char *value) {
-  json_object_set_new(object, key, value ? json_string(value) : json_null());
-}
-
 json_t *hl_message_from_configuration(const hl_configuration *configuration,
                                       const char *cache_directory) {
   const hl_configuration *c = configuration;
   json_t *object = json_object();
   if (!object) return NULL;
-  set_text(object, "model", c->model);
-  json_object_set_new(object, "builtin", json_boolean(c->is_builtin));
-  set_text(object, "engine", c->engine);
+  hl_json_set_text(object, "model", c->model);
+  hl_json_set_bool(object, "builtin", c->is_builtin);
+  hl_json_set_text(object, "engine", c->engine);
   json_t *plugins = json_array();
   for (size_t i = 0; i < c->plugin_count; i++)
     json_array_append_new(plugins, json_string(c->plugins[i]));
@@ -24,17 +16,17 @@ json_t *hl_message_from_configuration(const hl_configuration *configuration,
     json_array_append_new(
         options, json_pack("[s, s]", c->engine_options[i].key, c->engine_options[i].value));
   json_object_set_new(object, "engine_options", options);
-  set_text(object, "dtype", c->dtype);
-  set_text(object, "device", c->device);
+  hl_json_set_text(object, "dtype", c->dtype);
+  hl_json_set_text(object, "device", c->device);
   json_object_set_new(object, "batch_size", json_integer(c->batch_size));
   json_object_set_new(object, "threads", json_integer(c->threads));
-  set_text(object, "test_data", c->test_data);
+  hl_json_set_text(object, "test_data", c->test_data);
   json_object_set_new(object, "n_images", json_integer(c->n_images));
   json_object_set_new(object, "seed", json_integer(c->seed));
   if (c->simulated)
     json_object_set_new(object, "simulated_clock",
                         json_pack("[f, f]", c->simulated_t0_ns, c->simulated_t1_ns));
-  set_text(object, "cache_directory", cache_directory);
+  hl_json_set_text(object, "cache_directory", cache_directory);
   return object;
 }
 

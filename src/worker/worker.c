@@ -39,19 +39,6 @@ typedef struct verb {
                    size_t *ret_byte_count, hl_error *error);
 } verb;
 
-static void set_int(json_t *object, const char *key, uint64_t value) {
-  json_object_set_new(object, key, json_integer((json_int_t)value));
-}
-
-static void set_real(json_t *object, const char *key, double value) {
-  json_object_set_new(object, key, isfinite(value) ? json_real(value) : json_null());
-}
-
-static void set_text(json_t *object, const char *key, const char *value) {
-  json_t *text = value ? json_string(value) : NULL;
-  json_object_set_new(object, key, text ? text : json_null());
-}
-
 static void log_line(const char *engine, const char *line) {
   fprintf(stderr, "%s: %s\n", engine, line);
 }
@@ -66,11 +53,11 @@ static hl_status verb_hello(worker *w, const json_t *request, json_t *reply, voi
     return hl_error_set(error, HL_UNAVAILABLE, "the runner speaks protocol %lld, this worker %d",
                         (long long)protocol, HL_PROTOCOL_VERSION);
   hl_clock_cost cost = hl_clock_calibrate();
-  set_int(reply, "protocol", HL_PROTOCOL_VERSION);
-  set_text(reply, "hotlap_version", HL_VERSION);
-  set_int(reply, "pid", (uint64_t)getpid());
-  set_real(reply, "clock_read_ns", cost.read_ns);
-  set_real(reply, "clock_resolution_ns", cost.resolution_ns);
+  hl_json_set_int(reply, "protocol", HL_PROTOCOL_VERSION);
+  hl_json_set_text(reply, "hotlap_version", HL_VERSION);
+  hl_json_set_int(reply, "pid", (uint64_t)getpid());
+  hl_json_set_real(reply, "clock_read_ns", cost.read_ns);
+  hl_json_set_real(reply, "clock_resolution_ns", cost.resolution_ns);
   return HL_OK;
 }
 
@@ -86,19 +73,19 @@ static void describe(worker *w, json_t *reply) {
   shape_text(&file->inputs[0], w->configuration.batch_size, &shape);
   char key[17];
   snprintf(key, sizeof key, "%016llx", (unsigned long long)hl_reference_key(in));
-  set_int(reply, "parameters", (uint64_t)file->parameters);
-  set_real(reply, "flops_per_image", file->flops_per_image);
-  set_int(reply, "patterns_per_input", (uint64_t)file->patterns_per_input);
-  set_text(reply, "input_shape", shape.data);
-  set_text(reply, "data", in->dataset->description);
-  set_int(reply, "n_images", (uint64_t)in->data_images);
-  json_object_set_new(reply, "wraps", json_boolean(in->wraps));
-  set_int(reply, "partial_images", (uint64_t)in->partial.images);
-  set_text(reply, "engine_name", in->ops.name);
-  set_text(reply, "engine_version", in->ops.version());
-  set_text(reply, "reference_key", key);
-  json_object_set_new(reply, "model_generated", json_boolean(file->generated));
-  json_object_set_new(reply, "model_cached", json_boolean(file->memory_fd < 0));
+  hl_json_set_int(reply, "parameters", (uint64_t)file->parameters);
+  hl_json_set_real(reply, "flops_per_image", file->flops_per_image);
+  hl_json_set_int(reply, "patterns_per_input", (uint64_t)file->patterns_per_input);
+  hl_json_set_text(reply, "input_shape", shape.data);
+  hl_json_set_text(reply, "data", in->dataset->description);
+  hl_json_set_int(reply, "n_images", (uint64_t)in->data_images);
+  hl_json_set_bool(reply, "wraps", in->wraps);
+  hl_json_set_int(reply, "partial_images", (uint64_t)in->partial.images);
+  hl_json_set_text(reply, "engine_name", in->ops.name);
+  hl_json_set_text(reply, "engine_version", in->ops.version());
+  hl_json_set_text(reply, "reference_key", key);
+  hl_json_set_bool(reply, "model_generated", file->generated);
+  hl_json_set_bool(reply, "model_cached", file->memory_fd < 0);
   hl_text_release(&shape);
 }
 
@@ -107,6 +94,8 @@ static hl_status verb_configure(worker *w, const json_t *request, json_t *reply,
   (void)ret_bytes, (void)ret_byte_count;
   if (w->is_open)
     return hl_error_set(error, HL_INVALID_ARGUMENT, "this worker is configured already");
+  json_decref(w->configure); /* of an attempt that failed */
+  hl_model_file_release(&w->file);
   w->configure = json_deep_copy(request);
   if (!w->configure) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a message");
   hl_status status = hl_message_to_configuration(w->configure, &w->arena, &w->configuration, error);
@@ -141,9 +130,9 @@ static hl_status verb_load(worker *w, const json_t *request, json_t *reply, void
   status = hl_inference_load(&w->inference, error);
   if (status != HL_OK) return status;
   w->is_loaded = true;
-  set_int(reply, "load_ns", hl_clock_ns() - start);
-  set_int(reply, "baseline_bytes", w->baseline_bytes);
-  json_object_set_new(reply, "peak_reset", json_boolean(reset));
+  hl_json_set_int(reply, "load_ns", hl_clock_ns() - start);
+  hl_json_set_int(reply, "baseline_bytes", w->baseline_bytes);
+  hl_json_set_bool(reply, "peak_reset", reset);
   return HL_OK;
 }
 
@@ -155,12 +144,12 @@ static hl_status verb_plan(worker *w, const json_t *request, json_t *reply, void
   hl_status status = need(w->is_loaded, "plan", error);
   if (status == HL_OK) status = hl_inference_plan(&w->inference, &plan, &known, error);
   if (status != HL_OK) return status;
-  json_object_set_new(reply, "known", json_boolean(known));
-  set_int(reply, "weight_bytes", plan.weight_bytes);
-  set_int(reply, "arena_bytes", plan.arena_bytes);
-  set_int(reply, "io_bytes", plan.io_bytes);
-  set_real(reply, "executed_flops", plan.executed_flops);
-  set_int(reply, "traffic_bytes", plan.traffic_bytes);
+  hl_json_set_bool(reply, "known", known);
+  hl_json_set_int(reply, "weight_bytes", plan.weight_bytes);
+  hl_json_set_int(reply, "arena_bytes", plan.arena_bytes);
+  hl_json_set_int(reply, "io_bytes", plan.io_bytes);
+  hl_json_set_real(reply, "executed_flops", plan.executed_flops);
+  hl_json_set_int(reply, "traffic_bytes", plan.traffic_bytes);
   return HL_OK;
 }
 
@@ -177,8 +166,8 @@ static hl_status verb_prepare(worker *w, const json_t *request, json_t *reply, v
   status = hl_timed_overhead(&w->inference, &overhead_ns, error);
   if (status != HL_OK) return status;
   w->is_prepared = true;
-  set_int(reply, "prepare_ns", prepare_ns);
-  set_real(reply, "overhead_ns", overhead_ns);
+  hl_json_set_int(reply, "prepare_ns", prepare_ns);
+  hl_json_set_real(reply, "overhead_ns", overhead_ns);
   return HL_OK;
 }
 
@@ -197,14 +186,14 @@ static hl_status attach_samples(const worker *w, uint64_t count, void **ret_byte
 }
 
 static void report_counters(const hl_counters *slice, json_t *reply) {
-  set_int(reply, "minor_faults", slice->minor_faults);
-  set_int(reply, "major_faults", slice->major_faults);
-  set_int(reply, "user_ns", slice->user_ns);
-  set_int(reply, "system_ns", slice->system_ns);
-  set_int(reply, "voluntary_switches", slice->voluntary_switches);
-  set_int(reply, "involuntary_switches", slice->involuntary_switches);
-  set_real(reply, "steal_s", slice->steal_s);
-  set_real(reply, "cpu_s", slice->cpu_s);
+  hl_json_set_int(reply, "minor_faults", slice->minor_faults);
+  hl_json_set_int(reply, "major_faults", slice->major_faults);
+  hl_json_set_int(reply, "user_ns", slice->user_ns);
+  hl_json_set_int(reply, "system_ns", slice->system_ns);
+  hl_json_set_int(reply, "voluntary_switches", slice->voluntary_switches);
+  hl_json_set_int(reply, "involuntary_switches", slice->involuntary_switches);
+  hl_json_set_real(reply, "steal_s", slice->steal_s);
+  hl_json_set_real(reply, "cpu_s", slice->cpu_s);
 }
 
 static hl_status verb_run(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
@@ -229,8 +218,8 @@ static hl_status verb_run(worker *w, const json_t *request, json_t *reply, void 
   hl_counters_read(&w->counters, &after);
   if (status != HL_OK) return status;
   hl_counters_difference(&before, &after, &counted);
-  set_int(reply, "samples", result.samples);
-  set_int(reply, "elapsed_ns", result.elapsed_ns);
+  hl_json_set_int(reply, "samples", result.samples);
+  hl_json_set_int(reply, "elapsed_ns", result.elapsed_ns);
   report_counters(&counted, reply);
   return attach_samples(w, result.samples, ret_bytes, ret_byte_count, error);
 }
@@ -292,12 +281,12 @@ static hl_status verb_memory(worker *w, const json_t *request, json_t *reply, vo
   hl_engine_memory own = {.size = sizeof own};
   bool known = w->is_loaded && w->inference.ops.memory &&
                w->inference.ops.memory(w->inference.engine, &own, NULL) == HL_OK;
-  set_int(reply, "resident_bytes", memory.resident_bytes);
-  set_int(reply, "peak_bytes", memory.peak_bytes);
-  set_int(reply, "baseline_bytes", w->baseline_bytes);
-  json_object_set_new(reply, "engine_known", json_boolean(known));
-  set_int(reply, "engine_allocated_bytes", own.allocated_bytes);
-  set_int(reply, "engine_peak_bytes", own.peak_bytes);
+  hl_json_set_int(reply, "resident_bytes", memory.resident_bytes);
+  hl_json_set_int(reply, "peak_bytes", memory.peak_bytes);
+  hl_json_set_int(reply, "baseline_bytes", w->baseline_bytes);
+  hl_json_set_bool(reply, "engine_known", known);
+  hl_json_set_int(reply, "engine_allocated_bytes", own.allocated_bytes);
+  hl_json_set_int(reply, "engine_peak_bytes", own.peak_bytes);
   return HL_OK;
 }
 
@@ -336,13 +325,13 @@ static hl_status serve(worker *w, const json_t *request, hl_error *error) {
   hl_status status = v ? v->run(w, request, reply, &bytes, &byte_count, &failure)
                        : hl_error_set(&failure, HL_INVALID_ARGUMENT, "no verb '%s'", name);
   if (allowed_ns > 0) hl_control_deadline(&w->control, UINT64_MAX);
-  json_object_set_new(reply, "ok", json_boolean(status == HL_OK));
+  hl_json_set_bool(reply, "ok", status == HL_OK);
   if (status != HL_OK) {
     free(bytes);
     bytes = NULL;
     byte_count = 0;
-    set_text(reply, "status", hl_status_name(status));
-    set_text(reply, "message", failure.msg);
+    hl_json_set_text(reply, "status", hl_status_name(status));
+    hl_json_set_text(reply, "message", failure.msg);
   }
   status = hl_channel_send(&w->channel, reply, bytes, byte_count, error);
   json_decref(reply);
