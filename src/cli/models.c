@@ -68,7 +68,14 @@ static void print_row(const char *spec, const facts *f, const hl_builtin_model *
     printf("    %s=%s: %s\n", p->key, p->value, p->doc);
 }
 
-/* Every built-in, or those named. */
+/* Specification `index` of those to list: every built-in, or those named; NULL past the end. */
+static const char *spec_at(const hl_options *options, size_t index) {
+  if (options->positional_count)
+    return index < options->positional_count ? options->positionals[index] : NULL;
+  const hl_builtin_model *model = hl_models_at(index);
+  return model ? model->name : NULL;
+}
+
 static int list(const hl_options *options, uint64_t seed) {
   hl_error error = {0};
   hl_text text = HL_TEXT_INIT;
@@ -80,23 +87,15 @@ static int list(const hl_options *options, uint64_t seed) {
   else
     printf("%-22s %12s %10s  %-16s\n", "model", "parameters", "GFLOP/image", "input");
   hl_status status = HL_OK;
-  size_t named = options->positional_count;
-  for (size_t i = 0; status == HL_OK; i++) {
-    const hl_builtin_model *model = named ? NULL : hl_models_at(i);
-    const char *spec =
-        named ? (i < named ? options->positionals[i] : NULL) : (model ? model->name : NULL);
-    if (!spec) break;
-    size_t length = strcspn(spec, ":");
-    const hl_builtin_model *m;
-    for (size_t k = 0; !model && (m = hl_models_at(k)); k++)
-      if (strlen(m->name) == length && strncmp(m->name, spec, length) == 0) model = m;
+  const char *spec;
+  for (size_t i = 0; status == HL_OK && (spec = spec_at(options, i)); i++) {
     facts f = {0};
     status = examine(spec, seed, &f, &error);
     if (status != HL_OK) break;
     if (as_json)
-      write_json(&json, spec, &f, model);
+      write_json(&json, spec, &f, hl_models_find(spec));
     else
-      print_row(spec, &f, model);
+      print_row(spec, &f, hl_models_find(spec));
   }
   if (as_json && status == HL_OK) {
     hl_json_end(&json);

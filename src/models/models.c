@@ -9,6 +9,11 @@ const hl_builtin_model *hl_models_at(size_t index) {
   return row ? &row->model : NULL;
 }
 
+const hl_builtin_model *hl_models_find(const char *spec) {
+  const hl_model_row *row = hl_model_row_find(spec);
+  return row ? &row->model : NULL;
+}
+
 bool hl_models_has(const char *spec) {
   return hl_model_row_find(spec) != NULL;
 }

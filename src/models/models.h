@@ -38,7 +38,10 @@ typedef struct hl_builtin_model {
 /* Row `index` of the table of models, NULL past the end. */
 const hl_builtin_model *hl_models_at(size_t index);
 
-/* True if the part of `spec` before ':' names a built-in model. */
+/* The built-in model that the part of `spec` before ':' names, or NULL. */
+const hl_builtin_model *hl_models_find(const char *spec);
+
+/* True if there is one. */
 bool hl_models_has(const char *spec);
 
 /* Checks a specification and writes its canonical form (free() it): name, then only parameters
