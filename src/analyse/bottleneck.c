@@ -11,6 +11,8 @@
 #include <string.h>
 
 static const double bound_least = 0.7, ratio_least = 1.3, overhead_most = 0.5;
+/* A step that computes faster than the peak by more than its own error disproves the peak. */
+static const double use_most = 1.1;
 
 static hl_bottleneck classify(double compute, double memory) {
   if (memory >= bound_least && memory >= ratio_least * compute) return HL_BOUND_MEMORY;
@@ -28,6 +30,8 @@ static const char *obstacle(const hl_run_info *info, const hl_record *r,
   if (!(info->peak_gflops > 0) || !(info->peak_bandwidth_gbs > 0))
     return "peak FLOP/s and bandwidth were not measured in this run";
   if (!isfinite(p->gflops)) return "the engine does not tell how many FLOPs it executes";
+  if (p->compute_use > use_most)
+    return "the machine was busy when its peak was measured: repeat the run when it is idle";
   if (!isfinite(p->memory_use)) return "the engine does not tell how much memory traffic it plans";
   return NULL;
 }
