@@ -34,10 +34,8 @@ typedef struct hl_ort_allocator hl_ort_allocator;
 enum { HL_ORT_API_VERSION = 17 };
 
 typedef enum hl_ort_code {
-  HL_ORT_FAIL = 1,
   HL_ORT_INVALID_ARGUMENT = 2,
   HL_ORT_NO_FILE = 3,
-  HL_ORT_RUNTIME_EXCEPTION = 6,
   HL_ORT_INVALID_PROTOBUF = 7,
   HL_ORT_NOT_IMPLEMENTED = 9,
   HL_ORT_INVALID_GRAPH = 10

@@ -12,12 +12,16 @@ static bool says(const char *message, const char *const *phrases) {
   return false;
 }
 
-/* Codes are coarse: running out of memory comes as FAIL or RUNTIME_EXCEPTION, and an operator that
- * the library has never heard of makes the graph invalid. */
+/* Codes are coarse: running out of memory comes as FAIL or RUNTIME_EXCEPTION, an operator that the
+ * library has never heard of makes the graph invalid, and outputs whose shape follows the data of
+ * the step are an invalid argument. So the text is asked first. */
 static hl_status status_of(hl_ort_code code, const char *message) {
   static const char *const memory[] = {"Failed to allocate memory", "bad_alloc", "out of memory",
                                        NULL};
-  static const char *const operators[] = {"No Op registered", "not a registered function/op", NULL};
+  static const char *const lacking[] = {"No Op registered", "not a registered function/op",
+                                        "computed output shape for this run", NULL};
+  if (says(message, memory)) return HL_OUT_OF_MEMORY;
+  if (says(message, lacking)) return HL_UNIMPLEMENTED;
   switch (code) {
   case HL_ORT_NOT_IMPLEMENTED:
     return HL_UNIMPLEMENTED;
@@ -25,11 +29,11 @@ static hl_status status_of(hl_ort_code code, const char *message) {
     return HL_NOT_FOUND;
   case HL_ORT_INVALID_ARGUMENT:
     return HL_INVALID_ARGUMENT;
+  case HL_ORT_INVALID_PROTOBUF:
+  case HL_ORT_INVALID_GRAPH:
+    return HL_BAD_DATA;
   default:
-    if (says(message, memory)) return HL_OUT_OF_MEMORY;
-    if (says(message, operators)) return HL_UNIMPLEMENTED;
-    bool malformed = code == HL_ORT_INVALID_PROTOBUF || code == HL_ORT_INVALID_GRAPH;
-    return malformed ? HL_BAD_DATA : HL_INTERNAL;
+    return HL_INTERNAL;
   }
 }
 
