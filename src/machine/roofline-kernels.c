@@ -23,13 +23,11 @@
         *(name##_vector *)(c + (i * VECTORS + j) * LANES) = sum[i][j];                             \
   }
 
-#define UNROLLED __attribute__((noinline))
-
 #if defined(__x86_64__)
-DEFINE_PRODUCT(product_avx512, __attribute__((target("avx512f,fma"))) UNROLLED, 16, 12, 2)
-DEFINE_PRODUCT(product_avx2, __attribute__((target("avx2,fma"))) UNROLLED, 8, 6, 2)
+DEFINE_PRODUCT(product_avx512, __attribute__((target("avx512f,fma"))) HL_ROOFLINE_PLAIN, 16, 12, 2)
+DEFINE_PRODUCT(product_avx2, __attribute__((target("avx2,fma"))) HL_ROOFLINE_PLAIN, 8, 6, 2)
 #endif
-DEFINE_PRODUCT(product_baseline, UNROLLED, 4, 6, 2)
+DEFINE_PRODUCT(product_baseline, HL_ROOFLINE_PLAIN, 4, 6, 2)
 
 const hl_roofline_kernel *hl_roofline_kernel_best(void) {
   static const hl_roofline_kernel baseline = {"baseline", 6, 8, product_baseline};

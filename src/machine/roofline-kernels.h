@@ -15,6 +15,10 @@ typedef struct hl_roofline_kernel {
   void (*product)(const float *a, const float *b, float *c, size_t repeat);
 } hl_roofline_kernel;
 
+/* What is measured is left as it is by the sanitizers. */
+#define HL_ROOFLINE_PLAIN                                                                          \
+  __attribute__((noinline, no_sanitize("address"), no_sanitize("undefined"), no_sanitize("thread")))
+
 /* The best that this processor runs. */
 const hl_roofline_kernel *hl_roofline_kernel_best(void);
 

@@ -47,9 +47,13 @@ static void panels_fill(panels *p) {
   for (size_t i = 0; i < HL_COUNT(p->c); i++) p->c[i] = 1.0f;
 }
 
-__attribute__((noinline)) static void triad(float *restrict a, const float *restrict b,
-                                            const float *restrict c, float s, size_t n) {
+HL_ROOFLINE_PLAIN static void triad(float *restrict a, const float *restrict b,
+                                    const float *restrict c, float s, size_t n) {
   for (size_t i = 0; i < n; i++) a[i] = b[i] + s * c[i];
+}
+
+HL_ROOFLINE_PLAIN static void fill(float *to, float value, size_t n) {
+  for (size_t i = 0; i < n; i++) to[i] = value;
 }
 
 static void *work(void *argument) {
@@ -62,11 +66,9 @@ static void *work(void *argument) {
 
   panels p;
   panels_fill(&p);
-  for (size_t i = 0; i < team_->floats; i++) { /* first touch puts the pages near this thread */
-    self->a[i] = 0;
-    self->b[i] = 1;
-    self->c[i] = 2;
-  }
+  fill(self->a, 0, team_->floats); /* first touch puts the pages near this thread */
+  fill(self->b, 1, team_->floats);
+  fill(self->c, 2, team_->floats);
   for (int pass = 0; pass < 2 * PASSES; pass++) {
     pthread_barrier_wait(&team_->barrier);
     self->start_ns[pass] = hl_clock_ns();
