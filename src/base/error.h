@@ -22,7 +22,8 @@ hl_status hl_error_set(hl_error *error, hl_status status, const char *format, ..
 hl_status hl_error_errno(hl_error *error, hl_status status, const char *format, ...)
     HL_PRINTF(3, 4);
 
-/* Puts "context: " before the message already in `error`; returns its status. */
+/* Puts "context: " before the message already in `error`; returns its status. Where `error` may be
+ * NULL, keep the status yourself: without an error there is none to return. */
 hl_status hl_error_prefix(hl_error *error, const char *format, ...) HL_PRINTF(2, 3);
 
 /* "OUT_OF_MEMORY" and "out of memory"; never NULL. */

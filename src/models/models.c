@@ -50,7 +50,7 @@ hl_status hl_models_build(const char *spec, uint64_t seed, hl_graph **ret_graph,
   if (status == HL_OK) status = hl_graph_resolve(graph, error);
   if (status != HL_OK) {
     hl_graph_free(graph);
-    if (error) hl_error_prefix(error, "model '%s'", parsed.row->model.name);
+    hl_error_prefix(error, "model '%s'", parsed.row->model.name);
     return status;
   }
   *ret_graph = graph;

@@ -1,4 +1,5 @@
 #include "protocol/messages.h"
+
 json_t *hl_message_from_configuration(const hl_configuration *configuration,
                                       const char *cache_directory) {
   const hl_configuration *c = configuration;

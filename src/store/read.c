@@ -56,7 +56,8 @@ static hl_status load_samples(hl_store *store, int64_t row_id, hl_record *record
     return hl_error_set(error, HL_BAD_DATA, "%s: the samples of a row are damaged", store->path);
   status = hl_samples_decode(codec, data, (size_t)bytes, (uint64_t)count, &record->samples_ns,
                              &record->sample_count, error);
-  return status == HL_OK ? HL_OK : hl_error_prefix(error, "%s", store->path);
+  if (status != HL_OK) hl_error_prefix(error, "%s", store->path);
+  return status;
 }
 
 static hl_status load_rows(hl_store *store, const char *run_id, hl_records *records,

@@ -84,12 +84,6 @@ hl_status hl_timed_overhead(const hl_inference *inference, double *ret_ns, hl_er
   if (status == HL_OK) status = hl_inference_load(&null, error);
   if (status == HL_OK) status = hl_inference_prepare(&null, error);
   if (status == HL_OK) status = measure_null(&null, ret_ns, error);
-  /* The data belongs to `inference`: release only what was opened here. */
-  if (null.partial.request) null.ops.request_free(null.partial.request);
-  if (null.partial.program) null.ops.program_free(null.partial.program);
-  if (null.full.request) null.ops.request_free(null.full.request);
-  if (null.full.program) null.ops.program_free(null.full.program);
-  if (null.model) null.ops.model_free(null.model);
-  if (null.engine) null.ops.close(null.engine);
+  hl_inference_close(&null); /* the data belongs to `inference` */
   return status;
 }

@@ -230,17 +230,25 @@ hl_status hl_inference_first_outputs(hl_inference *inference, float **ret_values
   return HL_OK;
 }
 
-static void release_program(hl_inference *in, hl_inference_program *p) {
+static void close_program(hl_inference *in, hl_inference_program *p) {
   if (p->request) in->ops.request_free(p->request);
   if (p->program) in->ops.program_free(p->program);
+  *p = (hl_inference_program){0};
+}
+
+void hl_inference_close(hl_inference *inference) {
+  hl_inference *in = inference;
+  close_program(in, &in->partial);
+  close_program(in, &in->full);
+  if (in->model) in->ops.model_free(in->model);
+  if (in->engine) in->ops.close(in->engine);
+  in->model = NULL;
+  in->engine = NULL;
 }
 
 void hl_inference_release(hl_inference *inference) {
   hl_inference *in = inference;
-  release_program(in, &in->partial);
-  release_program(in, &in->full);
-  if (in->model) in->ops.model_free(in->model);
-  if (in->engine) in->ops.close(in->engine);
+  hl_inference_close(in);
   if (in->dataset) hl_dataset_free(in->dataset);
   free(in->views);
   free(in->image_bytes);

@@ -62,6 +62,9 @@ hl_status hl_inference_first_outputs(hl_inference *inference, float **ret_values
 
 void hl_inference_release(hl_inference *inference);
 
+/* The same, but for the data and what belongs to it: for a copy that borrows them. */
+void hl_inference_close(hl_inference *inference);
+
 /* -- the hot path --------------------------------------------------------------------------- */
 
 static inline hl_status hl_inference_step(hl_inference *inference, int64_t *ret_images,
