@@ -63,6 +63,10 @@ bool hl_native_float(const hl_native_builder *b, const hl_native_node *node);
 /* The axis attribute as an index of `rank` axes; -1 if it is out of range. */
 int hl_native_axis(const hl_native_node *node, int64_t otherwise, int rank);
 
+/* Does the node read the tensor's memory as one of its inputs? Then it must not overwrite it before
+ * it is done. */
+bool hl_native_is_argument(const hl_native_builder *b, const hl_native_node *node, int32_t tensor);
+
 /* Fused operations as attributes of a primitive (lower/posts.c). */
 typedef struct hl_native_posts {
   dnnl_primitive_attr_t attr;

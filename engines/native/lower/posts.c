@@ -24,8 +24,7 @@ static bool same_dims(const hl_value *a, const hl_value *b) {
   return true;
 }
 
-/* The node must not read what it overwrites. */
-static bool is_argument(const hl_native_builder *b, const hl_native_node *node, int32_t tensor) {
+bool hl_native_is_argument(const hl_native_builder *b, const hl_native_node *node, int32_t tensor) {
   int32_t root = hl_native_get(b, tensor)->root;
   for (size_t i = 0; i < node->input_count; i++) {
     if (node->inputs[i] < 0) continue;
@@ -45,7 +44,7 @@ static dnnl_status_t append_operand(hl_native_builder *b, const hl_native_node *
   int32_t tensor = hl_native_in(b, post->operand, full ? layout : HL_LAYOUT_PLAIN);
   if (tensor < 0) return dnnl_invalid_arguments;
   if (full && post->kind == HL_POST_ADD && posts->in_place < 0 && position == 0 &&
-      hl_native_dying(b, tensor) && !is_argument(b, node, tensor)) {
+      hl_native_dying(b, tensor) && !hl_native_is_argument(b, node, tensor)) {
     posts->in_place = tensor;
     return dnnl_post_ops_append_sum(ops, 1.0f, 0, dnnl_data_type_undef);
   }

@@ -7,15 +7,18 @@
 
 typedef struct winograd_context {
   hl_winograd_shape shape;
-  bool has_bias;
+  bool has_bias, has_residual;
   float slope;
 } winograd_context;
 
 static hl_status run_winograd(const void *opaque, void *const *pointers, hl_error *error) {
   (void)error;
   const winograd_context *context = opaque;
-  hl_winograd_run(&context->shape, pointers[0], pointers[1], context->has_bias ? pointers[4] : NULL,
-                  context->slope, pointers[2], pointers[3]);
+  int at = 4;
+  const float *bias = context->has_bias ? pointers[at++] : NULL;
+  const float *residual = context->has_residual ? pointers[at++] : NULL;
+  hl_winograd_run(&context->shape, pointers[0], pointers[1], bias, residual, context->slope,
+                  pointers[2], pointers[3]);
   return HL_OK;
 }
 
@@ -27,9 +30,22 @@ static bool all_ones(const hl_node *node, const char *name) {
   return true;
 }
 
-/* A 3x3 convolution of two known tensors with at most a ReLU behind it. */
-static bool read_shape(const hl_native_builder *b, const hl_native_node *node, hl_winograd_shape *s,
-                       float *slope) {
+/* At most a sum with a tensor of the result's shape, then at most a ReLU. */
+static bool read_posts(const hl_native_node *node, hl_value_id *ret_residual, float *ret_slope) {
+  *ret_residual = -1;
+  *ret_slope = 1.0f;
+  int at = 0;
+  if (at < node->post_count && node->posts[at].kind == HL_POST_ADD)
+    *ret_residual = node->posts[at++].operand;
+  if (at < node->post_count && node->posts[at].kind == HL_POST_ELTWISE &&
+      node->posts[at].algorithm == dnnl_eltwise_relu)
+    *ret_slope = node->posts[at++].alpha;
+  return at == node->post_count;
+}
+
+/* A 3x3 convolution of stride 1. */
+static bool read_shape(const hl_native_builder *b, const hl_native_node *node,
+                       hl_winograd_shape *s) {
   const hl_value *x = hl_native_in_value(b, node, 0), *k = hl_native_in_value(b, node, 1);
   const hl_value *y = hl_native_out_value(b, node, 0);
   int64_t pads[2 * HL_MAX_RANK] = {0};
@@ -41,13 +57,6 @@ static bool read_shape(const hl_native_builder *b, const hl_native_node *node, h
     return false;
   hl_node_ints(node->source, "pads", pads, 2 * HL_MAX_RANK);
   if (node->has_pads) memcpy(pads, node->pads, sizeof(pads));
-  *slope = 1.0f;
-  if (node->post_count > 1) return false;
-  if (node->post_count == 1) {
-    if (node->posts[0].kind != HL_POST_ELTWISE || node->posts[0].algorithm != dnnl_eltwise_relu)
-      return false;
-    *slope = node->posts[0].alpha;
-  }
   *s = (hl_winograd_shape){.n = (size_t)x->shape.dims[0],
                            .ic = (size_t)x->shape.dims[1],
                            .oc = (size_t)y->shape.dims[1],
@@ -66,9 +75,12 @@ bool hl_native_lower_winograd(hl_native_builder *b, const hl_native_node *node) 
   if (!hl_native_known(b->ir, hl_native_input(node, 1))) return false;
   hl_value_id bias_id = hl_native_input(node, 2);
   if (bias_id >= 0 && !hl_native_known(b->ir, bias_id)) return false;
+  hl_value_id residual_id;
   winograd_context found = {.has_bias = bias_id >= 0};
-  if (!read_shape(b, node, &found.shape, &found.slope) || !hl_winograd_suits(&found.shape))
+  if (!read_posts(node, &residual_id, &found.slope) || !read_shape(b, node, &found.shape) ||
+      !hl_winograd_suits(&found.shape))
     return false;
+  found.has_residual = residual_id >= 0;
   winograd_context *context = malloc(sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
   *context = found;
@@ -79,13 +91,18 @@ bool hl_native_lower_winograd(hl_native_builder *b, const hl_native_node *node) 
   int32_t from = hl_native_in(b, node->inputs[0], HL_LAYOUT_BLOCKED);
   int32_t bias = bias_id >= 0 ? hl_native_in(b, bias_id, HL_LAYOUT_PLAIN) : -1;
   int32_t scratch = hl_native_scratch(b, hl_winograd_scratch_bytes(&found.shape));
-  int32_t to = hl_native_out(b, node->outputs[0], HL_LAYOUT_BLOCKED);
+  int32_t residual = residual_id >= 0 ? hl_native_in(b, residual_id, HL_LAYOUT_BLOCKED) : -1;
+  bool over =
+      residual >= 0 && hl_native_dying(b, residual) && !hl_native_is_argument(b, node, residual);
+  int32_t to = over ? hl_native_out_view(b, node->outputs[0], HL_LAYOUT_BLOCKED, residual, 0)
+                    : hl_native_out(b, node->outputs[0], HL_LAYOUT_BLOCKED);
   hl_native_step *step = hl_native_call(b, "Conv Winograd", run_winograd, context, NULL);
   hl_native_arg_add(b, step, from, 0, NULL);
   hl_native_arg_add(b, step, weights, 0, NULL);
   hl_native_arg_add(b, step, to, 0, NULL);
   hl_native_arg_add(b, step, scratch, 0, NULL);
   if (bias_id >= 0) hl_native_arg_add(b, step, bias, 0, NULL);
+  if (residual_id >= 0) hl_native_arg_add(b, step, residual, 0, NULL);
   const hl_operator *row = node->source->row;
   double nominal = row && row->flops ? row->flops(b->ir->graph, node->source) : 0.0;
   b->list->flops += hl_winograd_flops(&found.shape) - nominal;

@@ -214,9 +214,10 @@ static void input_tile(const float *x, ptrdiff_t h, ptrdiff_t w, ptrdiff_t top, 
   }
 }
 
-/* A tile's results of 16 channels at y, of which `rows` x `columns` lie inside. */
-static void output_tile(const float *m, size_t plane, vfloat bias, float slope, float *y,
-                        size_t row_floats, size_t rows, size_t columns) {
+/* A tile's results of 16 channels at y, of which `rows` x `columns` lie inside; `residual` lies as
+ * y or is NULL. */
+static void output_tile(const float *m, size_t plane, vfloat bias, const float *residual,
+                        float slope, float *y, size_t row_floats, size_t rows, size_t columns) {
   vfloat half[OUT][IN];
   for (int k = 0; k < IN; k++) {
     vfloat column[IN], back[OUT];
@@ -228,10 +229,12 @@ static void output_tile(const float *m, size_t plane, vfloat bias, float slope, 
     vfloat result[OUT];
     transform_back(half[r], result);
     for (size_t k = 0; k < columns; k++) {
+      size_t at = r * row_floats + k * LANES;
       vfloat value = result[k] + bias;
+      if (residual) value += *(const vloose *)(residual + at);
       vint positive = value > 0.0f;
       value = (vfloat)((positive & (vint)value) | (~positive & (vint)(value * slope)));
-      *(vloose *)(y + r * row_floats + k * LANES) = value;
+      *(vloose *)(y + at) = value;
     }
   }
 }
@@ -265,8 +268,9 @@ PRODUCT(2, 4)
 PRODUCT(3, 4)
 PRODUCT(4, 4)
 PRODUCT(5, 4)
-PRODUCT(6, 4) PRODUCT(1, 2) PRODUCT(2, 2) PRODUCT(3, 2) PRODUCT(4, 2) PRODUCT(5, 2) PRODUCT(6, 2)
-    PRODUCT(7, 2) PRODUCT(8, 2) PRODUCT(9, 2) PRODUCT(10, 2) PRODUCT(11, 2) PRODUCT(12, 2)
+PRODUCT(6, 4)
+PRODUCT(1, 2) PRODUCT(2, 2) PRODUCT(3, 2) PRODUCT(4, 2) PRODUCT(5, 2) PRODUCT(6, 2) PRODUCT(7, 2)
+    PRODUCT(8, 2) PRODUCT(9, 2) PRODUCT(10, 2) PRODUCT(11, 2) PRODUCT(12, 2)
 
         static const product_fn products_4[] = {product_4_1, product_4_2, product_4_3,
                                                 product_4_4, product_4_5, product_4_6};
@@ -292,7 +296,7 @@ static void multiply(size_t tiles, size_t width, size_t depth, const float *v, c
 typedef struct run {
   const hl_winograd_shape *shape;
   cut cut;
-  const float *x, *u, *bias;
+  const float *x, *u, *bias, *residual;
   float slope, *y, *scratch;
 } run;
 
@@ -338,9 +342,10 @@ static void output_panel(const run *r, size_t first, size_t count, size_t panel,
     if (r->bias) bias = *(const vloose *)(r->bias + block * LANES);
     for (size_t t = 0; t < count; t++) {
       place at = place_of(c, first + t);
-      float *y = r->y + (at.picture * blocks + block) * s->oh * row_floats +
-                 at.row * OUT * row_floats + at.column * OUT * LANES;
-      output_tile(m + t * PANEL + b * LANES, c->m_plane, bias, r->slope, y, row_floats,
+      size_t offset = (at.picture * blocks + block) * s->oh * row_floats +
+                      at.row * OUT * row_floats + at.column * OUT * LANES;
+      output_tile(m + t * PANEL + b * LANES, c->m_plane, bias,
+                  r->residual ? r->residual + offset : NULL, r->slope, r->y + offset, row_floats,
                   smaller(OUT, s->oh - at.row * OUT), smaller(OUT, s->ow - at.column * OUT));
     }
   }
@@ -382,12 +387,14 @@ static void own_panels(void *context, unsigned thread, unsigned threads) {
 }
 
 void hl_winograd_run(const hl_winograd_shape *shape, const float *x, const float *u,
-                     const float *bias, float slope, float *y, void *scratch) {
+                     const float *bias, const float *residual, float slope, float *y,
+                     void *scratch) {
   run r = {.shape = shape,
            .cut = cut_of(shape),
            .x = x,
            .u = u,
            .bias = bias,
+           .residual = residual,
            .slope = slope,
            .y = y,
            .scratch = scratch};

@@ -10,7 +10,7 @@
  *                          .top = 1, .left = 1, .threads = 2};
  *   if (hl_winograd_suits(&s)) {
  *     hl_winograd_weights(&s, kernel, u);                       // once
- *     hl_winograd_run(&s, x, u, bias, 0.0f, y, scratch);        // ReLU
+ *     hl_winograd_run(&s, x, u, bias, NULL, 0.0f, y, scratch);  // ReLU
  *   }
  *
  * Pure functions; `scratch` holds hl_winograd_scratch_bytes and is aligned to 64.
@@ -43,9 +43,10 @@ double hl_winograd_flops(const hl_winograd_shape *shape);
 void hl_winograd_weights(const hl_winograd_shape *shape, const void *kernel, const float *scale,
                          float *ret_u);
 
-/* y = act(x * kernel + bias); bias (oc) or NULL; values below 0 are multiplied by `slope` (1: none,
- * 0: ReLU). */
+/* y = act(x * kernel + bias + residual); bias (oc) or NULL; residual laid out as y, and maybe y
+ * itself, or NULL; values below 0 are multiplied by `slope` (1: none, 0: ReLU). */
 void hl_winograd_run(const hl_winograd_shape *shape, const float *x, const float *u,
-                     const float *bias, float slope, float *y, void *scratch);
+                     const float *bias, const float *residual, float slope, float *y,
+                     void *scratch);
 
 #endif

@@ -105,6 +105,14 @@ def winograd_cases():
            [("p", i64(0, 0, 1, 1, 0, 0, 1, 1)), ("w", f(64, 32, 3, 3, scale=0.1)), ("g", f(64)),
             ("h", f(64)), ("m", f(64)), ("v", np.abs(f(64)) + 0.1),
             ("u", f(32, 64, 3, 3, scale=0.1))])
+    yield ("winograd_residuals",
+           [node("Conv", ["x", "w"], ["c"], pads=[1] * 4), node("Relu", ["c"], ["r"]),
+            node("Conv", ["r", "v"], ["d"], pads=[1] * 4), node("Add", ["d", "x"], ["s"]),
+            node("Relu", ["s"], ["t"]), node("Conv", ["t", "w"], ["e"], pads=[1] * 4),
+            node("Add", ["t", "e"], ["u"]), node("Conv", ["u", "v"], ["g"], pads=[1] * 4),
+            node("Add", ["g", "r"], ["h"]), node("Sigmoid", ["h"], ["y"])],
+           [("x", ["n", 32, 16, 18])],
+           [("w", f(32, 32, 3, 3, scale=0.05)), ("v", f(32, 32, 3, 3, scale=0.05))])
 
 
 def picture_cases():

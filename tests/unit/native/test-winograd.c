@@ -36,7 +36,7 @@ static double direct(const hl_winograd_shape *s, const float *x, const float *k,
   return sum;
 }
 
-static void check(const hl_winograd_shape *s, bool has_bias, float slope) {
+static void check(const hl_winograd_shape *s, bool has_bias, bool in_place, float slope) {
   size_t inputs = s->n * s->ic * s->h * s->w, outputs = s->n * s->oc * s->oh * s->ow;
   float *x = floats(inputs), *y = floats(outputs), *k = floats(s->oc * s->ic * 9);
   float *u = floats(hl_winograd_weight_bytes(s) / sizeof(float)), *bias = floats(s->oc);
@@ -47,7 +47,10 @@ static void check(const hl_winograd_shape *s, bool has_bias, float slope) {
   hl_random_fill_normal(scale, s->oc, 1, 0.2, 1, 4);
   memset(y, 0xff, outputs * sizeof(float)); /* NaN: every output must be written */
   hl_winograd_weights(s, k, scale, u);
-  hl_winograd_run(s, x, u, has_bias ? bias : NULL, slope, y, scratch);
+  float *residual = floats(outputs);
+  hl_random_fill_normal(residual, outputs, 0, 1, 1, 5);
+  if (in_place) memcpy(y, residual, outputs * sizeof(float));
+  hl_winograd_run(s, x, u, has_bias ? bias : NULL, in_place ? y : NULL, slope, y, scratch);
   double worst = 0, largest = 0;
   for (size_t n = 0; n < s->n; n++)
     for (size_t o = 0; o < s->oc; o++)
@@ -55,6 +58,7 @@ static void check(const hl_winograd_shape *s, bool has_bias, float slope) {
         for (size_t q = 0; q < s->ow; q++) {
           double want = direct(s, x, k, n, o, r, q) * (double)scale[o];
           if (has_bias) want += (double)bias[o];
+          if (in_place) want += (double)residual[blocked(s->oc, s->oh, s->ow, n, o, r, q)];
           if (want < 0) want *= (double)slope;
           double got = (double)y[blocked(s->oc, s->oh, s->ow, n, o, r, q)];
           assert_true(isfinite(got));
@@ -69,6 +73,7 @@ static void check(const hl_winograd_shape *s, bool has_bias, float slope) {
   free(bias);
   free(scale);
   free(scratch);
+  free(residual);
 }
 
 static void test_against_direct(void **state) {
@@ -147,7 +152,8 @@ static void test_against_direct(void **state) {
   };
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
     if (!hl_winograd_suits(&cases[i].shape)) skip(); /* no AVX-512 here */
-    check(&cases[i].shape, cases[i].bias, cases[i].slope);
+    check(&cases[i].shape, cases[i].bias, false, cases[i].slope);
+    check(&cases[i].shape, cases[i].bias, true, cases[i].slope);
   }
 }
 
