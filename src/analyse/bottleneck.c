@@ -71,13 +71,15 @@ bool hl__analyse_bottleneck(const hl_analysis_input *input, hl_analysis_group *g
   } else if (why) {
     g->bottleneck_evidence = hl_strdup(why);
   } else {
-    g->bottleneck = classify(p->compute_use, p->memory_use);
+    /* Faster than memory is: the caches serve it, and memory is not what limits. */
+    bool cached = p->memory_use > use_most;
+    g->bottleneck = classify(p->compute_use, cached ? 0 : p->memory_use);
     g->bottleneck_evidence = hl_format(
         "at batch %" PRId64 " %.4g GFLOP/s executed is %.0f %% of the measured %.4g, and %.3g GB/s "
-        "of planned traffic is %.0f %% of the measured %.3g GB/s; %s",
+        "of planned traffic is %.0f %% of the measured %.3g GB/s%s; %s",
         p->batch_size, p->gflops, 100 * p->compute_use, info->peak_gflops,
         p->memory_use * info->peak_bandwidth_gbs, 100 * p->memory_use, info->peak_bandwidth_gbs,
-        conclusion(g->bottleneck));
+        cached ? " (the caches serve it)" : "", conclusion(g->bottleneck));
   }
   return g->bottleneck_evidence != NULL;
 }

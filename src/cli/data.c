@@ -138,7 +138,9 @@ int hl_cli_data(int argc, char **argv) {
     status = show(&options, &error);
   } else {
     hl_error_set(&error, HL_INVALID_ARGUMENT,
-                 "data: '%.60s' is neither make nor show. Try hotlap data --help", verb);
+                 verb[0] ? "data: '%.60s' is neither make nor show; 'hotlap data --help' explains"
+                         : "data%.60s: say make or show; 'hotlap data --help' explains",
+                 verb);
     status = hl_cli_fail(&error, HL_EXIT_USAGE);
   }
   hl_options_release(&options);
