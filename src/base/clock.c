@@ -1,5 +1,11 @@
 #include "base/clock.h"
 
+#include "base/file.h"
+#include "base/text.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 hl_clock_cost hl_clock_calibrate(void) {
   enum { reads = 20000 };
   hl_clock_cost cost = {.resolution_ns = 1e9};
@@ -19,4 +25,14 @@ void hl_clock_utc(char *ret_text, size_t size) {
   struct tm parts;
   gmtime_r(&now, &parts);
   if (strftime(ret_text, size, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0 && size) ret_text[0] = '\0';
+}
+
+uint64_t hl_clock_process_start(int64_t pid) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
+  HL_CLEANUP(hl_free_pointer) char *stat = NULL;
+  if (hl_file_read(path, 4096, &stat, NULL, NULL) != HL_OK) return 0;
+  char *at = strrchr(stat, ')'); /* field 2, the name, may hold anything */
+  for (int field = 2; at && field < 22; field++) at = strchr(at + 1, ' ');
+  return at ? strtoull(at + 1, NULL, 10) : 0;
 }

@@ -1,4 +1,5 @@
-/* base/clock.h - CLOCK_MONOTONIC in nanoseconds, and wall time for people. Thread-safe. */
+/* base/clock.h - CLOCK_MONOTONIC in nanoseconds, wall time for people, and when a process started.
+ * Thread-safe. */
 #ifndef HL_BASE_CLOCK_H
 #define HL_BASE_CLOCK_H
 
@@ -23,5 +24,9 @@ hl_clock_cost hl_clock_calibrate(void);
 
 /* "2026-11-27T12:00:00Z" in UTC; `size` >= 21. */
 void hl_clock_utc(char *ret_text, size_t size);
+
+/* When process `pid` started, in clock ticks after boot: with the pid it names the process for
+ * good, as a pid alone is given to others. 0: there is none, or /proc does not tell. */
+uint64_t hl_clock_process_start(int64_t pid);
 
 #endif

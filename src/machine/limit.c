@@ -1,4 +1,5 @@
 #include "machine/limit.h"
+#include "base/clock.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,15 +17,6 @@
 enum { REMOVE_TRIES = 100, REMOVE_PAUSE_NS = 2000000 };
 static const uint64_t least_limit_bytes = 1u << 20;
 
-/* Start time of a process in ticks since boot: with the pid it names the process for good. */
-static uint64_t start_time(long pid) {
-  char text[1024];
-  if (!hl_sysfs_text(NULL, text, sizeof text, "/proc/%ld/stat", pid)) return 0;
-  char *at = strrchr(text, ')'); /* the name before it may hold anything */
-  for (int field = 2; at && field < 22; field++) at = strchr(at + 1, ' ');
-  return at ? strtoull(at + 1, NULL, 10) : 0;
-}
-
 /* Removes groups "hotlap-PID-START-N" whose process is gone; one in use cannot be removed. */
 static void remove_stale(const char *directory) {
   DIR *entries = opendir(directory);
@@ -33,7 +25,7 @@ static void remove_stale(const char *directory) {
     long pid;
     unsigned long long start;
     if (sscanf(entry->d_name, GROUP_PREFIX "%ld-%llu-", &pid, &start) != 2 || pid <= 0) continue;
-    if (start_time(pid) != start) unlinkat(dirfd(entries), entry->d_name, AT_REMOVEDIR);
+    if (hl_clock_process_start(pid) != start) unlinkat(dirfd(entries), entry->d_name, AT_REMOVEDIR);
   }
   closedir(entries);
 }
@@ -69,7 +61,7 @@ static bool group_make(const char *directory, hl_memory_limit *limit) {
   char procs[HL_CGROUP_PATH + 64];
   remove_stale(directory);
   int n = snprintf(limit->path, sizeof limit->path, "%s/" GROUP_PREFIX "%ld-%llu-%u", directory,
-                   (long)getpid(), (unsigned long long)start_time((long)getpid()),
+                   (long)getpid(), (unsigned long long)hl_clock_process_start(getpid()),
                    atomic_fetch_add(&next, 1u));
   if (n < 0 || n >= (int)sizeof limit->path || mkdir(limit->path, 0755) != 0) return false;
   snprintf(procs, sizeof procs, "%s/cgroup.procs", limit->path);

@@ -1,8 +1,8 @@
 #include "base/clock.h"
-#include "base/file.h"
 #include "store/samples.h"
 #include "store/sql.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,16 +16,11 @@ const char *hl_run_state_name(hl_run_state state) {
   return (size_t)state < HL_COUNT(state_names) ? state_names[state] : "interrupted";
 }
 
-/* Field 22 of /proc/PID/stat: start in clock ticks after boot. Empty where it cannot be read. */
+/* As text, empty where it is not known. */
 static void process_start(int64_t pid, char ret_text[32]) {
-  char path[64];
+  uint64_t start = hl_clock_process_start(pid);
   ret_text[0] = '\0';
-  snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
-  HL_CLEANUP(hl_free_pointer) char *stat = NULL;
-  if (hl_file_read(path, 4096, &stat, NULL, NULL) != HL_OK) return;
-  char *at = strrchr(stat, ')'); /* field 2, the name, may hold anything */
-  for (int field = 2; at && field < 22; field++) at = strchr(at + 1, ' ');
-  if (at) snprintf(ret_text, 32, "%.*s", (int)strcspn(at + 1, " "), at + 1);
+  if (start) snprintf(ret_text, 32, "%" PRIu64, start);
 }
 
 /* "INSERT INTO table (keys, columns...) VALUES (?, ...) ON CONFLICT (conflict) DO UPDATE SET ..."
