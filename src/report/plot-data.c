@@ -1,8 +1,8 @@
 #include "report/plot-data.h"
 
+#include "statistics/percentile.h"
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 void hl_plot_quote(hl_text *out, const char *text, size_t columns) {
   hl_text_char(out, '\'');
@@ -31,42 +31,27 @@ static void include(hl_plot_range *range, double value) {
   if (!(range->high >= value)) range->high = value;
 }
 
-static int by_value(const void *a, const void *b) {
-  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return (x > y) - (x < y);
-}
-
-/* Percentile of sorted numbers, linear between two (type 7), in ms. */
-static double percentile_ms(const uint64_t *sorted, size_t count, double fraction) {
-  double at = fraction * (double)(count - 1);
-  size_t below = (size_t)at;
-  double low = (double)sorted[below];
-  double high = (double)sorted[below + 1 < count ? below + 1 : below];
-  return (low + (at - (double)below) * (high - low)) / 1e6;
-}
-
 typedef struct box {
   double q1, median, q3;
   size_t first_inside, last_inside; /* whiskers: the extreme samples within 1.5 quartile ranges */
 } box;
 
-static box make_box(const uint64_t *sorted, size_t count) {
-  box b = {percentile_ms(sorted, count, .25), percentile_ms(sorted, count, .5),
-           percentile_ms(sorted, count, .75), 0, count - 1};
+static box make_box(const double *sorted, size_t count) {
+  box b = {hl_percentile(sorted, count, 25, HL_PERCENTILE_LINEAR),
+           hl_percentile(sorted, count, 50, HL_PERCENTILE_LINEAR),
+           hl_percentile(sorted, count, 75, HL_PERCENTILE_LINEAR), 0, count - 1};
   double reach = 1.5 * (b.q3 - b.q1);
-  while (b.first_inside < b.last_inside && (double)sorted[b.first_inside] / 1e6 < b.q1 - reach)
-    b.first_inside++;
-  while (b.last_inside > b.first_inside && (double)sorted[b.last_inside] / 1e6 > b.q3 + reach)
-    b.last_inside--;
+  while (b.first_inside < b.last_inside && sorted[b.first_inside] < b.q1 - reach) b.first_inside++;
+  while (b.last_inside > b.first_inside && sorted[b.last_inside] > b.q3 + reach) b.last_inside--;
   return b;
 }
 
 /* At most about 40 of the outliers of a side, the extreme one among them. */
-static void outliers(hl_text *out, double x, const uint64_t *sorted, size_t from, size_t to,
+static void outliers(hl_text *out, double x, const double *sorted, size_t from, size_t to,
                      bool high_side, hl_plot_range *range) {
   size_t count = to - from, stride = count / 40 + 1;
   for (size_t i = 0; i < count; i += stride) {
-    double ms = (double)sorted[high_side ? to - 1 - i : from + i] / 1e6;
+    double ms = sorted[high_side ? to - 1 - i : from + i];
     number(out, x);
     number(out, ms);
     hl_text_char(out, '\n');
@@ -79,12 +64,12 @@ static bool add_box(const hl_record *record, double x, hl_text *boxes, hl_text *
                     hl_plot_range *range) {
   size_t count = record->sample_count;
   if (!record->samples_ns || count == 0) return false;
-  uint64_t *sorted = malloc(count * sizeof *sorted);
+  double *sorted = malloc(count * sizeof *sorted); /* ms */
   if (!sorted) return false;
-  memcpy(sorted, record->samples_ns, count * sizeof *sorted);
-  qsort(sorted, count, sizeof *sorted, by_value);
+  for (size_t i = 0; i < count; i++) sorted[i] = (double)record->samples_ns[i] / 1e6;
+  hl_sort(sorted, count);
   box b = make_box(sorted, count);
-  double low = (double)sorted[b.first_inside] / 1e6, high = (double)sorted[b.last_inside] / 1e6;
+  double low = sorted[b.first_inside], high = sorted[b.last_inside];
   const double values[] = {x, low, b.q1, b.median, b.q3, high};
   for (size_t i = 0; i < HL_COUNT(values); i++) number(boxes, values[i]);
   hl_text_char(boxes, '\n');
