@@ -92,8 +92,13 @@ static hl_status join_list(hl_options *o, hl_option_id id, const char *first, in
   }
   char *joined = hl_text_take(&text);
   if (!joined) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for options");
-  free(o->joined[id]);
-  o->joined[id] = joined;
+  char **all = realloc(o->joined, (o->joined_count + 1) * sizeof *all);
+  if (!all) {
+    free(joined);
+    return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for options");
+  }
+  o->joined = all;
+  o->joined[o->joined_count++] = joined;
   return append(o, id, joined, error);
 }
 
@@ -148,7 +153,8 @@ void hl_options_release(hl_options *options) {
   free(options->items);
   free(options->item_ids);
   free(options->positionals);
-  for (size_t i = 0; i < HL_OPTION_COUNT; i++) free(options->joined[i]);
+  for (size_t i = 0; i < options->joined_count; i++) free(options->joined[i]);
+  free(options->joined);
   *options = (hl_options){0};
 }
 

@@ -30,7 +30,8 @@ typedef struct hl_options {
   size_t item_count;
   const char **positionals;
   size_t positional_count;
-  char *joined[HL_OPTION_COUNT]; /* lists given as separate arguments, joined by commas */
+  char **joined; /* lists given as separate arguments, joined by commas; owned */
+  size_t joined_count;
 } hl_options;
 
 /* Parses argv[1..]. INVALID_ARGUMENT names the argument and the nearest option. A list option

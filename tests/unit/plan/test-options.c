@@ -112,6 +112,11 @@ static void positionals_and_repeats(void **state) {
   assert_true(hl_options_given(&o, HL_OPTION_SEED) && !hl_options_given(&o, HL_OPTION_DTYPE));
   assert_false(hl_options_on(&o, HL_OPTION_QUIET));
   hl_options_release(&o);
+  assert_int_equal(parse('S', "--threads 1 2 --threads 3 4 --threads 5", &o, NULL), HL_OK);
+  assert_string_equal(hl_options_at(&o, HL_OPTION_THREADS, 0), "1,2"); /* all of them live on */
+  assert_string_equal(hl_options_at(&o, HL_OPTION_THREADS, 1), "3,4");
+  assert_string_equal(hl_options_get(&o, HL_OPTION_THREADS), "5");
+  hl_options_release(&o);
 }
 
 static void numbers_name_their_option(void **state) {
