@@ -16,19 +16,6 @@ static void new_line(hl_json *json) {
   for (int i = 0; i < json->depth; i++) hl_text_append(json->out, "  ");
 }
 
-/* Length of the valid UTF-8 sequence at s (s[0] >= 0x80), or 0. */
-static size_t utf8_length(const unsigned char *s) {
-  size_t n = s[0] >= 0xC2 && s[0] < 0xE0   ? 2
-             : (s[0] & 0xF0) == 0xE0       ? 3
-             : s[0] >= 0xF0 && s[0] < 0xF5 ? 4
-                                           : 0;
-  for (size_t i = 1; i < n; i++)
-    if ((s[i] & 0xC0) != 0x80) return 0;
-  if (n == 3 && ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] >= 0xA0))) return 0;
-  if (n == 4 && ((s[0] == 0xF0 && s[1] < 0x90) || (s[0] == 0xF4 && s[1] >= 0x90))) return 0;
-  return n;
-}
-
 static void quote(hl_text *out, const char *value) {
   hl_text_char(out, '"');
   for (const unsigned char *s = (const unsigned char *)value; *s;) {
@@ -44,7 +31,7 @@ static void quote(hl_text *out, const char *value) {
     } else if (*s < 0x80) {
       hl_text_char(out, (char)*s++);
     } else {
-      size_t n = utf8_length(s);
+      size_t n = hl_utf8_length(s);
       if (n)
         hl_text_append_n(out, (const char *)s, n);
       else

@@ -122,6 +122,27 @@ size_t hl_edit_distance(const char *given, size_t length, const char *name) {
   return row[columns];
 }
 
+size_t hl_utf8_length(const unsigned char *s) {
+  size_t n = s[0] >= 0xC2 && s[0] < 0xE0   ? 2
+             : (s[0] & 0xF0) == 0xE0       ? 3
+             : s[0] >= 0xF0 && s[0] < 0xF5 ? 4
+                                           : 0;
+  for (size_t i = 1; i < n; i++)
+    if ((s[i] & 0xC0) != 0x80) return 0;
+  if (n == 3 && ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] >= 0xA0))) return 0;
+  if (n == 4 && ((s[0] == 0xF0 && s[1] < 0x90) || (s[0] == 0xF4 && s[1] >= 0x90))) return 0;
+  return n;
+}
+
+bool hl_utf8_valid(const char *string) {
+  for (const unsigned char *s = (const unsigned char *)string; *s;) {
+    size_t n = *s < 0x80 ? 1 : hl_utf8_length(s);
+    if (n == 0) return false;
+    s += n;
+  }
+  return true;
+}
+
 hl_status hl_parse_int(const char *string, int64_t min, int64_t max, const char *what,
                        int64_t *ret_value, hl_error *error) {
   char *end = NULL;

@@ -49,6 +49,10 @@ void hl_free_pointer(void *pointer_to_pointer);
 #define HL_EDIT_LONGEST 63
 size_t hl_edit_distance(const char *given, size_t length, const char *name);
 
+/* Length of the valid UTF-8 sequence at `s`, whose first byte is above 0x7F; 0 if it is none. */
+size_t hl_utf8_length(const unsigned char *s);
+bool hl_utf8_valid(const char *string);
+
 /* Strict numbers: the whole string must be one; INVALID_ARGUMENT names `what`. */
 hl_status hl_parse_int(const char *string, int64_t min, int64_t max, const char *what,
                        int64_t *ret_value, hl_error *error);

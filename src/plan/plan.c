@@ -240,10 +240,28 @@ static hl_status fill(hl_plan *plan, const hl_configuration *base, const hl_plan
   return HL_OK;
 }
 
+/* The words go to the worker and into results as JSON, which has no other bytes. */
+static hl_status check_utf8(const hl_options *o, const hl_plan_model *models, size_t model_count,
+                            hl_error *error) {
+  const char *bad = NULL;
+  for (size_t i = 0; i < model_count; i++)
+    if (!hl_utf8_valid(models[i].name)) bad = models[i].name;
+  for (size_t i = 0; i < o->item_count; i++)
+    if (o->item_ids[i] != HL_OPTION_OUTPUT_DIR && o->item_ids[i] != HL_OPTION_STORE &&
+        !hl_utf8_valid(o->items[i]))
+      bad = o->items[i];
+  return bad ? hl_error_set(error, HL_INVALID_ARGUMENT,
+                            "'%s' is not UTF-8 text; rename the file, or link to it under "
+                            "another name",
+                            bad)
+             : HL_OK;
+}
+
 static hl_status build(const hl_options *o, const hl_plan_model *models, size_t model_count,
                        int64_t default_threads, hl_plan *plan, axes *a, hl_error *error) {
   hl_configuration base;
-  hl_status status = read_method(o, &plan->method, error);
+  hl_status status = check_utf8(o, models, model_count, error);
+  if (status == HL_OK) status = read_method(o, &plan->method, error);
   if (status == HL_OK) status = read_base(o, &plan->arena, &base, error);
   if (status == HL_OK) status = read_engines(o, &plan->arena, &a->engines, error);
   if (status == HL_OK)

@@ -354,6 +354,18 @@ def a_fixed_batch_in_the_file_skips_other_sizes():
 
 
 @case
+def names_that_are_not_utf8_are_refused_not_ignored():
+    data = os.fsencode(HOME) + b'/m\xfcller.npz'
+    with open(data, 'wb') as out:
+        out.write(npz('plain.npz', diff3d=npy((IMAGES, SIDE, SIDE), PLANE)).read_bytes())
+    for arguments in (['sweep', 'ptychopinn', '--test-data', data], ['sweep', b'\xfc.onnx'],
+                      ['sweep', 'mlp', '--engine-option', b'a=\xfc'], ['sweep', 'mlp', '--plugin', b'\xfc.so']):
+        done = subprocess.run([PROGRAM, *arguments, *QUICK], capture_output=True, cwd=HOME, env=environment())
+        assert done.returncode == 2 and done.stderr.startswith(b'hotlap: '), done
+        assert b'UTF-8' in done.stderr or b'cannot read' in done.stderr, done
+
+
+@case
 def a_model_file_whose_name_is_an_option():
     file('-x.onnx', onnx.model([onnx.node('Relu', ['x'], ['y'])]))
     run = hotlap('sweep', *QUICK, '--json', '--', '-x.onnx').passes()

@@ -128,11 +128,22 @@ static void reals_are_strict(void **state) {
   }
 }
 
+static void utf8_is_told_from_other_bytes(void **state) {
+  (void)state;
+  static const char *const valid[] = {"", "plain", "m\xC3\xBCller", "\xE2\x82\xAC",
+                                      "\xF0\x9F\x98\x80"};
+  static const char *const invalid[] = {"m\xFCller",        "\xC3",     "\xC3(",
+                                        "\xC0\x80",         "\xE2\x82", "\xED\xA0\x80",
+                                        "\xF5\x80\x80\x80", "\x80"};
+  for (size_t i = 0; i < HL_COUNT(valid); i++) assert_true(hl_utf8_valid(valid[i]));
+  for (size_t i = 0; i < HL_COUNT(invalid); i++) assert_false(hl_utf8_valid(invalid[i]));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(text_grows),         cmocka_unit_test(beyond_the_cap_nothing_is_added),
       cmocka_unit_test(formats_and_copies), cmocka_unit_test(whole_numbers_are_strict),
-      cmocka_unit_test(reals_are_strict),
+      cmocka_unit_test(reals_are_strict),   cmocka_unit_test(utf8_is_told_from_other_bytes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,6 +102,8 @@ static void contradictions_are_refused(void **state) {
       {"--simulated-clock nan+1", "--simulated-clock"},
       {"--simulated-clock 1+1x", "--simulated-clock"},
       {"--device=", "--device"},
+      {"--test-data m\xFCller.npz", "UTF-8"},
+      {"--engine-option a=\xC3(", "UTF-8"},
       {"--engine-option x", "--engine-option"},
       {"--engine-option =x", "--engine-option"},
       {"--memory-limit 0", "--memory-limit"},
