@@ -59,7 +59,8 @@ static hl_status set_boundary(runner *r, const hl_configuration *c, int64_t boun
     hl_configuration row = hl_configuration_with_batch(c, record->batch_size);
     HL_CLEANUP(hl_free_pointer) char *key = hl_configuration_key(&row);
     if (!key) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a row");
-    if (r->store) status = hl_store_row_add(r->store, r->context.info->id, key, record, error);
+    if (r->store)
+      status = hl_store_row_set_boundary(r->store, r->context.info->id, key, boundary, error);
   }
   return status;
 }

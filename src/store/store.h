@@ -50,6 +50,10 @@ hl_status hl_store_run_begin(hl_store *store, const hl_run_info *info, const cha
 hl_status hl_store_row_add(hl_store *store, const char *run_id, const char *configuration,
                            const hl_record *record, hl_error *error);
 
+/* Writes max_batch_size (HL_INT_NULL: null) into a row that is there; its place stays. */
+hl_status hl_store_row_set_boundary(hl_store *store, const char *run_id, const char *configuration,
+                                    int64_t boundary, hl_error *error);
+
 /* Ends the run; the fields of `info` that became known while it ran are written again. */
 hl_status hl_store_run_end(hl_store *store, const hl_run_info *info, hl_run_state state,
                            hl_error *error);

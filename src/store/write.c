@@ -141,6 +141,19 @@ hl_status hl_store_row_add(hl_store *store, const char *run_id, const char *conf
   return hl_sql_end(store, status, error);
 }
 
+hl_status hl_store_row_set_boundary(hl_store *store, const char *run_id, const char *configuration,
+                                    int64_t boundary, hl_error *error) {
+  HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
+  hl_status status = hl_sql_prepare(
+      store, "UPDATE rows SET max_batch_size = ? WHERE run_id = ? AND configuration = ?",
+      &statement, error);
+  if (status != HL_OK) return status;
+  if (boundary != HL_INT_NULL) sqlite3_bind_int64(statement, 1, boundary);
+  hl_sql_bind_text(statement, 2, run_id);
+  hl_sql_bind_text(statement, 3, configuration);
+  return hl_sql_finish(store, statement, error);
+}
+
 /* Whether the process that wrote the run in this row (columns: pid, start) is still there. */
 static bool writer_lives(sqlite3_stmt *statement) {
   const char *start = (const char *)sqlite3_column_text(statement, 2);

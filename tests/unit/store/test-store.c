@@ -176,6 +176,34 @@ static char *resumable(hl_store *store, const char *hash, const char *machine) {
   return id;
 }
 
+static void boundary_leaves_rows_in_their_order(void **state) {
+  (void)state;
+  hl_store *store = open_store("boundary.db");
+  hl_run_info info, back;
+  make_info(&info, "run-1", "m1");
+  assert_int_equal(hl_store_run_begin(store, &info, "hash", NULL), HL_OK);
+  static const char *const keys[] = {"a", "b"};
+  for (size_t i = 0; i < HL_COUNT(keys); i++) {
+    hl_record record;
+    fill(&record);
+    record.batch_size = (int64_t)i + 1;
+    assert_int_equal(hl_store_row_add(store, "run-1", keys[i], &record, NULL), HL_OK);
+    hl_record_release(&record);
+  }
+  assert_int_equal(hl_store_row_set_boundary(store, "run-1", "a", 12, NULL), HL_OK);
+  assert_int_equal(hl_store_row_set_boundary(store, "run-1", "b", HL_INT_NULL, NULL), HL_OK);
+  hl_records records = {0};
+  assert_int_equal(hl_store_run_load(store, "run-1", &back, &records, NULL), HL_OK);
+  assert_int_equal(records.count, 2);
+  assert_int_equal(records.items[0].batch_size, 1);
+  assert_int_equal(records.items[0].max_batch_size, 12);
+  assert_int_equal(records.items[1].max_batch_size, HL_INT_NULL);
+  hl_records_release(&records);
+  hl_run_info_release(&back);
+  hl_run_info_release(&info);
+  hl_store_free(store);
+}
+
 static void only_dead_unfinished_runs_are_resumed(void **state) {
   (void)state;
   hl_store *store = open_store("store.db");
