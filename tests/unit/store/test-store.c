@@ -514,6 +514,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       STORE_TEST(every_metric_comes_back),
       STORE_TEST(second_row_replaces_the_first),
+      STORE_TEST(boundary_leaves_rows_in_their_order),
       STORE_TEST(only_dead_unfinished_runs_are_resumed),
       STORE_TEST(processes_write_at_once),
       STORE_TEST(history_filters_and_finds_the_best),
