@@ -33,6 +33,8 @@ static const struct {
     {"Pad", hl_native_lower_pad},
     {"Softmax", hl_native_lower_softmax},
     {"LogSoftmax", hl_native_lower_softmax},
+    {"Softmax", hl_native_lower_softmax_axis},
+    {"LogSoftmax", hl_native_lower_softmax_axis},
     {"LayerNormalization", hl_native_lower_layer_norm},
     {"InstanceNormalization", hl_native_lower_instance_norm},
     {"BatchNormalization", hl_native_lower_batch_norm},

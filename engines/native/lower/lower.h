@@ -37,6 +37,7 @@ bool hl_native_lower_expand(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_concat(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_pad(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_softmax(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_softmax_axis(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_layer_norm(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_instance_norm(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_batch_norm(hl_native_builder *b, const hl_native_node *node);

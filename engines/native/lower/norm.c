@@ -55,6 +55,30 @@ bool hl_native_lower_softmax(hl_native_builder *b, const hl_native_node *node) {
   return true;
 }
 
+/* Over another axis than the last: on oneDNN. */
+bool hl_native_lower_softmax_axis(hl_native_builder *b, const hl_native_node *node) {
+  const hl_value *x = hl_native_in_value(b, node, 0);
+  if (!hl_native_float(b, node) || x->shape.rank < 1 || x->shape.rank > 6) return false;
+  int axis = hl_native_axis(node, -1, x->shape.rank);
+  if (axis < 0 || b->ir->graph->opset < 13) return false;
+  dnnl_memory_desc_t desc = hl_native_md_of(b, x->shape.rank, x->shape.dims, HL_LAYOUT_PLAIN);
+  dnnl_primitive_attr_t attr = hl_native_attr(b);
+  if (!desc || !attr) return false;
+  dnnl_primitive_desc_t pd = NULL;
+  dnnl_status_t status = dnnl_softmax_forward_primitive_desc_create(
+      &pd, b->engine->dnnl, dnnl_forward_inference,
+      strcmp(node->op, "LogSoftmax") == 0 ? dnnl_softmax_log : dnnl_softmax_accurate, desc, desc,
+      axis, attr);
+  dnnl_primitive_attr_destroy(attr);
+  if (status != dnnl_success) return false;
+  int32_t from = hl_native_in(b, node->inputs[0], HL_LAYOUT_PLAIN);
+  int32_t to = over(b, node, from, HL_LAYOUT_PLAIN);
+  hl_native_step *step = hl_native_primitive(b, node->op, pd);
+  hl_native_arg_add(b, step, from, DNNL_ARG_SRC, desc);
+  hl_native_arg_add(b, step, to, DNNL_ARG_DST, desc);
+  return true;
+}
+
 /* -- layer norm ----------------------------------------------------------------------------- */
 
 typedef struct layer_norm_context {
