@@ -128,7 +128,8 @@ hl_status hl_run_execute(const hl_plan *plan, const hl_run_environment *environm
   hl_plan_hash(plan, hash);
   hl_status status = load_earlier(&r, error);
   if (status == HL_OK && store) status = hl_store_run_begin(store, info, hash, error);
-  if (status == HL_OK) status = run_all(&r, error);
+  if (status != HL_OK) return status; /* a run that was not begun is not ended either */
+  status = run_all(&r, error);
   hl_reference_cache_release(&references);
   if (!store) return status;
   hl_run_state state = status == HL_OK ? HL_RUN_FINISHED : HL_RUN_INTERRUPTED;
