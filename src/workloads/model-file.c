@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* A hash that changes with the program: a builder may have changed with it. */
@@ -23,17 +24,32 @@ static uint64_t program_hash(void) {
   return hl_hash_bytes(0, identity, sizeof identity);
 }
 
-/* Removes cached files of the same model and seed that another build wrote. */
+/* 16 digits + ".onnx": another build's file. */
+static bool is_model(const char *rest) {
+  return strlen(rest) == 21 && strcmp(rest + 16, ".onnx") == 0;
+}
+
+/* 16 digits + ".onnx." + what hl_file_begin() adds, and so old that nobody writes it any more: a
+ * worker was killed over it. */
+static bool is_orphan(int directory, const char *name, const char *rest) {
+  enum { abandoned_s = 3600 };
+  size_t length = strlen(rest);
+  struct stat st;
+  if (length < 28 || strncmp(rest + 16, ".onnx.", 6) != 0) return false;
+  if (strcmp(rest + length - 5, ".part") != 0) return false;
+  return fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+         st.st_mtime < time(NULL) - abandoned_s;
+}
+
+/* Removes cached files of the same model and seed that another build wrote or nobody finished. */
 static void remove_stale(const char *directory, const char *prefix, const char *keep) {
   DIR *dir = opendir(directory);
   if (!dir) return;
   size_t n = strlen(prefix);
   for (struct dirent *entry; (entry = readdir(dir));) {
     const char *name = entry->d_name;
-    /* prefix + 16 digits + ".onnx": nothing else is touched */
-    if (strncmp(name, prefix, n) != 0 || strlen(name) != n + 21 || strcmp(name, keep) == 0)
-      continue;
-    if (strcmp(name + n + 16, ".onnx") == 0) unlinkat(dirfd(dir), name, 0);
+    if (strncmp(name, prefix, n) != 0 || strcmp(name, keep) == 0) continue;
+    if (is_model(name + n) || is_orphan(dirfd(dir), name, name + n)) unlinkat(dirfd(dir), name, 0);
   }
   closedir(dir);
 }

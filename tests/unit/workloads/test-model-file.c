@@ -5,11 +5,13 @@
 #include "workloads/model-file.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -64,6 +66,7 @@ static void stale_files_are_removed_and_no_others(void **state) {
       {"mlp_hidden_dim=9-43-0123456789abcdef.onnx", true},
       {"mlp_hidden_dim=99-42-0123456789abcdef.onnx", true},
       {"mine.onnx", true},
+      {"mlp_hidden_dim=9-42-0123456789abcdef.onnx.1-0.part", true}, /* may be written just now */
   };
   for (size_t i = 0; i < HL_COUNT(cases); i++) {
     HL_CLEANUP(hl_free_pointer) char *models = hl_format("%s/models", folder);
@@ -71,6 +74,10 @@ static void stale_files_are_removed_and_no_others(void **state) {
     assert_int_equal(hl_directory_make(models, NULL), HL_OK);
     assert_int_equal(hl_file_write(path, "x", 1, NULL), HL_OK);
   }
+  HL_CLEANUP(hl_free_pointer)
+  char *orphan = hl_format("%s/models/mlp_hidden_dim=9-42-0123456789abcdef.onnx.1-1.part", folder);
+  assert_int_equal(hl_file_write(orphan, "x", 1, NULL), HL_OK);
+  assert_int_equal(utimensat(AT_FDCWD, orphan, (struct timespec[2]){{1, 0}, {1, 0}}, 0), 0);
   hl_configuration c = small;
   c.model = "mlp:hidden_dim=9";
   hl_model_file file;
@@ -79,6 +86,7 @@ static void stale_files_are_removed_and_no_others(void **state) {
     HL_CLEANUP(hl_free_pointer) char *path = hl_format("%s/models/%s", folder, cases[i].name);
     if ((access(path, F_OK) == 0) != cases[i].stays) fail_msg("%s", cases[i].name);
   }
+  assert_int_not_equal(access(orphan, F_OK), 0);
   hl_model_file_release(&file);
 }
 
