@@ -130,8 +130,12 @@ static int run(hl_sweep *s) {
   hl_sweep_view_end(&view);
   int exit_status = exit_status_of(s);
   if (status == HL_INTERRUPTED) {
-    fprintf(stderr, "hotlap: interrupted; %zu rows are kept%s\n", s->records.count,
-            s->store ? ", --resume goes on with the rest" : "");
+    if (s->records.count == 0)
+      fputs("hotlap: interrupted before the first row\n", stderr);
+    else
+      fprintf(stderr, "hotlap: interrupted; %zu row%s kept%s\n", s->records.count,
+              s->records.count == 1 ? " is" : "s are",
+              s->store ? ", --resume goes on with the rest" : "");
     exit_status = HL_EXIT_INTERRUPTED;
   } else if (status != HL_OK) {
     exit_status = hl_cli_fail(&error, s->records.count ? HL_EXIT_ROW_FAILED : HL_EXIT_USAGE);

@@ -54,7 +54,8 @@ hl_status hl_store_row_add(hl_store *store, const char *run_id, const char *conf
 hl_status hl_store_row_set_boundary(hl_store *store, const char *run_id, const char *configuration,
                                     int64_t boundary, hl_error *error);
 
-/* Ends the run; the fields of `info` that became known while it ran are written again. */
+/* Ends the run; the fields of `info` that became known while it ran are written again. An
+ * interrupted run without rows is removed. */
 hl_status hl_store_run_end(hl_store *store, const hl_run_info *info, hl_run_state state,
                            hl_error *error);
 

@@ -69,6 +69,17 @@ hl_status hl_store_run_begin(hl_store *store, const hl_run_info *info, const cha
   return hl_sql_finish(store, statement, error);
 }
 
+/* A run that was stopped before its first row says nothing, and must not be "latest". */
+static hl_status remove_if_empty(hl_store *store, const char *run_id, hl_error *error) {
+  HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
+  hl_status status = hl_sql_prepare(store,
+                                    "DELETE FROM runs WHERE id = ? AND NOT EXISTS "
+                                    "(SELECT 1 FROM rows WHERE run_id = runs.id)",
+                                    &statement, error);
+  hl_sql_bind_text(statement, 1, run_id);
+  return status == HL_OK ? hl_sql_finish(store, statement, error) : status;
+}
+
 hl_status hl_store_run_end(hl_store *store, const hl_run_info *info, hl_run_state state,
                            hl_error *error) {
   static const char *const keys[] = {"id", "state", "ended"};
@@ -82,7 +93,10 @@ hl_status hl_store_run_end(hl_store *store, const hl_run_info *info, hl_run_stat
   hl_sql_bind_text(statement, 2, hl_run_state_name(state));
   hl_sql_bind_text(statement, 3, now);
   hl_sql_bind_fields(statement, 1 + (int)HL_COUNT(keys), &hl_store_runs_table, info);
-  return hl_sql_finish(store, statement, error);
+  status = hl_sql_finish(store, statement, error);
+  if (status == HL_OK && state == HL_RUN_INTERRUPTED)
+    status = remove_if_empty(store, info->id, error);
+  return status;
 }
 
 static hl_status delete_row(hl_store *store, const char *run_id, const char *configuration,

@@ -426,6 +426,15 @@ def history_keeps_what_was_asked_for():
     assert hotlap('report', '2', *store).status == 2, 'an ambiguous start of an id'
 
 
+@case
+def a_run_without_rows_leaves_no_trace():
+    fixed('--batch-sizes', '1', '--store', 'trace.db')
+    before = hotlap('report', '--store', 'trace.db', '--json').document
+    assert simulated('mlp', '--test-data', 'typo.npz', '--store', 'trace.db').status == 2
+    assert len(hotlap('history', '--store', 'trace.db', '--json').document['runs']) == 1
+    assert hotlap('report', '--store', 'trace.db', '--json').document == before, 'latest is the typo'
+
+
 # -- text ------------------------------------------------------------------------------------
 
 GOLDEN = '''\
