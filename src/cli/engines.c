@@ -97,6 +97,12 @@ int hl_cli_engines(int argc, char **argv) {
   hl_options options;
   int exit_status = hl_cli_options('E', usage, argc, argv, &options);
   if (exit_status >= 0) return exit_status;
+  if (options.positional_count) {
+    fprintf(stderr, "hotlap: engines takes no '%s'; a plug-in is named with --plugin\n",
+            options.positionals[0]);
+    hl_options_release(&options);
+    return HL_EXIT_USAGE;
+  }
   hl_text text = HL_TEXT_INIT;
   hl_json json;
   hl_json_init(&json, &text, HL_JSON_PRETTY);

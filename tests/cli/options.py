@@ -71,6 +71,12 @@ def names_that_are_not_known():
     refused([], 'MODEL')
     refused(['frobnicate'], 'frobnicate', command='data')
     refused(['nope'], 'nope', command='models')
+    refused(['mine.so'], 'mine.so', '--plugin', command='engines')
+    refused(['extra'], 'extra', command='doctor')
+    refused(['a', 'b'], "'b'", command='history')
+    refused(['a', 'b'], "'b'", command='report')
+    refused(['--limit', 'x'], '--limit', command='history')
+    refused(['--export-format', 'xml'], 'xml', command='report')
 
 
 @case
