@@ -54,24 +54,15 @@ static void remove_stale(const char *directory, const char *prefix, const char *
   closedir(dir);
 }
 
+/* No file of a file system, so that nothing stays when the worker is killed. */
 static hl_status write_to_memory(const hl_graph *graph, hl_model_file *file, hl_error *error) {
-  char pattern[] = "/dev/shm/hotlap-XXXXXX";
-  char *directory = mkdtemp(pattern);
-  if (!directory)
+  file->memory_fd = memfd_create("hotlap-model", MFD_CLOEXEC);
+  if (file->memory_fd < 0)
     return hl_error_errno(error, HL_IO,
-                          "the model can be written neither to the cache nor to /dev/shm");
-  HL_CLEANUP(hl_free_pointer) char *path = hl_format("%s/model.onnx", directory);
-  hl_status status = path ? hl_onnx_write(graph, path, error)
-                          : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
-  if (status == HL_OK) {
-    file->memory_fd = open(path, O_RDONLY | O_CLOEXEC);
-    file->path = hl_format("/proc/self/fd/%d", file->memory_fd);
-    if (file->memory_fd < 0 || !file->path)
-      status = hl_error_errno(error, HL_IO, "cannot open the model in memory");
-  }
-  if (path) unlink(path);
-  rmdir(directory);
-  return status;
+                          "the model can be written neither to the cache nor to memory");
+  file->path = hl_format("/proc/self/fd/%d", file->memory_fd);
+  if (!file->path) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
+  return hl_onnx_write_fd(graph, file->memory_fd, error);
 }
 
 static hl_status generate(const hl_configuration *c, const char *directory, hl_model_file *file,
