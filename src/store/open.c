@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* "HLAP" in the file's header, so that another program's database is not taken for a store. */
@@ -132,9 +133,29 @@ static hl_status make_parent(const char *path, hl_error *error) {
   return hl_directory_make(parent, error);
 }
 
+/* SQLite takes an empty name, ':memory:' and 'file:...' for something else than a file of that
+ * name, where rows would be lost; a device or pipe it reports as a failing disk. */
+static hl_status check_name(const char *path, hl_error *error) {
+  if (!path[0])
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "the name of the store is empty. Name a file with --store");
+  struct stat st;
+  if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+    return hl_error_set(error, HL_IO, "%s: not a regular file. Name another store with --store",
+                        path);
+  return HL_OK;
+}
+
+static int open_database(hl_store *store, int flags) {
+  const char *here = store->path[0] == '/' ? "" : "./";
+  HL_CLEANUP(hl_free_pointer) char *name = hl_format("%s%s", here, store->path);
+  return name ? sqlite3_open_v2(name, &store->db, flags, NULL) : SQLITE_NOMEM;
+}
+
 hl_status hl_store_open(const char *path, hl_store_mode mode, hl_store **ret_store,
                         hl_error *error) {
-  hl_status status = HL_OK;
+  hl_status status = check_name(path, error);
+  if (status != HL_OK) return status;
   if (mode == HL_STORE_WRITE)
     status = make_parent(path, error);
   else if (access(path, F_OK) != 0)
@@ -151,7 +172,7 @@ hl_status hl_store_open(const char *path, hl_store_mode mode, hl_store **ret_sto
   }
   /* A reader, too, opens for writing where it may: WAL needs it, and so do older schemas. */
   int flags = SQLITE_OPEN_READWRITE | (mode == HL_STORE_WRITE ? SQLITE_OPEN_CREATE : 0);
-  if (sqlite3_open_v2(path, &store->db, flags, NULL) != SQLITE_OK)
+  if (open_database(store, flags) != SQLITE_OK)
     status = hl_sql_error(store, error);
   else
     status = prepare_store(store, error);
