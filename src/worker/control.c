@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <unistd.h>
 
 static uint64_t current_deadline(hl_control *control) {
@@ -32,8 +33,9 @@ static void *listen_thread(void *argument) {
   hl_control *control = argument;
   for (;;) {
     hl_message message;
+    hl_error error = {0};
     hl_status status = hl_channel_receive(control->channel, current_deadline(control),
-                                          control->wake[0], &message, NULL);
+                                          control->wake[0], &message, &error);
     switch (status) {
     case HL_OK:
       hand_over(control, &message);
@@ -46,8 +48,9 @@ static void *listen_thread(void *argument) {
       break;
     case HL_CRASHED:
       _exit(0); /* the runner is gone */
-    default:
-      _exit(2); /* not our protocol */
+    default:    /* not our protocol */
+      fprintf(stderr, "hotlap worker: %s\n", error.msg);
+      _exit(2);
     }
   }
   return NULL;

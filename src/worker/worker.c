@@ -340,16 +340,23 @@ static hl_status serve(worker *w, const json_t *request, hl_error *error) {
 }
 
 /* Moves the protocol off the standard streams; what libraries print goes to standard error. */
-static bool move_streams(worker *w) {
-  int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 10);
-  int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 10);
+static hl_status move_streams(worker *w, hl_error *error) {
+  int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+  int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
   int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  if (in < 0 || out < 0 || null < 0) return false;
+  if (in < 0 || out < 0 || null < 0)
+    return hl_error_errno(error, HL_IO, "cannot move the streams of a worker");
   dup2(null, STDIN_FILENO);
   dup2(STDERR_FILENO, STDOUT_FILENO);
   close(null);
   hl_channel_init(&w->channel, in, out);
-  return true;
+  return HL_OK;
+}
+
+/* No page faults while timing. */
+static void touch_samples(worker *w) {
+  memset(w->sample_ns, 1, most_samples * sizeof *w->sample_ns);
+  memset(w->sample_images, 1, most_samples * sizeof *w->sample_images);
 }
 
 int hl_worker_main(void) {
@@ -361,10 +368,13 @@ int hl_worker_main(void) {
   hl_counter_source_init(&w.counters, NULL);
   w.sample_ns = calloc(most_samples, sizeof *w.sample_ns);
   w.sample_images = calloc(most_samples, sizeof *w.sample_images);
-  if (!w.sample_ns || !w.sample_images || !move_streams(&w)) return 1;
-  memset(w.sample_ns, 1, most_samples * sizeof *w.sample_ns); /* touched: no faults while timing */
-  memset(w.sample_images, 1, most_samples * sizeof *w.sample_images);
-  hl_status status = hl_control_start(&w.control, &w.channel, &error);
+  hl_status status = w.sample_ns && w.sample_images
+                         ? move_streams(&w, &error)
+                         : hl_error_set(&error, HL_OUT_OF_MEMORY, "no memory for samples");
+  if (status == HL_OK) {
+    touch_samples(&w);
+    status = hl_control_start(&w.control, &w.channel, &error);
+  }
   while (status == HL_OK && !w.quit) {
     hl_message message;
     hl_control_next(&w.control, &message);
