@@ -68,6 +68,7 @@ int main(int argc, char **argv) {
   open_standard_streams();
   /* A closed pipe is an error that write() reports, so that what was measured is kept. */
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN); /* so is a file beyond its limit (ulimit -f) */
   if (argc < 2) {
     print_help(stderr);
     return HL_EXIT_USAGE;
