@@ -1,0 +1,140 @@
+"""Odd circumstances: names that mean something to a library, limits, signals, a full disk."""
+import json
+import os
+import pathlib
+import resource
+import signal
+import subprocess
+import time
+
+from harness import HOME, PROGRAM, case, environment, hotlap, main
+
+QUICK = ('mlp:dims=8-8', '--engine', 'null', '--simulated-clock', '1000000+100000', '--max-time', '0.2',
+         '--batch-sizes', '2')
+
+
+def limited(which, value, *arguments):
+    """The program under a limit of the system."""
+    done = subprocess.run([PROGRAM, *arguments], capture_output=True, timeout=120, cwd=HOME, text=True,
+                          env=environment(), preexec_fn=lambda: resource.setrlimit(which, (value, value)))
+    return done
+
+
+@case
+def a_store_is_a_file_of_its_name():
+    for name in (':memory:', 'file:odd.db?mode=memory', 'file:odd.db', 'odd store\'s "é".db'):
+        hotlap('sweep', *QUICK, '--store', name).passes()
+        assert (HOME / name).is_file(), f'{name} is not there: {sorted(os.listdir(HOME))}'
+        assert len(hotlap('report', '--store', name, '--json').passes().rows) == 1
+
+
+@case
+def a_store_that_is_no_file():
+    os.mkfifo(HOME / 'fifo.db')
+    (HOME / 'folder.db').mkdir()
+    for name in ('fifo.db', 'folder.db', '/dev/null', '/dev/full'):
+        for command in (('sweep', *QUICK), ('history',), ('report',)):
+            hotlap(*command, '--store', name).fails(2, name, 'not a regular file', '--store')
+    for command in (('sweep', *QUICK), ('history',), ('report',)):
+        hotlap(*command, '--store', '').fails(2, 'empty', '--store')
+
+
+@case
+def a_limit_of_file_sizes_is_a_message():
+    run = limited(resource.RLIMIT_FSIZE, 1024, 'sweep', *QUICK, '--store', 'limited.db')
+    assert run.returncode == 2 and 'limited.db' in run.stderr, (run.returncode, run.stderr)
+    run = limited(resource.RLIMIT_FSIZE, 1024, 'sweep', *QUICK, '--store', 'none', '--output-dir', 'limited',
+                  '--export-format', 'json')
+    assert run.returncode == 2 and 'benchmark_results.json' in run.stderr, (run.returncode, run.stderr)
+    assert not list((HOME / 'limited').iterdir()), 'a part of a file is left'
+
+
+@case
+def too_few_descriptors_are_a_message():
+    seen = 0
+    for most in range(5, 16):
+        run = limited(resource.RLIMIT_NOFILE, most, 'sweep', *QUICK, '--store', 'none', '--json')
+        if 'Sanitizer' in run.stderr:
+            continue  # which needs descriptors of its own
+        assert run.returncode in (0, 2, 3), (most, run.returncode, run.stderr)
+        if run.returncode == 3:
+            row = json.loads(run.stdout)['rows'][0]
+            said = row['reason'] + run.stderr
+            assert 'Too many open files' in said, (most, row['outcome'], said)
+            seen += 1
+    assert seen, 'no limit was too low'
+
+
+@case
+def a_worker_says_what_it_does_not_understand():
+    for text in (b'garbage\n', b'[]\n', b'{"id":1,"verb":"hello","bytes":-1}\n', b'\0\n', b'{' * 3000000):
+        done = subprocess.run([PROGRAM, 'worker'], input=text, capture_output=True, timeout=60,
+                              env=environment())
+        assert done.returncode == 2 and b'hotlap worker: ' in done.stderr, (text[:40], done)
+
+
+def alive(pid):
+    try:
+        return pathlib.Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] != 'Z'
+    except OSError:
+        return False
+
+
+def worker_of(parent):
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        found = pathlib.Path(f'/proc/{parent}/task/{parent}/children').read_text().split()
+        for pid in found:
+            if b'worker' in pathlib.Path(f'/proc/{pid}/cmdline').read_bytes().split(b'\0')[1:2]:
+                return int(pid)
+        time.sleep(0.01)
+    raise AssertionError('no worker was started')
+
+
+def begin(**more):
+    command = [PROGRAM, 'sweep', 'mlp:dims=8-8', '--engine', 'null', '--engine-option', 'spin_ns=1000000',
+               '--batch-sizes', '1,2', '--max-time', '20', '--min-time', '19', '--store', 'signals.db']
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=HOME,
+                            env=environment(), **more)
+
+
+@case
+def a_signal_ends_the_worker_too():
+    for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGHUP, 130),
+                           (signal.SIGKILL, -signal.SIGKILL), (signal.SIGQUIT, -signal.SIGQUIT)):
+        for stopped in (False, True):
+            run = begin()
+            worker = worker_of(run.pid)
+            if stopped:
+                os.kill(worker, signal.SIGSTOP)
+            run.send_signal(number)
+            _, said = run.communicate(timeout=20)
+            assert run.returncode == status, (number, stopped, run.returncode, said)
+            end = time.monotonic() + 10
+            while alive(worker) and time.monotonic() < end:
+                time.sleep(0.01)
+            assert not alive(worker), f'{number!r} leaves the worker'
+
+
+@case
+def nohup_keeps_a_sweep_alive():
+    run = begin(preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    worker = worker_of(run.pid)
+    run.send_signal(signal.SIGHUP)
+    time.sleep(0.3)
+    assert run.poll() is None and alive(worker), 'the signal that nohup ignores ended it'
+    run.terminate()
+    run.communicate(timeout=20)
+    assert run.returncode == 130, run.returncode
+
+
+@case
+def without_gnuplot_the_rest_is_written():
+    run = hotlap('sweep', *QUICK, '--output-dir', 'no-plots', '--export-format', 'json,csv,md',
+                 '--plot-results', env=environment(PATH='/nonexistent'))
+    assert run.status == 0 and 'gnuplot' in run.err, run.explain()
+    assert sorted(os.listdir(HOME / 'no-plots')) == ['BENCHMARK_REPORT.md', 'benchmark_results.csv',
+                                                     'benchmark_results.json'], run.explain()
+
+
+main()
