@@ -3,7 +3,7 @@
 #define HL_CLI_INTERRUPT_H
 
 /* Catches both signals from now on; the descriptor becomes readable at the first one, and a second
- * ends the process at once. -1 without descriptors. */
+ * half a second later or more ends the process at once. -1 without descriptors. */
 int hl_interrupt_catch(void);
 
 #endif
