@@ -24,24 +24,30 @@ static uint64_t program_hash(void) {
   return hl_hash_bytes(0, identity, sizeof identity);
 }
 
-/* 16 digits + ".onnx": another build's file. */
+/* 16 digits + ".onnx": another build's file. Or the same + "." + what hl_file_begin() adds: a
+ * worker was killed over it. */
 static bool is_model(const char *rest) {
-  return strlen(rest) == 21 && strcmp(rest + 16, ".onnx") == 0;
+  size_t length = strlen(rest);
+  if (length < 21 || strncmp(rest + 16, ".onnx", 5) != 0) return false;
+  return length == 21 ||
+         (length >= 28 && rest[21] == '.' && strcmp(rest + length - 5, ".part") == 0);
 }
 
-/* 16 digits + ".onnx." + what hl_file_begin() adds, and so old that nobody writes it any more: a
- * worker was killed over it. */
-static bool is_orphan(int directory, const char *name, const char *rest) {
-  enum { abandoned_s = 3600 };
-  size_t length = strlen(rest);
+/* Nobody has used or written it for a day; see mark_used(). Two builds side by side keep theirs. */
+static bool is_abandoned(int directory, const char *name) {
+  enum { abandoned_s = 24 * 3600 };
   struct stat st;
-  if (length < 28 || strncmp(rest + 16, ".onnx.", 6) != 0) return false;
-  if (strcmp(rest + length - 5, ".part") != 0) return false;
   return fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
          st.st_mtime < time(NULL) - abandoned_s;
 }
 
-/* Removes cached files of the same model and seed that another build wrote or nobody finished. */
+/* Moves the time of modification to now: times of access may not be kept. */
+static void mark_used(const char *path) {
+  utimensat(AT_FDCWD, path, NULL, 0);
+}
+
+/* Removes cached files of the same model and seed that another build wrote or nobody finished, and
+ * that lie unused. */
 static void remove_stale(const char *directory, const char *prefix, const char *keep) {
   DIR *dir = opendir(directory);
   if (!dir) return;
@@ -49,7 +55,7 @@ static void remove_stale(const char *directory, const char *prefix, const char *
   for (struct dirent *entry; (entry = readdir(dir));) {
     const char *name = entry->d_name;
     if (strncmp(name, prefix, n) != 0 || strcmp(name, keep) == 0) continue;
-    if (is_model(name + n) || is_orphan(dirfd(dir), name, name + n)) unlinkat(dirfd(dir), name, 0);
+    if (is_model(name + n) && is_abandoned(dirfd(dir), name)) unlinkat(dirfd(dir), name, 0);
   }
   closedir(dir);
 }
@@ -99,7 +105,10 @@ static hl_status open_builtin(const hl_configuration *c, const char *cache_direc
   file->path = hl_format("%s/%s", directory ? directory : ".", base);
   if (!file->path) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
   file->patterns_per_input = hl_models_patterns_per_input(c->model);
-  if (directory && access(file->path, R_OK) == 0) return HL_OK;
+  if (directory && access(file->path, R_OK) == 0) {
+    mark_used(file->path);
+    return HL_OK;
+  }
   hl_status status = generate(c, directory, file, error);
   if (status == HL_OK && directory) remove_stale(directory, prefix, base);
   return status;
