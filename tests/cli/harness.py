@@ -97,6 +97,26 @@ def faulty(fault, *arguments, batches='1,2', max_time='0.5', **more):
                   *arguments, **more)
 
 
+# The null engine with a simulated clock and one size: a row in no time.
+QUICK = ('--engine', 'null', '--simulated-clock', '1000000+100000', '--max-time', '0.2',
+         '--batch-sizes', '2')
+
+
+def refused(arguments, *parts, status=2, command='sweep', **more):
+    """The command ends with this status and says all this."""
+    run = hotlap(command, *arguments, **more)
+    run.fails(status, 'hotlap: ', *parts)
+    assert 'runtime error' not in run.err and 'Sanitizer' not in run.err, run.explain()
+    return run
+
+
+def file(name, data):
+    path = HOME / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
 def main():
     failed = 0
     print(f'1..{len(CASES)}', flush=True)

@@ -4,7 +4,6 @@ A simulated clock makes every step last t0 + t1 * images nanoseconds with a know
 each number in the results has a value worked out here, in Python.
 """
 import csv
-import io
 import json
 import math
 import os
