@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct builtin {
@@ -44,6 +45,9 @@ hl_status hl_engine_adopt(const hl_engine_ops *given, const char *where, hl_engi
 }
 
 static hl_status open_object(const char *path, hl_engine_ops *ret_ops, hl_error *error) {
+  struct stat st; /* dlopen waits for ever for someone to write into a pipe */
+  if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+    return hl_error_set(error, HL_UNAVAILABLE, "cannot open engine: %s: not a regular file", path);
   void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!object) return hl_error_set(error, HL_UNAVAILABLE, "cannot open engine: %s", dlerror());
   void *symbol = dlsym(object, "hl_engine_entry");
