@@ -28,6 +28,9 @@ hl_status hl_report_formats(const char *list, unsigned *ret_formats, hl_error *e
     formats |= names[i].format;
     at += length;
   }
+  if (!formats)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "--export-format names no format; expected json, csv or md");
   *ret_formats = formats;
   return HL_OK;
 }

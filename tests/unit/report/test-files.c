@@ -219,7 +219,8 @@ static void formats_are_words(void **state) {
                {"json,csv", HL_OK, HL_REPORT_JSON | HL_REPORT_CSV},
                {" md , json ", HL_OK, HL_REPORT_JSON | HL_REPORT_MARKDOWN},
                {"png", HL_OK, HL_REPORT_PLOT},
-               {"", HL_OK, 0},
+               {"", HL_INVALID_ARGUMENT, 0},
+               {" ,", HL_INVALID_ARGUMENT, 0},
                {"xml", HL_INVALID_ARGUMENT, 0},
                {"js", HL_INVALID_ARGUMENT, 0},
                {"json;csv", HL_INVALID_ARGUMENT, 0}};
