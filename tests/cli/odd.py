@@ -40,6 +40,23 @@ def a_store_that_is_no_file():
 
 
 @case
+def a_plugin_that_is_no_file():
+    os.mkfifo(HOME / 'fifo.so')
+    for name in ('fifo.so', '/dev/zero', '.'):
+        run = hotlap('engines', '--plugin', name, timeout=30)
+        assert run.status == 2 and 'not a regular file' in run.out, run.explain()
+        run = hotlap('sweep', *QUICK, '--plugin', name, '--store', 'none', timeout=30)
+        assert run.status == 3 and 'not a regular file' in run.out, run.explain()
+
+
+@case
+def a_list_of_formats_without_a_format():
+    for text in ('', ','):
+        for command in (('sweep', *QUICK), ('report',)):
+            hotlap(*command, '--export-format', text).fails(2, '--export-format', 'json')
+
+
+@case
 def a_limit_of_file_sizes_is_a_message():
     run = limited(resource.RLIMIT_FSIZE, 1024, 'sweep', *QUICK, '--store', 'limited.db')
     assert run.returncode == 2 and 'limited.db' in run.stderr, (run.returncode, run.stderr)
