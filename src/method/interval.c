@@ -1,5 +1,7 @@
 #include "method/interval.h"
 
+#include "statistics/descriptive.h"
+#include "statistics/distribution.h"
 #include "statistics/percentile.h"
 #include "statistics/series.h"
 
@@ -41,4 +43,30 @@ hl_status hl_median_interval_make(const double *values, size_t n, hl_median_inte
   }
   *ret_interval = out;
   return HL_OK;
+}
+
+enum { MEAN_SAMPLES_LEAST = 6 };
+
+/* Means of `k` contiguous batches, cut as hl_batch_medians cuts them. */
+static void batch_means(const double *values, size_t n, size_t k, double *ret_means) {
+  for (size_t i = 0; i < k; i++) {
+    size_t first = i * n / k, end = (i + 1) * n / k;
+    ret_means[i] = hl_describe(values + first, end - first).mean;
+  }
+}
+
+void hl_mean_interval_make(const double *values, size_t n, double *ret_low, double *ret_high) {
+  *ret_low = *ret_high = (double)NAN;
+  if (n < MEAN_SAMPLES_LEAST) return;
+  double means[HL_SAMPLES_LEAST];
+  size_t k = n >= HL_SAMPLES_LEAST ? HL_BATCHES : n;
+  batch_means(values, n, k, means);
+  hl_description of_means = hl_describe(means, k), all = hl_describe(values, n);
+  double worth = (double)hl_effective_count(k, hl_autocorrelation(means, k));
+  if (worth < 2) worth = 2;
+  /* The sample deviation: hl_describe gives that of the population. */
+  double deviation = of_means.std * sqrt((double)k / (double)(k - 1));
+  double half = hl_student_quantile(0.975, worth - 1) * deviation / sqrt(worth);
+  *ret_low = fmax(all.mean - half, all.min);
+  *ret_high = all.mean + half;
 }

@@ -27,4 +27,12 @@ typedef struct hl_median_interval {
 hl_status hl_median_interval_make(const double *values, size_t n, hl_median_interval *ret_interval,
                                   hl_error *error);
 
+/*
+ * The 95 % interval of the mean, for throughput: Student's over the means of 30 contiguous batches
+ * from 150 samples on (the method of batch means, Law and Kelton), else over the samples, whose
+ * number is divided by (1 + rho) / (1 - rho) where they are autocorrelated. Not below the least
+ * sample. Both NaN with fewer than 6 samples.
+ */
+void hl_mean_interval_make(const double *values, size_t n, double *ret_low, double *ret_high);
+
 #endif

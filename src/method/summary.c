@@ -120,17 +120,22 @@ static void median_interval(const summary *s, const hl_median_interval *interval
     return;
   }
   r->latency_p50_ci_ms = (hl_pair){interval->low, interval->high};
-  if (interval->low > 0) {
-    /* Batch over an end of the interval, moved by throughput over (batch over median). */
-    double scaled = r->throughput_ips * interval->median;
-    r->throughput_ci_ips = (hl_pair){scaled / interval->high, scaled / interval->low};
-  }
   if (r->stop && strcmp(r->stop, "budget_exhausted") == 0)
     hl_record_note(r, "budget_exhausted: the median is known to +-%.2g %%",
                    100 * interval->half_width);
   if (r->stop && strcmp(r->stop, "fixed") == 0 && s->n < FEW_FIXED_STEPS)
     hl_record_note(r, "only %zu fixed steps: the median is known to +-%.2g %%", s->n,
                    100 * interval->half_width);
+}
+
+static void throughput_interval(const summary *s) {
+  double low, high;
+  hl_mean_interval_make(s->ms, s->n, &low, &high);
+  if (!(low > 0)) return;
+  /* Batch over an end of the mean's interval, moved by throughput over (batch over mean), which
+   * differs from 1 by the partial batches only. */
+  double scaled = s->record->throughput_ips * s->record->latency_mean_ms;
+  s->record->throughput_ci_ips = (hl_pair){scaled / high, scaled / low};
 }
 
 static void hidden_warmup(const summary *s) {
@@ -162,6 +167,7 @@ static hl_status full_steps(const summary *s, hl_error *error) {
   if (status != HL_OK) return status;
   latencies(s);
   median_interval(s, &interval);
+  throughput_interval(s);
   hidden_warmup(s);
   overhead(s);
   return HL_OK;

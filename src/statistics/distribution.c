@@ -73,3 +73,20 @@ double hl_binomial_cdf(int64_t k, int64_t n, double p) {
   if (k >= n) return 1;
   return hl_beta_regularised(1 - p, (double)(n - k), (double)k + 1);
 }
+
+double hl_student_quantile(double p, double dof) {
+  if (!(p > 0 && p < 1 && dof > 0)) return (double)NAN;
+  if (p < 0.5) return -hl_student_quantile(1 - p, dof);
+  double low = 0, high = 1, tail = 2 * (1 - p);
+  while (hl_beta_regularised(dof / (dof + high * high), dof / 2, 0.5) > tail && high < 1e100)
+    high *= 2;
+  for (int i = 0; i < 200 && low < high; i++) {
+    double middle = low + (high - low) / 2;
+    if (middle == low || middle == high) break;
+    if (hl_beta_regularised(dof / (dof + middle * middle), dof / 2, 0.5) > tail)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low + (high - low) / 2;
+}

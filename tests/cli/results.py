@@ -447,7 +447,7 @@ inference, mlp, null, float32, 1 thread, cpu
     64      8649   0.0    7.400    7.415    7.415   0.1156         M        E    500
 
 3 rows: 3 passed
-Batch size 64: 8649 images/s [8645, 8652], 7.400 ms a step, 0.1156 ms an image, M MB; 9.514 times batch 1.
+Batch size 64: 8649 images/s [8648, 8649], 7.400 ms a step, 0.1156 ms an image, M MB; 9.514 times batch 1.
   T(b) = 1 ms + 0.1 ms/image * b (R2 1.0000, 3 sizes): at most '''
 
 

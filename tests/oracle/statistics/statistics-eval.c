@@ -40,6 +40,8 @@ static size_t distribution(const char *name) {
     result[0] = hl_beta_regularised(v[0], v[1], v[2]);
   else if (strcmp(name, "cdf") == 0)
     result[0] = hl_binomial_cdf((int64_t)v[0], (int64_t)v[1], v[2]);
+  else if (strcmp(name, "student") == 0)
+    result[0] = hl_student_quantile(v[0], v[1]);
   else if (strcmp(name, "ranks") == 0) {
     if (!hl_percentile_ranks((size_t)v[0], v[1], &ranks)) return 0;
     result[0] = (double)ranks.low;

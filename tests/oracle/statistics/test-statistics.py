@@ -34,6 +34,11 @@ def distributions():
         case('cdf', [k, n, p], stats.binom.cdf(k, n, p))
 
 
+    for dof in (1, 2, 3.5, 5, 12, 29, 100, 1e4):
+        for p in (0.001, 0.025, 0.3, 0.5, 0.9, 0.95, 0.975, 0.9995):
+            case('student', [p, dof], stats.t.ppf(p, dof))
+
+
 def ranks():
     for n in [5, 6, 7, 10, 20, 30, 35, 36, 71, 72, 100, 367, 368, 1000, 3687, 3688, 123457]:
         for percent in (50, 90, 95, 99, 99.9):

@@ -1,6 +1,8 @@
 /* From raw times to a row: the definitions of metrics.def, with partial batches and few samples. */
 #include "method/summary.h"
 
+#include "method/interval.h"
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,6 +73,38 @@ static void partial_batches(void **state) {
   assert_non_null(strstr(record.notes, "n too small for p99 (4 < 368)"));
   assert_non_null(strstr(record.notes, "n too small for p50's interval (4 < 6)"));
   hl_record_release(&record);
+}
+
+/* One step in fifty takes ten times as long: the median does not see it, throughput does. */
+static void rare_slow_steps(void **state) {
+  (void)state;
+  uint64_t ns[600];
+  double total = 0;
+  for (uint64_t i = 0; i < 600; i++) {
+    ns[i] = i % 50 == 17 ? 10000000 : 1000000 + i % 7 * 100;
+    total += (double)ns[i];
+  }
+  hl_record record;
+  hl_record_init(&record);
+  hl_step_rule rule = hl_step_rule_make(0, 2, false);
+  assert_int_equal(hl_row_summarise(&record, ns, 600, &rule, HL_PERCENTILE_LINEAR, NULL), HL_OK);
+  assert_true(close_to(record.throughput_ips, 1200 / total * 1e9));
+  assert_true(record.throughput_ci_ips.low < record.throughput_ips);
+  assert_true(record.throughput_ci_ips.high > record.throughput_ips);
+  assert_true(record.latency_p50_ci_ms.high < 1.001);
+  hl_record_release(&record);
+}
+
+/* Six steps of known mean and deviation: mean 3.5, s sqrt(3.5), t(5) 2.570582; alternating, so that
+ * the autocorrelation is negative and nothing is taken off. */
+static void mean_interval(void **state) {
+  (void)state;
+  static const double ms[] = {6, 1, 5, 2, 4, 3};
+  double low, high, half = 2.5705818366147395 * sqrt(3.5 / 6);
+  hl_mean_interval_make(ms, 6, &low, &high);
+  assert_true(fabs(low - (3.5 - half)) < 1e-8 && fabs(high - (3.5 + half)) < 1e-8);
+  hl_mean_interval_make(ms, 5, &low, &high);
+  assert_true(isnan(low) && isnan(high));
 }
 
 static void intervals(void **state) {
@@ -160,7 +194,8 @@ static void refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rules),         cmocka_unit_test(partial_batches),
-      cmocka_unit_test(intervals),     cmocka_unit_test(grouped_steps),
+      cmocka_unit_test(intervals),     cmocka_unit_test(rare_slow_steps),
+      cmocka_unit_test(mean_interval), cmocka_unit_test(grouped_steps),
       cmocka_unit_test(hidden_warmup), cmocka_unit_test(few_fixed),
       cmocka_unit_test(refused),
   };
