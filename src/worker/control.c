@@ -14,11 +14,15 @@ static uint64_t current_deadline(hl_control *control) {
   return deadline_ns;
 }
 
+/* One request is outstanding: until it is answered nobody may send another. */
 static void hand_over(hl_control *control, const hl_message *message) {
   pthread_mutex_lock(&control->lock);
-  while (control->has_message) pthread_cond_wait(&control->changed, &control->lock);
+  if (control->outstanding) {
+    fputs("hotlap worker: a request came before the last was answered\n", stderr);
+    _exit(2);
+  }
   control->message = *message;
-  control->has_message = true;
+  control->has_message = control->outstanding = true;
   pthread_cond_broadcast(&control->changed);
   pthread_mutex_unlock(&control->lock);
 }
@@ -76,7 +80,12 @@ void hl_control_next(hl_control *control, hl_message *ret_message) {
   while (!control->has_message) pthread_cond_wait(&control->changed, &control->lock);
   *ret_message = control->message;
   control->has_message = false;
-  pthread_cond_broadcast(&control->changed);
+  pthread_mutex_unlock(&control->lock);
+}
+
+void hl_control_answer(hl_control *control) {
+  pthread_mutex_lock(&control->lock);
+  control->outstanding = false;
   pthread_mutex_unlock(&control->lock);
 }
 

@@ -17,8 +17,8 @@ typedef struct hl_control {
   pthread_t thread;
   pthread_mutex_t lock;
   pthread_cond_t changed;
-  hl_message message; /* the one request outstanding */
-  bool has_message;
+  hl_message message; /* the one request outstanding, until it is taken */
+  bool has_message, outstanding;
   uint64_t deadline_ns; /* UINT64_MAX: none */
   int wake[2];
 } hl_control;
@@ -26,8 +26,11 @@ typedef struct hl_control {
 /* Starts the thread, which owns reading from `channel`. */
 hl_status hl_control_start(hl_control *control, hl_channel *channel, hl_error *error);
 
-/* Waits for the next request. */
+/* Waits for the next request. Another before its answer ends the process with status 2. */
 void hl_control_next(hl_control *control, hl_message *ret_message);
+
+/* The answer is about to be sent: the next request may come. */
+void hl_control_answer(hl_control *control);
 
 /* The process ends (status HL_WORKER_EXIT_DEADLINE) unless the deadline is moved before
  * `deadline_ns` of hl_clock_ns; UINT64_MAX lifts it. */

@@ -250,11 +250,15 @@ static hl_status reply_outputs(worker *w, outputs_fn outputs, json_t *reply, voi
   hl_status status = outputs(w, &values, counts, &count, error);
   if (status != HL_OK) return status;
   json_t *list = json_array();
-  for (size_t i = 0; i < count; i++) {
-    json_array_append_new(list, json_integer((json_int_t)counts[i]));
+  bool good = list != NULL;
+  for (size_t i = 0; i < count && good; i++) {
+    good = json_array_append_new(list, json_integer((json_int_t)counts[i])) == 0;
     total += counts[i];
   }
-  json_object_set_new(reply, "elements", list);
+  if (json_object_set_new(reply, "elements", list) != 0 || !good) {
+    free(values);
+    return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a reply");
+  }
   *ret_bytes = values;
   *ret_byte_count = total * sizeof *values;
   return HL_OK;
@@ -333,6 +337,7 @@ static hl_status serve(worker *w, const json_t *request, hl_error *error) {
     hl_json_set_text(reply, "status", hl_status_name(status));
     hl_json_set_text(reply, "message", failure.msg);
   }
+  hl_control_answer(&w->control);
   status = hl_channel_send(&w->channel, reply, bytes, byte_count, error);
   json_decref(reply);
   free(bytes);

@@ -126,8 +126,9 @@ static void take_messages(hl_control *control, int answer) {
     hl_control_deadline(control, hl_clock_ns() + 10000000000u); /* as each verb does */
     hl_message_release(&message);
     hl_control_deadline(control, UINT64_MAX);
+    hl_control_answer(control);
+    if (write(answer, "", 1) != 1) _exit(98);
   }
-  if (write(answer, "", 1) != 1) _exit(98);
 }
 
 static void messages_are_handed_over_in_order(void **state) {
@@ -140,9 +141,27 @@ static void messages_are_handed_over_in_order(void **state) {
     assert_int_equal(write(c.to, line, half), half);
     if (i % 10 == 0) usleep(1000);
     assert_int_equal(write(c.to, line + half, strlen(line) - half), strlen(line) - half);
+    hear(&c);
   }
-  hear(&c);
   assert_int_equal(end(&c), child_done);
+}
+
+static void take_one_and_compute(hl_control *control, int answer) {
+  hl_message message;
+  hl_control_next(control, &message);
+  wait_for_ever(control, answer);
+}
+
+static void a_request_before_the_answer_ends_the_worker(void **state) {
+  (void)state;
+  child c = start(take_one_and_compute);
+  say(&c, "{\"id\": 1}\n");
+  hear(&c);
+  say(&c, "{\"id\": 2}\n");
+  assert_int_equal(end(&c), 2);
+  child idle = start(wait_for_ever); /* not even taken */
+  say(&idle, "{\"id\": 1}\n{\"id\": 2}\n");
+  assert_int_equal(end(&idle), 2);
 }
 
 int main(void) {
@@ -153,6 +172,7 @@ int main(void) {
       cmocka_unit_test(a_deadline_ends_the_worker),
       cmocka_unit_test(a_lifted_deadline_does_not),
       cmocka_unit_test(messages_are_handed_over_in_order),
+      cmocka_unit_test(a_request_before_the_answer_ends_the_worker),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
