@@ -1,5 +1,27 @@
 #include "protocol/messages.h"
 
+static json_t *plugins_of(const hl_configuration *c) {
+  json_t *plugins = json_array();
+  for (size_t i = 0; i < c->plugin_count; i++)
+    if (json_array_append_new(plugins, json_string(c->plugins[i])) != 0) {
+      json_decref(plugins);
+      return NULL;
+    }
+  return plugins;
+}
+
+static json_t *engine_options_of(const hl_configuration *c) {
+  json_t *options = json_array();
+  for (size_t i = 0; i < c->engine_option_count; i++) {
+    const hl_option *option = &c->engine_options[i];
+    if (json_array_append_new(options, json_pack("[s, s]", option->key, option->value)) != 0) {
+      json_decref(options);
+      return NULL;
+    }
+  }
+  return options;
+}
+
 json_t *hl_message_from_configuration(const hl_configuration *configuration,
                                       const char *cache_directory) {
   const hl_configuration *c = configuration;
@@ -8,27 +30,22 @@ json_t *hl_message_from_configuration(const hl_configuration *configuration,
   hl_json_set_text(object, "model", c->model);
   hl_json_set_bool(object, "builtin", c->is_builtin);
   hl_json_set_text(object, "engine", c->engine);
-  json_t *plugins = json_array();
-  for (size_t i = 0; i < c->plugin_count; i++)
-    json_array_append_new(plugins, json_string(c->plugins[i]));
-  json_object_set_new(object, "plugins", plugins);
-  json_t *options = json_array();
-  for (size_t i = 0; i < c->engine_option_count; i++)
-    json_array_append_new(
-        options, json_pack("[s, s]", c->engine_options[i].key, c->engine_options[i].value));
-  json_object_set_new(object, "engine_options", options);
+  int failed = json_object_set_new(object, "plugins", plugins_of(c));
+  failed |= json_object_set_new(object, "engine_options", engine_options_of(c));
   hl_json_set_text(object, "dtype", c->dtype);
   hl_json_set_text(object, "device", c->device);
-  json_object_set_new(object, "batch_size", json_integer(c->batch_size));
-  json_object_set_new(object, "threads", json_integer(c->threads));
+  failed |= json_object_set_new(object, "batch_size", json_integer(c->batch_size));
+  failed |= json_object_set_new(object, "threads", json_integer(c->threads));
   hl_json_set_text(object, "test_data", c->test_data);
-  json_object_set_new(object, "n_images", json_integer(c->n_images));
-  json_object_set_new(object, "seed", json_integer(c->seed));
+  failed |= json_object_set_new(object, "n_images", json_integer(c->n_images));
+  failed |= json_object_set_new(object, "seed", json_integer(c->seed));
   if (c->simulated)
-    json_object_set_new(object, "simulated_clock",
-                        json_pack("[f, f]", c->simulated_t0_ns, c->simulated_t1_ns));
+    failed |= json_object_set_new(object, "simulated_clock",
+                                  json_pack("[f, f]", c->simulated_t0_ns, c->simulated_t1_ns));
   hl_json_set_text(object, "cache_directory", cache_directory);
-  return object;
+  if (!failed) return object;
+  json_decref(object);
+  return NULL;
 }
 
 static hl_status need_text(const json_t *object, const char *key, const char **ret_text,

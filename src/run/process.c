@@ -1,6 +1,7 @@
 #include "run/process.h"
 
 #include "base/clock.h"
+#include "machine/memory.h"
 #include "protocol/messages.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -96,6 +97,11 @@ static hl_status say_hello(hl_process *process, hl_error *error) {
   return HL_OK;
 }
 
+uint64_t hl_process_memory_guard(void) {
+  uint64_t available = hl_memory_available(NULL);
+  return available == UINT64_MAX ? 0 : available / 100 * 95;
+}
+
 hl_status hl_process_start(const hl_launch *launch, hl_process *ret_process, hl_error *error) {
   hl_process process = {.pid = -1, .said_fd = -1, .wake_fd = launch->wake_fd};
   hl_channel_init(&process.channel, -1, -1);
@@ -142,6 +148,14 @@ hl_status hl_process_call(hl_process *process, const char *verb, json_t *members
   }
   *ret_reply = reply;
   return HL_OK;
+}
+
+hl_status hl_process_configure(hl_process *process, const hl_configuration *configuration,
+                               const char *cache_directory, double timeout_s, hl_message *ret_reply,
+                               hl_error *error) {
+  json_t *members = hl_message_from_configuration(configuration, cache_directory);
+  if (!members) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a message");
+  return hl_process_call(process, "configure", members, timeout_s, ret_reply, error);
 }
 
 /* The last line that the worker wrote to standard error, without control characters. */

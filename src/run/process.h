@@ -13,6 +13,7 @@
 #define HL_RUN_PROCESS_H
 
 #include "machine/limit.h"
+#include "plan/configuration.h"
 #include "protocol/channel.h"
 #include <sys/types.h>
 
@@ -35,6 +36,10 @@ typedef struct hl_process {
   double clock_read_ns, clock_resolution_ns; /* as the worker measured them */
 } hl_process;
 
+/* A limit that keeps a worker from the machine's last memory: 95 % of what is available now; 0 (no
+ * limit) where that is unknown. */
+uint64_t hl_process_memory_guard(void);
+
 /* Starts `PROGRAM worker` and says hello. Wakes and failures as hl_process_call. */
 hl_status hl_process_start(const hl_launch *launch, hl_process *ret_process, hl_error *error);
 
@@ -44,6 +49,11 @@ hl_status hl_process_start(const hl_launch *launch, hl_process *ret_process, hl_
  * any of these four call hl_process_end. */
 hl_status hl_process_call(hl_process *process, const char *verb, json_t *members, double timeout_s,
                           hl_message *ret_reply, hl_error *error);
+
+/* The request `configure`; also OUT_OF_MEMORY if there is none for the message. */
+hl_status hl_process_configure(hl_process *process, const hl_configuration *configuration,
+                               const char *cache_directory, double timeout_s, hl_message *ret_reply,
+                               hl_error *error);
 
 /* Kills the worker's group if it still runs, waits for it, and releases everything. After a
  * failure of hl_process_call with status `cause`, `error` (may be NULL) is rewritten to say how the

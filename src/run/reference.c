@@ -107,15 +107,15 @@ static hl_status evaluate(const hl_configuration *configuration,
   c.engine_option_count = 0;
   if (!c.test_data && !c.n_images) c.n_images = configuration->batch_size;
   const hl_launch launch = {.program = environment->program,
+                            .memory_limit_bytes = hl_process_memory_guard(),
                             .verbose = environment->verbose,
                             .wake_fd = environment->wake_fd};
   hl_process process;
   hl_message reply = {0};
   hl_status status = hl_process_start(&launch, &process, error);
   if (status != HL_OK) return status;
-  status = hl_process_call(&process, "configure",
-                           hl_message_from_configuration(&c, environment->cache_directory),
-                           evaluate_s, &reply, error);
+  status =
+      hl_process_configure(&process, &c, environment->cache_directory, evaluate_s, &reply, error);
   hl_message_release(&reply);
   if (status == HL_OK)
     status = hl_process_call(&process, "reference", NULL, evaluate_s, &reply, error);

@@ -82,19 +82,23 @@ static hl_slice make_slice(const row *r, const hl_session_samples *s, const uint
                     .major_faults = (uint64_t)hl_json_get_int(reply, "major_faults", 0)};
 }
 
+/* UNAVAILABLE, with the reason, where nothing can be compared: that the reference cannot be had
+ * says nothing about the engine. */
 static hl_status compare_outputs(row *r, const hl_message *reply, hl_error *error) {
   const hl_row_context *context = r->context;
   size_t counts[HL_REFERENCE_OUTPUTS], count = 0;
   const hl_reference *reference = NULL;
+  hl_error failure = {0};
   hl_status status = hl_reference_counts(reply, counts, &count, error);
-  if (status == HL_OK)
-    status =
-        hl_reference_find(context->references, r->session.reference_key, r->session.configuration,
-                          context->environment, context->view, &reference, error);
-  return status == HL_OK
-             ? hl_reference_compare(reference, (const float *)(const void *)reply->bytes, counts,
-                                    count, &r->record->output_error, error)
-             : status;
+  if (status != HL_OK) return status;
+  status =
+      hl_reference_find(context->references, r->session.reference_key, r->session.configuration,
+                        context->environment, context->view, &reference, &failure);
+  if (status == HL_INTERRUPTED) return hl_error_set(error, status, "interrupted");
+  if (status != HL_OK)
+    return hl_error_set(error, HL_UNAVAILABLE, "reference evaluator: %s", failure.msg);
+  return hl_reference_compare(reference, (const float *)(const void *)reply->bytes, counts, count,
+                              &r->record->output_error, error);
 }
 
 static hl_status check_outputs(row *r, hl_error *error) {
@@ -114,7 +118,7 @@ static hl_status check_outputs(row *r, hl_error *error) {
   status = compare_outputs(r, &reply, &failure);
   hl_message_release(&reply);
   if (status == HL_INTERRUPTED) return status;
-  if (status == HL_UNAVAILABLE || status == HL_UNIMPLEMENTED || status == HL_OUT_OF_MEMORY) {
+  if (status == HL_UNAVAILABLE) {
     HL_CLEANUP(hl_free_pointer) char *why = hl_format("not checked: %s", failure.msg);
     hl_record_set_text(&r->record->output_check, why);
     return HL_OK;

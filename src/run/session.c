@@ -37,12 +37,10 @@ static void describe(const hl_session *s, const json_t *reply, hl_record *record
 }
 
 /* Without a limit of the user's, a size that is run although it may not fit must not take the
- * machine's last memory: then 95 % of what is available is the limit. */
+ * machine's last memory. */
 static uint64_t worker_limit(const hl_method_options *method) {
   if (method->memory_limit_mb) return (uint64_t)method->memory_limit_mb * 1000000u;
-  uint64_t available = hl_memory_available(NULL);
-  bool guard = !method->predict && available != UINT64_MAX;
-  return guard ? available / 100 * 95 : 0;
+  return method->predict ? 0 : hl_process_memory_guard();
 }
 
 hl_status hl_session_open(const hl_row_context *context, const hl_configuration *configuration,
@@ -70,10 +68,8 @@ hl_status hl_session_open(const hl_row_context *context, const hl_configuration 
     hl_record_set_text(&record->memory_limit, text);
   }
   hl_message reply;
-  status =
-      hl_process_call(&session->process, "configure",
-                      hl_message_from_configuration(configuration, environment->cache_directory),
-                      set_up_s, &reply, error);
+  status = hl_process_configure(&session->process, configuration, environment->cache_directory,
+                                set_up_s, &reply, error);
   if (status != HL_OK) return status;
   session->n_images = hl_json_get_int(reply.object, "n_images", 0);
   session->partial_images = hl_json_get_int(reply.object, "partial_images", 0);

@@ -1,5 +1,7 @@
 """A worker that crashes, is killed, hangs or lies costs one row, with outcome and reason."""
+import json
 import os
+import signal
 import subprocess
 import time
 
@@ -13,6 +15,14 @@ def outcome_of_each(fault, outcome, *parts, status=3, **more):
         assert row['outcome'] == outcome, f"{row['outcome']}: {row['reason']}"
         for part in parts:
             assert part in row['reason'], row['reason']
+
+
+def cmdline(pid):
+    try:
+        with open(f'/proc/{pid}/cmdline', 'rb') as file:
+            return file.read()
+    except OSError:
+        return b''
 
 
 @case
@@ -36,6 +46,29 @@ def a_hang_times_out():
     start = time.monotonic()
     outcome_of_each('submit:hang', 'TIMED_OUT', 'did not end within', batches='1', max_time='0.2')
     assert time.monotonic() - start < 30
+
+
+@case
+def a_reference_worker_that_is_killed_costs_no_row():
+    # Kills the second worker that lives at once: it computes the reference outputs.
+    command = [PROGRAM, 'sweep', 'ptychopinn', '--engine', 'native', '--batch-sizes', '1', '--max-time',
+               '0.5', '--seed', '77', '--json']
+    process = subprocess.Popen(command, cwd=HOME, env=environment(), text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    children = f'/proc/{process.pid}/task/{process.pid}/children'
+    killed = False
+    while not killed and process.poll() is None:
+        pids = [int(p) for p in open(children).read().split()]
+        if len(pids) == 2 and all(b'worker' in cmdline(p) for p in pids):
+            os.kill(max(pids), signal.SIGKILL)
+            killed = True
+        time.sleep(0.002)
+    out, err = process.communicate(timeout=60)
+    assert killed, err
+    row, = json.loads(out)['rows']
+    assert row['outcome'] == 'PASSED', row
+    assert row['output_check'].startswith('not checked: reference evaluator: '), row
+    assert 'signal 9' in row['output_check'] and row['output_error'] is None, row
 
 
 @case
