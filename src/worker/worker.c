@@ -5,6 +5,7 @@
 #include "machine/memory.h"
 #include "protocol/messages.h"
 #include "worker/control.h"
+#include "worker/room.h"
 #include "worker/timed-loop.h"
 #include "workloads/reference.h"
 #include <fcntl.h>
@@ -103,6 +104,8 @@ static hl_status verb_configure(worker *w, const json_t *request, json_t *reply,
     status = hl_model_file_open(&w->configuration,
                                 hl_json_get_text(w->configure, "cache_directory", NULL), &w->file,
                                 error);
+  if (status == HL_OK)
+    status = hl_room_check(&w->configuration, &w->file, hl_memory_available(NULL), error);
   if (status == HL_OK)
     status = hl_inference_open(&w->configuration, &w->file, &host, &w->inference, error);
   if (status != HL_OK) return status;

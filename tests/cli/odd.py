@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 
+import onnx_bytes as onnx
 from harness import HOME, PROGRAM, case, environment, hotlap, main
 
 QUICK = ('mlp:dims=8-8', '--engine', 'null', '--simulated-clock', '1000000+100000', '--max-time', '0.2',
@@ -54,6 +55,17 @@ def a_list_of_formats_without_a_format():
     for text in ('', ','):
         for command in (('sweep', *QUICK), ('report',)):
             hotlap(*command, '--export-format', text).fails(2, '--export-format', 'json')
+
+
+@case
+def inputs_beyond_the_memory_are_not_made():
+    path = HOME / 'wide.onnx'
+    wide = [None, 1 << 40]
+    path.write_bytes(onnx.model([onnx.node('Relu', ['x'], ['y'])], [onnx.port('x', wide)], [onnx.port('y', wide)]))
+    run = hotlap('sweep', path, *QUICK[1:], '--store', 'none', '--json')
+    row = run.rows[0]
+    assert run.status == 3 and row['outcome'] == 'OUT_OF_MEMORY', run.explain()
+    assert row['reason'].startswith('predicted: the inputs'), row['reason']
 
 
 @case

@@ -1,0 +1,32 @@
+#include "worker/room.h"
+
+#include "base/dtype.h"
+#include "record/record.h"
+#include <inttypes.h>
+
+static double port_bytes(const hl_port *port) {
+  double bytes = (double)hl_dtype_bytes(port->dtype);
+  for (int32_t axis = 1; axis < port->rank; axis++)
+    if (port->dims[axis] > 0) bytes *= (double)port->dims[axis];
+  return bytes;
+}
+
+double hl_room_needed(const hl_configuration *configuration, const hl_model_file *file) {
+  const hl_configuration *c = configuration;
+  double image = 0;
+  for (size_t i = 0; i < file->input_count; i++) image += port_bytes(&file->inputs[i]);
+  int64_t images = c->batch_size;
+  if (!c->test_data && c->n_images > images) images = c->n_images;
+  return image * (double)images;
+}
+
+hl_status hl_room_check(const hl_configuration *configuration, const hl_model_file *file,
+                        uint64_t available_bytes, hl_error *error) {
+  double need = hl_room_needed(configuration, file), have = (double)available_bytes;
+  if (available_bytes == UINT64_MAX || need <= have) return HL_OK;
+  return hl_error_set(error, HL_OUT_OF_MEMORY,
+                      HL_REASON_PREDICTED ": the inputs of a batch of %" PRId64
+                                          " alone need %.0f MB and %.0f MB may "
+                                          "be used",
+                      configuration->batch_size, need / 1e6, have / 1e6);
+}
