@@ -92,24 +92,28 @@ static hl_status read_plugins(const hl_options *o, hl_arena *arena, hl_configura
   return HL_OK;
 }
 
+/* Of a plus that belongs to an exponent, 1e+6+100, the first half is not a number: the next is. */
+static bool clock_halves(const char *text, double *ret_t0, double *ret_t1) {
+  for (const char *plus = strchr(text, '+'); plus; plus = strchr(plus + 1, '+')) {
+    char first[64];
+    size_t length = (size_t)(plus - text);
+    if (length >= sizeof first) return false;
+    memcpy(first, text, length);
+    first[length] = '\0';
+    if (hl_parse_real(first, 0, 1e15, "T0", ret_t0, NULL) == HL_OK)
+      return hl_parse_real(plus + 1, 0, 1e12, "T1", ret_t1, NULL) == HL_OK;
+  }
+  return false;
+}
+
 static hl_status read_simulated(const hl_options *o, hl_configuration *base, hl_error *error) {
   const char *text = hl_options_get(o, HL_OPTION_SIMULATED_CLOCK);
   if (!text) return HL_OK;
-  char *end = NULL;
   base->simulated = true;
-  base->simulated_t0_ns = strtod(text, &end);
-  bool ok = end != text && *end == '+';
-  if (ok) {
-    const char *second = end + 1;
-    base->simulated_t1_ns = strtod(second, &end);
-    ok = end != second && *end == '\0';
-  }
-  ok = ok && base->simulated_t0_ns >= 0 && base->simulated_t1_ns >= 0 &&
-       base->simulated_t0_ns + base->simulated_t1_ns >= 1 && base->simulated_t0_ns < 1e15 &&
-       base->simulated_t1_ns < 1e12;
-  return ok ? HL_OK
-            : hl_error_set(error, HL_INVALID_ARGUMENT,
-                           "--simulated-clock: '%s' is not T0+T1 in nanoseconds", text);
+  double *t0 = &base->simulated_t0_ns, *t1 = &base->simulated_t1_ns;
+  if (clock_halves(text, t0, t1) && *t0 + *t1 >= 1) return HL_OK;
+  return hl_error_set(error, HL_INVALID_ARGUMENT,
+                      "--simulated-clock: '%s' is not T0+T1 in nanoseconds", text);
 }
 
 static hl_status read_base(const hl_options *o, hl_arena *arena, hl_configuration *base,

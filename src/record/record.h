@@ -116,6 +116,7 @@ hl_status hl_records_take(hl_records *records, hl_record *record, hl_error *erro
 typedef struct hl_run_info {
   char *id;      /* "20261127T120000Z-1a2b" */
   char *created; /* UTC */
+  char *resumed; /* UTC of each time it was resumed, one a line; NULL: never */
   char *hotlap_version;
   char *command; /* command line, quoted for a shell */
   char *machine_id, *cpu, *os, *kernel;

@@ -44,6 +44,7 @@ void hl_report_json(const hl_report_input *input, hl_text *out) {
   hl_json_text(&json, "schema", "hotlap.results/1");
   hl_json_text(&json, "hotlap_version", input->info->hotlap_version);
   hl_json_text(&json, "created", input->info->created);
+  hl_json_lines(&json, "resumed", input->info->resumed);
   hl_json_text(&json, "run", input->info->id);
   hl_json_text(&json, "command", input->info->command);
   write_machine(&json, input->info);

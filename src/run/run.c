@@ -4,6 +4,7 @@
 #include "run/row.h"
 #include "run/search.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct runner {
@@ -42,10 +43,7 @@ static hl_status run_row(runner *r, size_t index, hl_error *error) {
 
 /* The first configuration of each group of sizes: same but for the batch. */
 static bool is_first_of_group(const hl_plan *plan, size_t index) {
-  if (index == 0) return true;
-  const hl_configuration *a = &plan->items[index - 1], *b = &plan->items[index];
-  return strcmp(a->model, b->model) != 0 || strcmp(a->engine, b->engine) != 0 ||
-         strcmp(a->dtype, b->dtype) != 0 || a->threads != b->threads;
+  return index == 0 || !hl_run_same_groups(&plan->items[index - 1], &plan->items[index]);
 }
 
 /* Writes the boundary into every row of the group, in the store too. */
@@ -95,6 +93,35 @@ static hl_status run_all(runner *r, hl_error *error) {
   return status;
 }
 
+static void keep_text(char **field, char **earlier) {
+  if (!*earlier) return;
+  char *later = *field;
+  *field = *earlier;
+  *earlier = later;
+}
+
+static void keep_real(double *field, double earlier) {
+  if (isnan(*field)) *field = earlier;
+}
+
+/* A resumed run stays the run that it was: begun then, by that command. What is not measured again
+ * is kept as well. */
+static hl_status keep_origin(hl_run_info *info, hl_run_info *earlier, hl_error *error) {
+  const char *now = info->created ? info->created : "";
+  char *resumed = hl_format("%s%s%s", earlier->resumed ? earlier->resumed : "",
+                            earlier->resumed ? "\n" : "", now);
+  if (!resumed) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a run");
+  free(info->resumed);
+  info->resumed = resumed;
+  keep_text(&info->created, &earlier->created);
+  keep_text(&info->command, &earlier->command);
+  keep_real(&info->first_step_ms, earlier->first_step_ms);
+  keep_real(&info->overhead_ns, earlier->overhead_ns);
+  keep_real(&info->clock_read_ns, earlier->clock_read_ns);
+  keep_real(&info->clock_resolution_ns, earlier->clock_resolution_ns);
+  return HL_OK;
+}
+
 /* Rows of the run that is resumed come first. */
 static hl_status load_earlier(runner *r, hl_error *error) {
   if (!r->store || !r->context.environment->resume) return HL_OK;
@@ -102,6 +129,7 @@ static hl_status load_earlier(runner *r, hl_error *error) {
   hl_records earlier = {0};
   hl_status status = hl_store_run_load(r->store, r->context.info->id, &info, &earlier, error);
   if (status != HL_OK) return status;
+  status = keep_origin(r->context.info, &info, error);
   for (size_t i = 0; i < earlier.count && status == HL_OK; i++)
     status = hl_records_take(r->records, &earlier.items[i], error);
   hl_run_info_release(&info);

@@ -9,9 +9,33 @@ static bool same_text(const char *a, const char *b) {
   return a && b && strcmp(a, b) == 0;
 }
 
-bool hl_run_same_group(const hl_record *r, const hl_configuration *c) {
-  return same_text(r->model, c->model) && same_text(r->engine, c->engine) &&
-         same_text(r->dtype, c->dtype) && r->threads == c->threads;
+/* What rows have in common that differ only in their batch sizes. */
+typedef struct group {
+  const char *model, *engine, *dtype, *device;
+  int64_t threads;
+} group;
+
+static group group_of(const hl_configuration *c) {
+  return (group){c->model, c->engine, c->dtype, c->device, c->threads};
+}
+
+/* A record has the processor's name where a configuration has "cpu". */
+static group group_of_record(const hl_record *r) {
+  const char *device = same_text(r->device_type, "cpu") ? r->device_type : r->device;
+  return (group){r->model, r->engine, r->dtype, device, r->threads};
+}
+
+static bool same_group(group a, group b) {
+  return same_text(a.model, b.model) && same_text(a.engine, b.engine) &&
+         same_text(a.dtype, b.dtype) && same_text(a.device, b.device) && a.threads == b.threads;
+}
+
+bool hl_run_same_group(const hl_record *record, const hl_configuration *configuration) {
+  return same_group(group_of_record(record), group_of(configuration));
+}
+
+bool hl_run_same_groups(const hl_configuration *a, const hl_configuration *b) {
+  return same_group(group_of(a), group_of(b));
 }
 
 /* Peak of the whole worker, as the limit counts it. */

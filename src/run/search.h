@@ -16,5 +16,6 @@ hl_status hl_run_search(const hl_row_context *context, const hl_configuration *c
 
 /* True if the record is of this configuration, whatever their batch sizes. */
 bool hl_run_same_group(const hl_record *record, const hl_configuration *configuration);
+bool hl_run_same_groups(const hl_configuration *a, const hl_configuration *b);
 
 #endif

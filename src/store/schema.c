@@ -20,6 +20,7 @@ static const hl_store_column row_columns[] = {
   { #key, HL_METRIC_##kind, offsetof(hl_run_info, key) }
 static const hl_store_column run_columns[] = {
     RUN(TEXT, created),
+    RUN(TEXT, resumed),
     RUN(TEXT, hotlap_version),
     RUN(TEXT, command),
     RUN(TEXT, machine_id),

@@ -179,9 +179,16 @@ def an_interrupt_keeps_the_rows_and_resume_repeats_nothing():
         _, err = process.communicate(timeout=20)
         assert process.returncode == 130, (process.returncode, err)
         assert b'--resume' in err, err
-    first = hotlap('report', 'latest', '--store', HOME / 'resume.db', '--json').rows
-    assert 1 <= len(first) < 6, len(first)
+    begun = hotlap('report', 'latest', '--store', HOME / 'resume.db', '--json').document
+    first = begun['rows']
+    assert 1 <= len(first) < 6 and begun['resumed'] == [], begun
     run = hotlap(*command, '--resume', '--json')
+    for key in ('run', 'created', 'command'):
+        assert run.document[key] == begun[key], key
+    assert len(run.document['resumed']) == 1
+    stored = hotlap('report', 'latest', '--store', HOME / 'resume.db', '--json').document
+    for key in ('run', 'created', 'command', 'resumed'):
+        assert stored[key] == run.document[key], key
     assert run.status == 0 and [r['batch_size'] for r in run.rows] == [1, 2, 3, 4, 5, 6], run.explain()
     for before, after in zip(first, run.rows):
         assert before['timestamp'] == after['timestamp'], 'a row was measured again'
