@@ -1,6 +1,7 @@
 #include "run/reference.h"
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "protocol/messages.h"
 #include "run/process.h"
 #include <math.h>
@@ -8,7 +9,7 @@
 #include <string.h>
 
 enum { evaluate_s = 1800 };
-static const char magic[8] = "hlref01";
+static const char magic[8] = "hlref02";
 
 static void release(hl_reference *reference) {
   free(reference->values);
@@ -23,16 +24,32 @@ static char *file_path(const char *directory, const char *key) {
   return directory ? hl_format("%s/reference/%s.bin", directory, key) : NULL;
 }
 
-/* File: magic, number of outputs, elements of each (u64), then the floats. A file that is not
- * exactly so is ignored and written anew. */
+static uint64_t checksum(const char *data, size_t bytes) {
+  return hl_hash_bytes(HL_HASH_START, data, bytes);
+}
+
+/* Whether the file ends with the checksum of what is before it: damage must not look like a wrong
+ * engine. */
+static bool is_whole(const char *data, size_t bytes) {
+  uint64_t stored;
+  if (bytes < 16 + sizeof stored || memcmp(data, magic, 8) != 0) return false;
+  memcpy(&stored, data + bytes - sizeof stored, sizeof stored);
+  return stored == checksum(data, bytes - sizeof stored);
+}
+
+/* File: magic, number of outputs, elements of each (u64), the floats, a checksum (u64). A file that
+ * is not exactly so is ignored and written anew. */
 static bool read_file(const char *path, hl_reference *ret_reference) {
   char *data = NULL;
   size_t bytes = 0;
   if (!path || hl_file_read(path, HL_CHANNEL_BYTES, &data, &bytes, NULL) != HL_OK) return false;
   hl_reference r = {0};
   uint64_t count = 0, elements;
-  bool ok = bytes >= 16 && memcmp(data, magic, 8) == 0;
-  if (ok) memcpy(&count, data + 8, 8);
+  bool ok = is_whole(data, bytes);
+  if (ok) {
+    bytes -= sizeof(uint64_t);
+    memcpy(&count, data + 8, 8);
+  }
   ok = ok && count <= HL_REFERENCE_OUTPUTS && bytes >= 16 + 8 * count;
   for (size_t i = 0; ok && i < count; i++) {
     memcpy(&elements, data + 16 + 8 * i, 8);
@@ -66,6 +83,8 @@ static void write_file(const char *directory, const char *path, const hl_referen
     hl_text_append_n(&text, (const char *)&elements, 8);
   }
   hl_text_append_n(&text, (const char *)r->values, r->total * sizeof(float));
+  uint64_t sum = checksum(text.data, text.length);
+  hl_text_append_n(&text, (const char *)&sum, sizeof sum);
   if (!text.failed) hl_file_write(path, text.data, text.length, NULL);
   hl_text_release(&text);
 }

@@ -8,17 +8,17 @@ import subprocess
 import time
 
 import onnx_bytes as onnx
-from harness import HOME, PROGRAM, case, environment, hotlap, main
+from harness import HOME, PROGRAM, Skip, case, environment, hotlap, main
 
-QUICK = ('mlp:dims=8-8', '--engine', 'null', '--simulated-clock', '1000000+100000', '--max-time', '0.2',
-         '--batch-sizes', '2')
+QUICK = ('mlp:dims=8-8', '--engine', 'null', '--simulated-clock', '1000000+100000',
+         '--max-time', '0.2', '--batch-sizes', '2')
 
 
 def limited(which, value, *arguments):
     """The program under a limit of the system."""
-    done = subprocess.run([PROGRAM, *arguments], capture_output=True, timeout=120, cwd=HOME, text=True,
-                          env=environment(), preexec_fn=lambda: resource.setrlimit(which, (value, value)))
-    return done
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, timeout=120, cwd=HOME,
+                          text=True, env=environment(),
+                          preexec_fn=lambda: resource.setrlimit(which, (value, value)))
 
 
 @case
@@ -61,7 +61,8 @@ def a_list_of_formats_without_a_format():
 def inputs_beyond_the_memory_are_not_made():
     path = HOME / 'wide.onnx'
     wide = [None, 1 << 40]
-    path.write_bytes(onnx.model([onnx.node('Relu', ['x'], ['y'])], [onnx.port('x', wide)], [onnx.port('y', wide)]))
+    path.write_bytes(onnx.model([onnx.node('Relu', ['x'], ['y'])], [onnx.port('x', wide)],
+                                [onnx.port('y', wide)]))
     run = hotlap('sweep', path, *QUICK[1:], '--store', 'none', '--json')
     row = run.rows[0]
     assert run.status == 3 and row['outcome'] == 'OUT_OF_MEMORY', run.explain()
@@ -69,11 +70,28 @@ def inputs_beyond_the_memory_are_not_made():
 
 
 @case
+def a_damaged_reference_is_made_anew():
+    measure = ('sweep', 'mlp:dims=64-64', '--batch-sizes', '2', '--max-time', '0.1', '--min-time',
+               '0.01', '--store', 'none', '--json')
+    if hotlap(*measure).rows[0]['outcome'] != 'PASSED':
+        raise Skip('the native engine is not built')
+    path, = (HOME / 'cache/hotlap/reference').iterdir()
+    whole = path.read_bytes()
+    for damaged in (b'', whole[:50], whole[:60] + b'\xff\xff\xff\x7f' + whole[64:],
+                    bytes(len(whole)), whole[:-1], whole + b'x',
+                    whole[:8] + b'\xff' * 16 + whole[24:]):
+        path.write_bytes(damaged)
+        row = hotlap(*measure).passes().rows[0]
+        assert row['output_check'].startswith('passed'), row['output_check']
+        assert path.read_bytes() == whole, 'the damaged reference is still there'
+
+
+@case
 def a_limit_of_file_sizes_is_a_message():
     run = limited(resource.RLIMIT_FSIZE, 1024, 'sweep', *QUICK, '--store', 'limited.db')
     assert run.returncode == 2 and 'limited.db' in run.stderr, (run.returncode, run.stderr)
-    run = limited(resource.RLIMIT_FSIZE, 1024, 'sweep', *QUICK, '--store', 'none', '--output-dir', 'limited',
-                  '--export-format', 'json')
+    run = limited(resource.RLIMIT_FSIZE, 1024, 'sweep', *QUICK, '--store', 'none',
+                  '--output-dir', 'limited', '--export-format', 'json')
     assert run.returncode == 2 and 'benchmark_results.json' in run.stderr, (run.returncode, run.stderr)
     assert not list((HOME / 'limited').iterdir()), 'a part of a file is left'
 
@@ -96,7 +114,8 @@ def too_few_descriptors_are_a_message():
 
 @case
 def a_worker_says_what_it_does_not_understand():
-    for text in (b'garbage\n', b'[]\n', b'{"id":1,"verb":"hello","bytes":-1}\n', b'\0\n', b'{' * 3000000):
+    for text in (b'garbage\n', b'[]\n', b'{"id":1,"verb":"hello","bytes":-1}\n', b'\0\n',
+                 b'{' * 3000000):
         done = subprocess.run([PROGRAM, 'worker'], input=text, capture_output=True, timeout=60,
                               env=environment())
         assert done.returncode == 2 and b'hotlap worker: ' in done.stderr, (text[:40], done)
@@ -121,8 +140,9 @@ def worker_of(parent):
 
 
 def begin(**more):
-    command = [PROGRAM, 'sweep', 'mlp:dims=8-8', '--engine', 'null', '--engine-option', 'spin_ns=1000000',
-               '--batch-sizes', '1,2', '--max-time', '20', '--min-time', '19', '--store', 'signals.db']
+    command = [PROGRAM, 'sweep', 'mlp:dims=8-8', '--engine', 'null',
+               '--engine-option', 'spin_ns=1000000', '--batch-sizes', '1,2', '--max-time', '20',
+               '--min-time', '19', '--store', 'signals.db']
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=HOME,
                             env=environment(), **more)
 
