@@ -263,17 +263,15 @@ typedef void (*product_fn)(size_t depth, const float *a, const float *b, float *
   static void product_##vectors##_##rows(size_t depth, const float *a, const float *b, float *c) { \
     product(rows, vectors, depth, a, b, c);                                                        \
   }
-PRODUCT(1, 4)
-PRODUCT(2, 4)
-PRODUCT(3, 4)
-PRODUCT(4, 4)
-PRODUCT(5, 4)
-PRODUCT(6, 4)
-PRODUCT(1, 2) PRODUCT(2, 2) PRODUCT(3, 2) PRODUCT(4, 2) PRODUCT(5, 2) PRODUCT(6, 2) PRODUCT(7, 2)
-    PRODUCT(8, 2) PRODUCT(9, 2) PRODUCT(10, 2) PRODUCT(11, 2) PRODUCT(12, 2)
+/* Macros that end without a semicolon: the formatter would join and indent them. */
+/* clang-format off */
+PRODUCT(1, 4) PRODUCT(2, 4) PRODUCT(3, 4) PRODUCT(4, 4) PRODUCT(5, 4) PRODUCT(6, 4)
+PRODUCT(1, 2) PRODUCT(2, 2) PRODUCT(3, 2) PRODUCT(4, 2) PRODUCT(5, 2) PRODUCT(6, 2)
+PRODUCT(7, 2) PRODUCT(8, 2) PRODUCT(9, 2) PRODUCT(10, 2) PRODUCT(11, 2) PRODUCT(12, 2)
+    /* clang-format on */
 
-        static const product_fn products_4[] = {product_4_1, product_4_2, product_4_3,
-                                                product_4_4, product_4_5, product_4_6};
+    static const product_fn products_4[] = {product_4_1, product_4_2, product_4_3,
+                                            product_4_4, product_4_5, product_4_6};
 static const product_fn products_2[] = {product_2_1, product_2_2,  product_2_3,  product_2_4,
                                         product_2_5, product_2_6,  product_2_7,  product_2_8,
                                         product_2_9, product_2_10, product_2_11, product_2_12};
