@@ -139,12 +139,18 @@ def worker_of(parent):
     raise AssertionError('no worker was started')
 
 
-def begin(**more):
+def default_signals():
+    """The test itself may run under nohup, or in the background of a script."""
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def begin(preexec_fn=default_signals):
     command = [PROGRAM, 'sweep', 'mlp:dims=8-8', '--engine', 'null',
                '--engine-option', 'spin_ns=1000000', '--batch-sizes', '1,2', '--max-time', '20',
                '--min-time', '19', '--store', 'signals.db']
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=HOME,
-                            env=environment(), **more)
+                            env=environment(), preexec_fn=preexec_fn)
 
 
 @case
