@@ -58,7 +58,8 @@ static uint32_t choose_group(double step_ns, double read_ns) {
   double least = reads_per_step * read_ns;
   if (!(step_ns > 0) || step_ns >= least) return 1;
   double group = ceil(least / step_ns);
-  return group > 100000 ? 100000 : (uint32_t)group;
+  uint32_t whole = group > 100000 ? 100000 : (uint32_t)group;
+  return whole ? whole : 1; /* ceil gives 1 at least, which the analyzer cannot know */
 }
 
 /* The full-batch durations of a slice, per step group, appended to `full`. */
@@ -174,7 +175,7 @@ static hl_status first_call(row *r, hl_warmup *w, hl_error *error) {
 static hl_status warm_once(row *r, hl_warmup *w, const hl_slice_request *request, hl_error *error) {
   bool fixed = w->options.fixed_steps > 0;
   r->group = choose_group(w->step_ns, r->session.clock_read_ns);
-  if (fixed && r->group > request->steps) r->group = (uint32_t)request->steps;
+  if (fixed && request->steps > 0 && r->group > request->steps) r->group = (uint32_t)request->steps;
   uint64_t samples = (request->steps + (fixed ? 0 : r->group - 1)) / r->group;
   hl_session_samples s;
   hl_status status =
