@@ -234,7 +234,8 @@ static void add_counters(row *r, const json_t *reply) {
 static hl_status measure_once(row *r, hl_stopping *stopping, const hl_slice_request *request,
                               hl_error *error) {
   hl_session_samples s;
-  uint64_t samples = (request->steps + r->group - 1) / r->group;
+  uint64_t group = r->group ? r->group : 1; /* measuring_group gives 1 at least */
+  uint64_t samples = (request->steps + group - 1) / group;
   hl_status status =
       hl_session_run(&r->session, samples, request->max_ns, r->group, r->count == 0, &s, error);
   if (status != HL_OK) return status;
