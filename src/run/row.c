@@ -277,6 +277,7 @@ static hl_status measure(row *r, const hl_warmup *w, hl_error *error) {
   const hl_method_options *m = r->context->method;
   uint64_t row_ns = hl_budget_ns(m->max_time_s);
   r->group = measuring_group(r, w);
+  if (r->group == 0) return hl_error_set(error, HL_INTERNAL, "a group of no steps");
   hl_stopping stopping;
   hl_stopping_init(&stopping,
                    &(hl_stopping_options){.fixed_steps = (uint64_t)m->iterations,
