@@ -1,6 +1,5 @@
 #include "record/record.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -62,32 +61,11 @@ hl_outcome hl_outcome_from_status(hl_status status) {
 
 void hl_record_init(hl_record *record) {
   memset(record, 0, sizeof *record);
-  for (size_t i = 0; i < hl_metric_count; i++) {
-    void *field = hl_record_field_mutable(record, &hl_metrics[i]);
-    switch (hl_metrics[i].kind) {
-    case HL_METRIC_TEXT:
-      *(char **)field = NULL;
-      break;
-    case HL_METRIC_INT:
-      *(int64_t *)field = HL_INT_NULL;
-      break;
-    case HL_METRIC_REAL:
-      *(double *)field = (double)NAN;
-      break;
-    case HL_METRIC_BOOL:
-      *(int8_t *)field = -1;
-      break;
-    case HL_METRIC_PAIR:
-      *(hl_pair *)field = (hl_pair){(double)NAN, (double)NAN};
-      break;
-    }
-  }
+  hl_fields_init(record, hl_metrics, hl_metric_count);
 }
 
 void hl_record_release(hl_record *record) {
-  for (size_t i = 0; i < hl_metric_count; i++)
-    if (hl_metrics[i].kind == HL_METRIC_TEXT)
-      free(*(char **)hl_record_field_mutable(record, &hl_metrics[i]));
+  hl_fields_release(record, hl_metrics, hl_metric_count);
   free(record->samples_ns);
   hl_record_init(record);
 }
@@ -155,22 +133,7 @@ void *hl_record_field_mutable(hl_record *record, const hl_metric *metric) {
 }
 
 bool hl_record_is_null(const hl_record *record, const hl_metric *metric) {
-  const void *field = hl_record_field(record, metric);
-  switch (metric->kind) {
-  case HL_METRIC_TEXT:
-    return *(char *const *)field == NULL;
-  case HL_METRIC_INT:
-    return *(const int64_t *)field == HL_INT_NULL;
-  case HL_METRIC_REAL:
-    return !isfinite(*(const double *)field);
-  case HL_METRIC_BOOL:
-    return *(const int8_t *)field < 0;
-  case HL_METRIC_PAIR: {
-    const hl_pair *pair = field;
-    return !isfinite(pair->low) || !isfinite(pair->high);
-  }
-  }
-  return true;
+  return hl_field_is_null(record, metric);
 }
 
 void hl_record_json_int(hl_json *json, const char *key, int64_t value) {
@@ -181,65 +144,11 @@ void hl_record_json_int(hl_json *json, const char *key, int64_t value) {
 }
 
 void hl_record_write_json(const hl_record *record, hl_json *json) {
-  for (size_t i = 0; i < hl_metric_count; i++) {
-    const hl_metric *m = &hl_metrics[i];
-    const void *field = hl_record_field(record, m);
-    /* `notes` is text for people to read: empty rather than null. */
-    if (strcmp(m->key, "notes") == 0) {
-      hl_json_text(json, m->key, record->notes ? record->notes : "");
-      continue;
-    }
-    if (hl_record_is_null(record, m)) {
-      hl_json_null(json, m->key);
-      continue;
-    }
-    switch (m->kind) {
-    case HL_METRIC_TEXT:
-      hl_json_text(json, m->key, *(char *const *)field);
-      break;
-    case HL_METRIC_INT:
-      hl_json_int(json, m->key, *(const int64_t *)field);
-      break;
-    case HL_METRIC_REAL:
-      hl_json_real(json, m->key, *(const double *)field);
-      break;
-    case HL_METRIC_BOOL:
-      hl_json_bool(json, m->key, *(const int8_t *)field != 0);
-      break;
-    case HL_METRIC_PAIR:
-      hl_json_array(json, m->key);
-      hl_json_real(json, NULL, ((const hl_pair *)field)->low);
-      hl_json_real(json, NULL, ((const hl_pair *)field)->high);
-      hl_json_end(json);
-      break;
-    }
-  }
+  hl_fields_write_json(record, hl_metrics, hl_metric_count, json);
 }
 
 void hl_record_field_text(const hl_record *record, const hl_metric *metric, hl_text *out) {
-  if (hl_record_is_null(record, metric)) return;
-  const void *field = hl_record_field(record, metric);
-  char low[32], high[32];
-  switch (metric->kind) {
-  case HL_METRIC_TEXT:
-    hl_text_append(out, *(char *const *)field);
-    break;
-  case HL_METRIC_INT:
-    hl_text_format(out, "%" PRId64, *(const int64_t *)field);
-    break;
-  case HL_METRIC_BOOL:
-    hl_text_append(out, *(const int8_t *)field ? "true" : "false");
-    break;
-  case HL_METRIC_REAL:
-    hl_json_format_real(*(const double *)field, low);
-    hl_text_append(out, low);
-    break;
-  case HL_METRIC_PAIR:
-    hl_json_format_real(((const hl_pair *)field)->low, low);
-    hl_json_format_real(((const hl_pair *)field)->high, high);
-    hl_text_format(out, "%s %s", low, high);
-    break;
-  }
+  hl_field_text(record, metric, out);
 }
 
 void hl_records_release(hl_records *records) {

@@ -10,12 +10,7 @@
 #ifndef HL_RECORD_RECORD_H
 #define HL_RECORD_RECORD_H
 
-#include "base/error.h"
-#include "base/json-writer.h"
-#include <stdbool.h>
-#include <stdint.h>
-
-#define HL_INT_NULL INT64_MIN
+#include "record/fields.h"
 
 typedef enum hl_outcome {
   HL_PASSED,
@@ -34,16 +29,6 @@ bool hl_outcome_from_name(const char *name, hl_outcome *ret_outcome);
 /* The outcome a failed row has for a status. */
 hl_outcome hl_outcome_from_status(hl_status status);
 
-typedef struct hl_pair {
-  double low, high;
-} hl_pair;
-
-#define HL_FIELD_TEXT char *
-#define HL_FIELD_INT int64_t
-#define HL_FIELD_REAL double
-#define HL_FIELD_BOOL int8_t
-#define HL_FIELD_PAIR hl_pair
-
 typedef struct hl_record {
 #define X(kind, key, unit, better, title, doc) HL_FIELD_##kind key;
 #include "record/metrics.def"
@@ -52,28 +37,6 @@ typedef struct hl_record {
   uint64_t *samples_ns;
   size_t sample_count;
 } hl_record;
-
-typedef enum hl_metric_kind {
-  HL_METRIC_TEXT,
-  HL_METRIC_INT,
-  HL_METRIC_REAL,
-  HL_METRIC_BOOL,
-  HL_METRIC_PAIR
-} hl_metric_kind;
-typedef enum hl_metric_better {
-  HL_BETTER_NEITHER,
-  HL_BETTER_HIGHER,
-  HL_BETTER_LOWER
-} hl_metric_better;
-
-/* A row of the table of metrics; `offset` is that of the field in hl_record. */
-typedef struct hl_metric {
-  hl_metric_kind kind;
-  const char *key, *unit;
-  hl_metric_better better;
-  const char *title, *doc;
-  size_t offset;
-} hl_metric;
 
 extern const hl_metric hl_metrics[];
 extern const size_t hl_metric_count;
