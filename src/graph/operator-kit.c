@@ -307,6 +307,12 @@ hl_tensor_view hl_view_of(const hl_value *value) {
   return view;
 }
 
+hl_shape hl_view_shape(const hl_tensor_view *view) {
+  hl_shape shape = {.rank = view->rank};
+  for (int32_t i = 0; i < view->rank; i++) shape.dims[i] = view->dims[i];
+  return shape;
+}
+
 void hl_view_strides(const hl_tensor_view *view, int64_t ret_strides[HL_MAX_RANK]) {
   int64_t stride = 1;
   for (int32_t i = view->rank - 1; i >= 0; i--) {

@@ -66,6 +66,8 @@ void hl_view_put_all(hl_tensor_view *view, const double *values);
 /* A view of an inferred value; `data` is the value's own (NULL if not known). */
 hl_tensor_view hl_view_of(const hl_value *value);
 
+hl_shape hl_view_shape(const hl_tensor_view *view);
+
 /* Row-major strides in elements. */
 void hl_view_strides(const hl_tensor_view *view, int64_t ret_strides[HL_MAX_RANK]);
 
@@ -76,6 +78,13 @@ void hl_view_broadcast_strides(const hl_tensor_view *view, int32_t rank,
 /* Steps a row-major index by one and `offset` along with it. */
 void hl_index_next(int32_t rank, const int64_t *dims, int64_t *index, const int64_t *strides,
                    int64_t *offset);
+
+/* -- quantised numbers ---------------------------------------------------------------------- */
+
+/* Smallest and largest number of an integer type. */
+void hl_op_int_range(hl_dtype dtype, double *ret_low, double *ret_high);
+/* x / scale rounded to nearest even, plus `zero`, saturated to the range of `to`; NaN is `zero`. */
+double hl_op_quantise(double x, double scale, double zero, hl_dtype to);
 
 /* -- windows of convolutions and pools ------------------------------------------------------ */
 
@@ -187,6 +196,12 @@ HL_INFER(hl_infer_tile);
 HL_EVALUATE(hl_evaluate_tile);
 HL_INFER(hl_infer_pad);
 HL_EVALUATE(hl_evaluate_pad);
+
+HL_INFER(hl_infer_quantize);
+HL_FLOPS(hl_flops_quantize);
+HL_EVALUATE(hl_evaluate_quantize);
+HL_INFER(hl_infer_dequantize);
+HL_EVALUATE(hl_evaluate_dequantize);
 
 HL_INFER(hl_infer_resize);
 HL_FLOPS(hl_flops_resize);

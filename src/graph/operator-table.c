@@ -113,6 +113,12 @@ static const hl_operator table[] = {
     REDUCE("ReduceProd"),
     REDUCE("ReduceSum"),
 #undef GROUP
+#define GROUP HL_OPERATORS_QUANTISE
+    ROW("DequantizeLinear", 10, NEWEST, hl_infer_dequantize, hl_flops_quantize,
+        hl_evaluate_dequantize, false, 2, 3, 1),
+    ROW("QuantizeLinear", 10, NEWEST, hl_infer_quantize, hl_flops_quantize, hl_evaluate_quantize,
+        false, 2, 3, 1),
+#undef GROUP
 #define GROUP HL_OPERATORS_RESAMPLE
     ROW("GridSample", 16, NEWEST, hl_infer_grid_sample, hl_flops_grid_sample,
         hl_evaluate_grid_sample, false, 2, 2, 1),
@@ -162,11 +168,13 @@ static const struct {
     {"Constant", "not strings and sparse tensors"},
     {"Conv", "1 to 3 spatial dimensions"},
     {"ConvTranspose", "1 to 3 spatial dimensions"},
+    {"DequantizeLinear", "integers of 8 to 32 bits; not int4 and float8"},
     {"Dropout", "inference only: the identity"},
     {"Expand", "the shape must be computable before the run"},
     {"GridSample", "linear and nearest, 1 to 3 spatial dimensions; not cubic"},
     {"MaxPool", "indices in row-major order only"},
     {"Pad", "constant, reflect and edge; not wrap"},
+    {"QuantizeLinear", "to integers of 8 and 16 bits; not int4 and float8"},
     {"Range", "its length must be computable before the run"},
     {"Reshape", "the shape must be computable before the run"},
     {"Resize", "nearest and linear; not cubic, antialias, tf_crop_and_resize or an aspect ratio "

@@ -18,6 +18,7 @@
  *   Resize, Upsample (linear)           2 per tap and output element; nearest 0
  *   GridSample (linear)                 2 per tap and output element; nearest 0
  *   element-wise operators              1 per output element
+ *   QuantizeLinear, DequantizeLinear    2 per element
  *   everything else                     0: data movement
  *
  * The reference functions compute in double whatever the type of the tensors, and round once when
@@ -34,6 +35,7 @@ typedef enum hl_operator_group {
   HL_OPERATORS_ELEMENTWISE,
   HL_OPERATORS_NORMALISE,
   HL_OPERATORS_POOL,
+  HL_OPERATORS_QUANTISE,
   HL_OPERATORS_RESAMPLE,
   HL_OPERATORS_SHAPE
 } hl_operator_group;

@@ -176,17 +176,11 @@ static hl_status evaluate(const hl_node *node, const hl_window *window,
   return HL_OK;
 }
 
-static hl_shape shape_of(const hl_tensor_view *view) {
-  hl_shape shape = {.rank = view->rank};
-  memcpy(shape.dims, view->dims, sizeof shape.dims);
-  return shape;
-}
-
 hl_status hl_evaluate_conv(const hl_graph *graph, const hl_node *node, const hl_tensor_view *inputs,
                            hl_tensor_view *outputs, hl_error *error) {
   (void)graph;
   hl_window window;
-  hl_shape shape = shape_of(&inputs[0]);
+  hl_shape shape = hl_view_shape(&inputs[0]);
   hl_status status = hl_window_read(node, &shape, inputs[1].dims + 2, &window, error);
   if (status != HL_OK) return status;
   return evaluate(node, &window, inputs, &outputs[0], false, error);
@@ -221,7 +215,7 @@ hl_status hl_evaluate_conv_transpose(const hl_graph *graph, const hl_node *node,
                                      hl_error *error) {
   (void)graph;
   hl_window window;
-  hl_shape shape = shape_of(&inputs[0]);
+  hl_shape shape = hl_view_shape(&inputs[0]);
   hl_status status = hl_window_read_transposed(node, &shape, inputs[1].dims + 2, &window, error);
   if (status != HL_OK) return status;
   return evaluate(node, &window, inputs, &outputs[0], true, error);

@@ -126,18 +126,12 @@ static hl_tensor_view leading(const hl_shape *matrix) {
   return view;
 }
 
-static hl_shape shape_of(const hl_tensor_view *view) {
-  hl_shape shape = {.rank = view->rank};
-  for (int32_t i = 0; i < view->rank; i++) shape.dims[i] = view->dims[i];
-  return shape;
-}
-
 hl_status hl_evaluate_matmul(const hl_graph *graph, const hl_node *node,
                              const hl_tensor_view *inputs, hl_tensor_view *outputs,
                              hl_error *error) {
   (void)graph;
   product p;
-  hl_shape sa = shape_of(&inputs[0]), sb = shape_of(&inputs[1]);
+  hl_shape sa = hl_view_shape(&inputs[0]), sb = hl_view_shape(&inputs[1]);
   if (!plan(&sa, &sb, &p)) return hl_op_fail(node, HL_INTERNAL, error, "shapes changed");
   int64_t m = p.a.dims[p.a.rank - 2], k = p.a.dims[p.a.rank - 1], n = p.b.dims[p.b.rank - 1];
   HL_CLEANUP(hl_free_pointer) double *a = hl_view_doubles(&inputs[0]);

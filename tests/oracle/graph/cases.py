@@ -256,5 +256,26 @@ def resample():
          mode="linear")
 
 
-for build in [elementwise, convolution, matrix, normalise, pool, shapes, resample]:
+def quantise():
+    x, scale, zero = f32(2, 3, 4, low=-40, high=40), Const(np.float32(0.25)), Const(np.uint8(100))
+    ties = np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 1e9, -1e9], np.float32)
+    case("QuantizeLinear", 13, [x, scale, zero])
+    case("QuantizeLinear", 13, [x, scale], "no-zero-point")
+    case("QuantizeLinear", 13, [ties, Const(np.float32(1)), Const(np.int8(-3))], "ties")
+    channels = Const(f32(3, low=0.1, high=2))
+    case("QuantizeLinear", 13, [x, channels, Const(np.array([1, 0, -7], np.int8))], "axis")
+    case("QuantizeLinear", 13, [x, Const(f32(4, low=0.1)), Const(np.zeros(4, np.int8))], "last",
+         axis=-1)
+    blocks = Const(f32(2, 2, 4, low=0.1, high=2))
+    case("QuantizeLinear", 21, [x, blocks, Const(np.full((2, 2, 4), 3, np.int16))], "block",
+         axis=1, block_size=2)
+    q = random.integers(-128, 127, (2, 3, 4)).astype(np.int8)
+    case("DequantizeLinear", 13, [q, scale, Const(np.int8(4))])
+    case("DequantizeLinear", 13, [q, channels], "axis")
+    case("DequantizeLinear", 13, [q.astype(np.int32), scale], "int32")
+    case("DequantizeLinear", 19, [q, Const(np.float16(0.5)), Const(np.int8(4))], "half")
+    case("DequantizeLinear", 21, [q, blocks], "block", axis=1, block_size=2)
+
+
+for build in [elementwise, convolution, matrix, normalise, pool, shapes, resample, quantise]:
     build()
