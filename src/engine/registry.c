@@ -16,6 +16,7 @@ static const builtin builtins[] = {
     {"native", NULL},
     {"null", hl_engine_null},
     {"onnxruntime", NULL},
+    {"openvino", NULL},
 };
 
 const char *hl_engine_builtin(size_t index) {

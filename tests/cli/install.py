@@ -49,7 +49,8 @@ def the_tree_is_complete_and_may_be_moved():
     needs('meson')
     run('meson', 'install', '-C', BUILD, '--no-rebuild', '--destdir', STAGE)
     STAGE.rename(MOVED)
-    for name in ('hotlap-engine-native.so', 'engine.h', 'hotlap.pc', 'LICENSE', 'README.md',
+    for name in ('hotlap-engine-native.so', 'hotlap-engine-onnxruntime.so',
+                 'hotlap-engine-openvino.so', 'engine.h', 'hotlap.pc', 'LICENSE', 'README.md',
                  'skeleton.c', 'options.md'):
         assert any(MOVED.rglob(name)), f'{name} is not installed'
     assert os.access(program(), os.X_OK)
