@@ -153,6 +153,7 @@ static hl_status reorder(hl_engine *engine, const_dnnl_memory_desc_t from_desc, 
 static hl_winograd_shape winograd_shape(const hl_value *value, int threads) {
   return (hl_winograd_shape){.oc = (size_t)value->shape.dims[0],
                              .ic = (size_t)value->shape.dims[1],
+                             .depth = value->shape.rank == 5 ? 1 : 0,
                              .threads = (unsigned)threads};
 }
 

@@ -1,4 +1,5 @@
-/* 3x3 convolutions of stride 1 by Winograd's algorithm, where that is likely to be faster. */
+/* 3x3 and 3x3x3 convolutions of stride 1 by Winograd's algorithm, where that is likely to be
+ * faster. */
 #include "winograd/winograd.h"
 #include "graph/operator.h"
 #include "lower/lower.h"
@@ -43,31 +44,40 @@ static bool read_posts(const hl_native_node *node, hl_value_id *ret_residual, fl
   return at == node->post_count;
 }
 
-/* A 3x3 convolution of stride 1. */
+/* A convolution of stride 1 with 3 taps along two or three axes. */
 static bool read_shape(const hl_native_builder *b, const hl_native_node *node,
                        hl_winograd_shape *s) {
   const hl_value *x = hl_native_in_value(b, node, 0), *k = hl_native_in_value(b, node, 1);
   const hl_value *y = hl_native_out_value(b, node, 0);
   int64_t pads[2 * HL_MAX_RANK] = {0};
-  if (x->shape.rank != 4 || k->shape.dims[2] != 3 || k->shape.dims[3] != 3 || node->channel_slice)
-    return false;
+  int axes = x->shape.rank - 2, at = axes - 2; /* `at`: of the rows */
+  if (axes < 2 || axes > 3 || node->channel_slice) return false;
+  for (int i = 0; i < axes; i++)
+    if (k->shape.dims[2 + i] != 3) return false;
   if (hl_node_int(node->source, "group", 1) != 1 || !all_ones(node->source, "strides") ||
       !all_ones(node->source, "dilations") ||
       strcmp(hl_node_text(node->source, "auto_pad", "NOTSET"), "NOTSET") != 0)
     return false;
   hl_node_ints(node->source, "pads", pads, 2 * HL_MAX_RANK);
   if (node->has_pads) memcpy(pads, node->pads, sizeof(pads));
+  for (int i = 0; i < axes; i++)
+    if (pads[i] < 0) return false;
   *s = (hl_winograd_shape){.n = (size_t)x->shape.dims[0],
                            .ic = (size_t)x->shape.dims[1],
                            .oc = (size_t)y->shape.dims[1],
-                           .h = (size_t)x->shape.dims[2],
-                           .w = (size_t)x->shape.dims[3],
-                           .oh = (size_t)y->shape.dims[2],
-                           .ow = (size_t)y->shape.dims[3],
-                           .top = (size_t)pads[0],
-                           .left = (size_t)pads[1],
+                           .h = (size_t)x->shape.dims[2 + at],
+                           .w = (size_t)x->shape.dims[3 + at],
+                           .oh = (size_t)y->shape.dims[2 + at],
+                           .ow = (size_t)y->shape.dims[3 + at],
+                           .top = (size_t)pads[at],
+                           .left = (size_t)pads[at + 1],
                            .threads = (unsigned)b->engine->threads};
-  return pads[0] >= 0 && pads[1] >= 0;
+  if (axes == 3) {
+    s->depth = (size_t)x->shape.dims[2];
+    s->odepth = (size_t)y->shape.dims[2];
+    s->front = (size_t)pads[0];
+  }
+  return true;
 }
 
 bool hl_native_lower_winograd(hl_native_builder *b, const hl_native_node *node) {

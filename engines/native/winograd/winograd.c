@@ -5,17 +5,12 @@
  * tiles (small pictures, small batches) the threads share the transformed input and each takes a
  * part of the output channels instead, so that no weight is read twice.
  */
-#include "winograd/winograd.h"
 #include "kernels/kernels.h"
+#include "winograd/cut.h"
 #include <string.h>
 
 enum {
-  LANES = 16,
-  OUT = 4,      /* a tile's side */
-  IN = OUT + 2, /* of its input */
-  POINTS = IN * IN,
-  PANEL = 64, /* output channels at a time */
-  L2_FLOATS = 200 * 1024,
+  L2_FLOATS = 140 * 1024,
   FEW_TILES = 12, /* a thread; with fewer, threads share the input */
 };
 
@@ -25,48 +20,49 @@ typedef float vloose __attribute__((vector_size(64), may_alias, aligned(4)));
 
 #define INLINE static inline __attribute__((always_inline))
 
+/* Compilers unroll fewer turns by themselves, and then keep the sums in memory. */
+#ifdef __clang__
+#define UNROLLED _Pragma("unroll 24")
+#else
+#define UNROLLED _Pragma("GCC unroll 24")
+#endif
+
 #define A 0.70710678118654752f /* the points are ±A and ±B; A * B = 1 */
 #define B 1.41421356237309505f
 
-/* How the work is cut. */
-typedef struct cut {
-  size_t rows, columns, tiles; /* tiles down, across, in all pictures */
-  size_t ic, oc;               /* rounded up to blocks */
-  bool shared;                 /* threads share the transformed input */
-  size_t block;                /* tiles at a time */
-  size_t v_plane, m_plane;     /* floats between planes; 16 more than full, so that planes do not
-                                  fall into the same cache sets */
-} cut;
-
-static size_t round_up(size_t x, size_t to) {
-  return (x + to - 1) / to * to;
+/* An odd number of cache lines from plane to plane, so that they do not fall into the same sets. */
+static size_t plane_of(size_t floats) {
+  size_t lines = floats / LANES + 1;
+  return (lines | 1) * LANES;
 }
 
-static size_t smaller(size_t a, size_t b) {
-  return a < b ? a : b;
-}
-
-static cut cut_of(const hl_winograd_shape *s) {
-  cut c = {.rows = (s->oh + OUT - 1) / OUT, .columns = (s->ow + OUT - 1) / OUT};
+cut hl_winograd_cut(const hl_winograd_shape *s) {
+  cut c = {.rows = (s->oh + OUT - 1) / OUT,
+           .columns = (s->ow + OUT - 1) / OUT,
+           .taps = s->depth ? 3 : 1};
   c.tiles = s->n * c.rows * c.columns;
-  c.ic = round_up(s->ic, LANES);
-  c.oc = round_up(s->oc, LANES);
+  c.ic = hl_winograd_round_up(s->ic, LANES);
+  c.oc = hl_winograd_round_up(s->oc, LANES);
   size_t each = (c.tiles + s->threads - 1) / s->threads;
-  c.shared = s->threads > 1 && each < FEW_TILES;
-  size_t most = L2_FLOATS / (POINTS * (c.ic + PANEL));
+  /* A volume's weights are read again for every slice and stay in the cache. */
+  c.shared = s->threads > 1 && each < FEW_TILES && !s->depth;
+  size_t most = L2_FLOATS / (POINTS * (c.taps * c.ic + hl_winograd_smaller(PANEL, c.oc)));
   if (most < 6) most = 6;
   size_t blocks = each > most ? (each + most - 1) / most : 1;
   c.block = c.shared ? c.tiles : (each + blocks - 1) / blocks;
-  c.v_plane = c.block * c.ic + LANES;
-  c.m_plane = c.block * PANEL + LANES;
+  c.v_plane = plane_of(c.block * c.ic);
+  c.m_row = hl_winograd_smaller(PANEL, c.oc);
+  c.m_plane = plane_of(c.block * c.m_row);
   return c;
 }
 
 bool hl_winograd_suits(const hl_winograd_shape *s) {
   if (strcmp(hl_kernels_select()->isa, "avx512") != 0) return false;
-  if (s->ic < 32 || s->oc < 32 || s->oc % 32 != 0 || s->ic % LANES != 0) return false;
+  size_t least = s->depth ? LANES : 32; /* channels: what the transforms cost must be saved again */
+  if (s->ic < least || s->oc < least || s->oc % least != 0 || s->ic % LANES != 0) return false;
+  if (s->depth && s->odepth == 0) return false;
   if (s->oh < OUT || s->ow < OUT || s->n == 0) return false;
-  cut c = cut_of(s);
+  cut c = hl_winograd_cut(s);
   /* Tiles that hang over the edge are work for nothing. */
   size_t covered = c.rows * c.columns * OUT * OUT;
   if (covered * 2 > s->oh * s->ow * 3) return false;
@@ -76,88 +72,29 @@ bool hl_winograd_suits(const hl_winograd_shape *s) {
 }
 
 uint64_t hl_winograd_weight_bytes(const hl_winograd_shape *s) {
-  cut c = cut_of(s);
-  return (uint64_t)POINTS * c.ic * c.oc * sizeof(float);
+  cut c = hl_winograd_cut(s);
+  return (uint64_t)POINTS * c.taps * c.ic * c.oc * sizeof(float);
 }
 
 uint64_t hl_winograd_scratch_bytes(const hl_winograd_shape *s) {
-  cut c = cut_of(s);
-  uint64_t v = (uint64_t)POINTS * c.v_plane, m = (uint64_t)POINTS * c.m_plane;
+  cut c = hl_winograd_cut(s);
+  uint64_t v = (uint64_t)POINTS * c.taps * c.v_plane, m = (uint64_t)POINTS * c.m_plane;
   return ((c.shared ? v : v * s->threads) + m * s->threads) * sizeof(float);
 }
 
+/* Pairs of an output slice and a tap that reads an input slice, not padding. */
+static size_t taps_inside(const hl_winograd_shape *s) {
+  size_t count = 0;
+  for (size_t z = 0; z < s->odepth; z++)
+    for (size_t tap = 0; tap < 3; tap++)
+      count += z + tap >= s->front && z + tap < s->front + s->depth;
+  return count;
+}
+
 double hl_winograd_flops(const hl_winograd_shape *s) {
-  cut c = cut_of(s);
-  return 2.0 * POINTS * (double)c.tiles * (double)c.ic * (double)c.oc;
-}
-
-/* -- weights -------------------------------------------------------------------------------- */
-
-/* Sixteen output channels in double precision. */
-typedef double vdouble __attribute__((vector_size(128)));
-
-/* G g: three taps to six points. */
-INLINE void transform_taps(const vdouble g[3], vdouble ret[IN]) {
-  const double a = 0.70710678118654752440, b = 1.41421356237309504880;
-  vdouble even = g[0] + 0.5 * g[2], odd = a * g[1];
-  ret[0] = g[0];
-  ret[1] = (even + odd) * (-2.0 / 3.0); /* 1 / (2 a² (a² - b²)) */
-  ret[2] = (even - odd) * (-2.0 / 3.0);
-  even = g[0] + 2.0 * g[2];
-  odd = b * g[1];
-  ret[3] = (even + odd) * (1.0 / 6.0); /* 1 / (2 b² (b² - a²)) */
-  ret[4] = (even - odd) * (1.0 / 6.0);
-  ret[5] = g[2];
-}
-
-typedef struct weight_run {
-  const hl_winograd_shape *shape;
-  const char *kernel;
-  const float *scale;
-  float *u;
-} weight_run;
-
-/* Taps of output channels o to o + 15 and input channel i, scaled. */
-static void load_taps(const weight_run *r, size_t o, size_t i, vdouble taps[9]) {
-  const hl_winograd_shape *s = r->shape;
-  for (size_t l = 0; l < LANES; l++) {
-    float own[9] = {0};
-    if (o + l < s->oc) memcpy(own, r->kernel + ((o + l) * s->ic + i) * sizeof(own), sizeof(own));
-    double factor = r->scale && o + l < s->oc ? (double)r->scale[o + l] : 1.0;
-    for (int k = 0; k < 9; k++) taps[k][l] = (double)own[k] * factor;
-  }
-}
-
-/* [point][panel][input channel][64 output channels] */
-static void transform_weights(const weight_run *r, size_t o) {
-  cut c = cut_of(r->shape);
-  size_t panel = o / PANEL, width = smaller(PANEL, c.oc - panel * PANEL);
-  for (size_t i = 0; i < c.ic; i++) {
-    float *to = r->u + panel * PANEL * c.ic + i * width + o % PANEL;
-    vdouble taps[9] = {{0}}, half[3][IN], column[3], full[IN];
-    if (i < r->shape->ic) load_taps(r, o, i, taps);
-    for (int k = 0; k < 3; k++) transform_taps(&taps[3 * k], half[k]);
-    for (int x = 0; x < IN; x++) {
-      for (int k = 0; k < 3; k++) column[k] = half[k][x];
-      transform_taps(column, full);
-      for (int y = 0; y < IN; y++)
-        for (int l = 0; l < LANES; l++)
-          to[(size_t)(y * IN + x) * c.ic * c.oc + (size_t)l] = (float)full[y][l];
-    }
-  }
-}
-
-static void own_weights(void *context, unsigned thread, unsigned threads) {
-  const weight_run *r = context;
-  size_t blocks = round_up(r->shape->oc, LANES) / LANES;
-  for (size_t b = blocks * thread / threads; b < blocks * (thread + 1) / threads; b++)
-    transform_weights(r, b * LANES);
-}
-
-void hl_winograd_weights(const hl_winograd_shape *s, const void *kernel, const float *scale,
-                         float *u) {
-  weight_run r = {.shape = s, .kernel = kernel, .scale = scale, .u = u};
-  hl_kernels_parallel(own_weights, &r, s->threads);
+  cut c = hl_winograd_cut(s);
+  double slices = s->depth ? (double)taps_inside(s) : 1.0;
+  return 2.0 * POINTS * slices * (double)c.tiles * (double)c.ic * (double)c.oc;
 }
 
 /* -- transforms ----------------------------------------------------------------------------- */
@@ -241,51 +178,78 @@ static void output_tile(const float *m, size_t plane, vfloat bias, const float *
 
 /* -- products ------------------------------------------------------------------------------- */
 
-/* c (rows x 16 vectors) = a (rows x depth) · b (depth x 16 vectors) */
-INLINE void product(size_t rows, size_t vectors, size_t depth, const float *a, const float *b,
-                    float *c) {
-  vfloat sum[12][4];
+/* One product: for each tap, a (rows x depth) lies at v + place[tap] and b (depth x vectors) `taps`
+ * apart. */
+typedef struct operands {
+  const float *v, *u;
+  size_t place[3], u_tap; /* floats */
+  size_t taps, depth, m_row;
+} operands;
+
+/* c (rows x 16 vectors) = the sum of a · b over the taps; `at` is where the rows of each a begin */
+INLINE void product(size_t rows, size_t vectors, const operands *o, size_t at, float *c) {
+  vfloat sum[24][4];
+  UNROLLED
   for (size_t i = 0; i < rows; i++)
     for (size_t j = 0; j < vectors; j++) sum[i][j] = (vfloat){0};
-  for (size_t k = 0; k < depth; k++, b += vectors * LANES) {
-    vfloat row[4];
-    for (size_t j = 0; j < vectors; j++) row[j] = *(const vfloat *)(b + j * LANES);
-    for (size_t i = 0; i < rows; i++)
-      for (size_t j = 0; j < vectors; j++) sum[i][j] += a[i * depth + k] * row[j];
+  size_t depth = o->depth;
+  for (size_t tap = 0; tap < o->taps; tap++) {
+    const float *a = o->v + o->place[tap] + at, *b = o->u + tap * o->u_tap;
+    for (size_t k = 0; k < depth; k++, b += vectors * LANES) {
+      vfloat row[4];
+      for (size_t j = 0; j < vectors; j++) row[j] = *(const vfloat *)(b + j * LANES);
+      UNROLLED
+      for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < vectors; j++) sum[i][j] += a[i * depth + k] * row[j];
+    }
   }
+  UNROLLED
   for (size_t i = 0; i < rows; i++)
-    for (size_t j = 0; j < vectors; j++) *(vfloat *)(c + i * PANEL + j * LANES) = sum[i][j];
+    for (size_t j = 0; j < vectors; j++) *(vfloat *)(c + i * o->m_row + j * LANES) = sum[i][j];
 }
 
-typedef void (*product_fn)(size_t depth, const float *a, const float *b, float *c);
+typedef void (*product_fn)(const operands *o, size_t at, float *c);
 
 #define PRODUCT(rows, vectors)                                                                     \
-  static void product_##vectors##_##rows(size_t depth, const float *a, const float *b, float *c) { \
-    product(rows, vectors, depth, a, b, c);                                                        \
+  static void product_##vectors##_##rows(const operands *o, size_t at, float *c) {                 \
+    product(rows, vectors, o, at, c);                                                              \
   }
 /* Macros that end without a semicolon: the formatter would join and indent them. */
 /* clang-format off */
 PRODUCT(1, 4) PRODUCT(2, 4) PRODUCT(3, 4) PRODUCT(4, 4) PRODUCT(5, 4) PRODUCT(6, 4)
+PRODUCT(1, 3) PRODUCT(2, 3) PRODUCT(3, 3) PRODUCT(4, 3) PRODUCT(5, 3) PRODUCT(6, 3)
+PRODUCT(7, 3) PRODUCT(8, 3)
 PRODUCT(1, 2) PRODUCT(2, 2) PRODUCT(3, 2) PRODUCT(4, 2) PRODUCT(5, 2) PRODUCT(6, 2)
 PRODUCT(7, 2) PRODUCT(8, 2) PRODUCT(9, 2) PRODUCT(10, 2) PRODUCT(11, 2) PRODUCT(12, 2)
-    /* clang-format on */
+PRODUCT(1, 1) PRODUCT(2, 1) PRODUCT(3, 1) PRODUCT(4, 1) PRODUCT(6, 1) PRODUCT(8, 1)
+PRODUCT(12, 1) PRODUCT(16, 1) PRODUCT(20, 1) PRODUCT(24, 1)
 
-    static const product_fn products_4[] = {product_4_1, product_4_2, product_4_3,
-                                            product_4_4, product_4_5, product_4_6};
-static const product_fn products_2[] = {product_2_1, product_2_2,  product_2_3,  product_2_4,
-                                        product_2_5, product_2_6,  product_2_7,  product_2_8,
-                                        product_2_9, product_2_10, product_2_11, product_2_12};
+/* By rows; 0: none, the next smaller one and the rest. */
+#define P4(rows) product_4_##rows
+#define P3(rows) product_3_##rows
+#define P2(rows) product_2_##rows
+#define P1(rows) product_1_##rows
+static const product_fn products[4][25] = {
+    {0, P1(1), P1(2), P1(3), P1(4), 0, P1(6), 0, P1(8), 0, 0, 0, P1(12), 0, 0, 0, P1(16), 0, 0, 0,
+     P1(20), 0, 0, 0, P1(24)},
+    {0, P2(1), P2(2), P2(3), P2(4), P2(5), P2(6), P2(7), P2(8), P2(9), P2(10), P2(11), P2(12)},
+    {0, P3(1), P3(2), P3(3), P3(4), P3(5), P3(6), P3(7), P3(8)},
+    {0, P4(1), P4(2), P4(3), P4(4), P4(5), P4(6)},
+};
+/* clang-format on */
 
-static void multiply(size_t tiles, size_t width, size_t depth, const float *v, const float *u,
-                     float *m) {
-  const product_fn *table = width == PANEL ? products_4 : products_2;
-  size_t most = width == PANEL ? 6 : 12;
+static void multiply(size_t tiles, size_t width, const operands *o, float *m) {
+  size_t vectors = width / LANES, most = 24 / vectors;
+  const product_fn *table = products[vectors - 1];
   /* Even pieces: 14 rows as 5, 5 and 4, not 6, 6 and 2. */
   size_t pieces = (tiles + most - 1) / most;
-  for (size_t p = 0, at = 0; p < pieces; p++) {
-    size_t rows = (tiles - at + pieces - p - 1) / (pieces - p);
-    table[rows - 1](depth, v + at * depth, u, m + at * PANEL);
+  for (size_t at = 0; at < tiles;) {
+    size_t left = pieces ? pieces : 1, rows = (tiles - at + left - 1) / left;
+    if (rows > most) rows = most;
+    while (!table[rows]) rows--;
+    table[rows](o, at * o->depth, m + at * o->m_row);
     at += rows;
+    if (pieces) pieces--;
   }
 }
 
@@ -308,44 +272,83 @@ static place place_of(const cut *c, size_t tile) {
   return (place){tile / of_picture, rest / c->columns, rest % c->columns};
 }
 
-/* Tiles [first, first + count) of channel blocks [begin, end) into v. */
-static void transform_input(const run *r, size_t first, size_t count, size_t begin, size_t end,
-                            float *v) {
+/* Some tiles of a slice. */
+typedef struct tiles {
+  size_t first, count, slice;
+} tiles;
+
+static size_t at_least_one(size_t depth) {
+  return depth ? depth : 1;
+}
+
+/* Those tiles' input, in channel blocks [begin, end), into v. */
+static void transform_input(const run *r, tiles part, size_t begin, size_t end, float *v) {
   const hl_winograd_shape *s = r->shape;
   const cut *c = &r->cut;
-  size_t blocks = c->ic / LANES, picture_floats = s->h * s->w * LANES;
-  for (size_t t = 0; t < count; t++) {
-    place at = place_of(c, first + t);
+  size_t blocks = c->ic / LANES, depth = at_least_one(s->depth), slice_floats = s->h * s->w * LANES;
+  for (size_t t = 0; t < part.count; t++) {
+    place at = place_of(c, part.first + t);
     for (size_t b = begin; b < end; b++)
-      input_tile(r->x + (at.picture * blocks + b) * picture_floats, (ptrdiff_t)s->h,
-                 (ptrdiff_t)s->w, (ptrdiff_t)(at.row * OUT) - (ptrdiff_t)s->top,
+      input_tile(r->x + ((at.picture * blocks + b) * depth + part.slice) * slice_floats,
+                 (ptrdiff_t)s->h, (ptrdiff_t)s->w, (ptrdiff_t)(at.row * OUT) - (ptrdiff_t)s->top,
                  (ptrdiff_t)(at.column * OUT) - (ptrdiff_t)s->left, v + t * c->ic + b * LANES,
                  c->v_plane);
   }
 }
 
-/* Panel number `panel` of the output for tiles [first, first + count). */
-static void output_panel(const run *r, size_t first, size_t count, size_t panel, const float *v,
-                         float *m) {
+/* Panel number `panel` of the output for those tiles, from the products of `o`, whose weights are
+ * those of the first tap. */
+static void output_panel(const run *r, tiles part, size_t panel, operands o, float *m) {
   const hl_winograd_shape *s = r->shape;
   const cut *c = &r->cut;
-  size_t width = smaller(PANEL, c->oc - panel * PANEL);
-  for (size_t p = 0; p < POINTS; p++)
-    multiply(count, width, c->ic, v + p * c->v_plane,
-             r->u + p * c->ic * c->oc + panel * PANEL * c->ic, m + p * c->m_plane);
-  size_t row_floats = s->ow * LANES, blocks = c->oc / LANES;
+  size_t width = hl_winograd_smaller(PANEL, c->oc - panel * PANEL);
+  const float *v = o.v, *u = o.u + panel * PANEL * c->ic;
+  for (size_t p = 0; p < POINTS; p++) {
+    o.v = v + p * c->v_plane;
+    o.u = u + p * c->ic * c->oc;
+    multiply(part.count, width, &o, m + p * c->m_plane);
+  }
+  size_t row_floats = s->ow * LANES, blocks = c->oc / LANES, depth = at_least_one(s->odepth);
   for (size_t b = 0; b < width / LANES; b++) {
     size_t block = panel * PANEL / LANES + b;
     vfloat bias = {0};
     if (r->bias) bias = *(const vloose *)(r->bias + block * LANES);
-    for (size_t t = 0; t < count; t++) {
-      place at = place_of(c, first + t);
-      size_t offset = (at.picture * blocks + block) * s->oh * row_floats +
+    for (size_t t = 0; t < part.count; t++) {
+      place at = place_of(c, part.first + t);
+      size_t offset = ((at.picture * blocks + block) * depth + part.slice) * s->oh * row_floats +
                       at.row * OUT * row_floats + at.column * OUT * LANES;
-      output_tile(m + t * PANEL + b * LANES, c->m_plane, bias,
+      output_tile(m + t * c->m_row + b * LANES, c->m_plane, bias,
                   r->residual ? r->residual + offset : NULL, r->slope, r->y + offset, row_floats,
-                  smaller(OUT, s->oh - at.row * OUT), smaller(OUT, s->ow - at.column * OUT));
+                  hl_winograd_smaller(OUT, s->oh - at.row * OUT),
+                  hl_winograd_smaller(OUT, s->ow - at.column * OUT));
     }
+  }
+}
+
+static void output_panels(const run *r, tiles part, const operands *o, float *m) {
+  for (size_t panel = 0; panel * PANEL < r->cut.oc; panel++) output_panel(r, part, panel, *o, m);
+}
+
+static operands of_picture(const run *r, const float *v) {
+  return (operands){.v = v, .u = r->u, .taps = 1, .depth = r->cut.ic, .m_row = r->cut.m_row};
+}
+
+/* A block of tiles through all slices: each slice of input is transformed once, and three stay. */
+static void volume_block(const run *r, size_t first, size_t count, float *v, float *m) {
+  const hl_winograd_shape *s = r->shape;
+  const cut *c = &r->cut;
+  size_t next = 0, ring = POINTS * c->v_plane, u_tap = POINTS * c->ic * c->oc;
+  for (size_t z = 0; z < s->odepth; z++) {
+    for (; next < s->depth && next + s->front <= z + 2; next++)
+      transform_input(r, (tiles){first, count, next}, 0, c->ic / LANES, v + next % 3 * ring);
+    operands o = {.v = v, .u = r->u, .u_tap = u_tap, .depth = c->ic, .m_row = c->m_row};
+    for (size_t tap = 0; tap < 3; tap++) {
+      size_t slice = z + tap - s->front; /* wraps, and so is too large, before the first */
+      if (slice >= s->depth) continue;
+      if (o.taps == 0) o.u = r->u + tap * u_tap;
+      o.place[o.taps++] = slice % 3 * ring;
+    }
+    output_panels(r, (tiles){first, count, z}, &o, m);
   }
 }
 
@@ -357,21 +360,25 @@ static size_t part(size_t count, unsigned thread, unsigned threads) {
 static void own_tiles(void *context, unsigned thread, unsigned threads) {
   const run *r = context;
   const cut *c = &r->cut;
-  float *v = r->scratch + (size_t)thread * POINTS * (c->v_plane + c->m_plane);
-  float *m = v + POINTS * c->v_plane;
+  float *v = r->scratch + (size_t)thread * POINTS * (c->taps * c->v_plane + c->m_plane);
+  float *m = v + POINTS * c->taps * c->v_plane;
   size_t end = part(c->tiles, thread + 1, threads);
   for (size_t first = part(c->tiles, thread, threads); first < end; first += c->block) {
-    size_t count = smaller(c->block, end - first);
-    transform_input(r, first, count, 0, c->ic / LANES, v);
-    for (size_t panel = 0; panel * PANEL < c->oc; panel++)
-      output_panel(r, first, count, panel, v, m);
+    size_t count = hl_winograd_smaller(c->block, end - first);
+    if (r->shape->depth) {
+      volume_block(r, first, count, v, m);
+      continue;
+    }
+    transform_input(r, (tiles){first, count, 0}, 0, c->ic / LANES, v);
+    operands o = of_picture(r, v);
+    output_panels(r, (tiles){first, count, 0}, &o, m);
   }
 }
 
 static void shared_input(void *context, unsigned thread, unsigned threads) {
   const run *r = context;
   size_t blocks = r->cut.ic / LANES;
-  transform_input(r, 0, r->cut.tiles, part(blocks, thread, threads),
+  transform_input(r, (tiles){0, r->cut.tiles, 0}, part(blocks, thread, threads),
                   part(blocks, thread + 1, threads), r->scratch);
 }
 
@@ -381,14 +388,14 @@ static void own_panels(void *context, unsigned thread, unsigned threads) {
   float *m = r->scratch + POINTS * (c->v_plane + (size_t)thread * c->m_plane);
   size_t panels = (c->oc + PANEL - 1) / PANEL;
   for (size_t p = part(panels, thread, threads); p < part(panels, thread + 1, threads); p++)
-    output_panel(r, 0, c->tiles, p, r->scratch, m);
+    output_panel(r, (tiles){0, c->tiles, 0}, p, of_picture(r, r->scratch), m);
 }
 
 void hl_winograd_run(const hl_winograd_shape *shape, const float *x, const float *u,
                      const float *bias, const float *residual, float slope, float *y,
                      void *scratch) {
   run r = {.shape = shape,
-           .cut = cut_of(shape),
+           .cut = hl_winograd_cut(shape),
            .x = x,
            .u = u,
            .bias = bias,

@@ -1,5 +1,6 @@
 /*
- * native/winograd/winograd.h - 3x3 convolutions of stride 1 with 2.25 to 4 times fewer products.
+ * native/winograd/winograd.h - 3x3 and 3x3x3 convolutions of stride 1 with up to 4 times fewer
+ * products.
  *
  * F(4x4, 3x3) of Winograd and Cook-Toom (Lavin and Gray 2016) with the points 0, ±1/√2, ±√2, ∞,
  * whose rounding error is about that of the direct sum (Barabasz et al. 2020 on choosing points):
@@ -26,6 +27,8 @@ typedef struct hl_winograd_shape {
   size_t n, ic, oc, h, w; /* channels are counted without padding */
   size_t oh, ow;          /* of the result */
   size_t top, left;       /* cells of padding; those below and to the right follow */
+  size_t depth;           /* slices of a volume, 3 taps along it; 0: pictures */
+  size_t odepth, front;   /* slices of the result, and of padding before the first */
   unsigned threads;
 } hl_winograd_shape;
 
@@ -38,8 +41,8 @@ uint64_t hl_winograd_scratch_bytes(const hl_winograd_shape *shape);
 /* Multiplications and additions that a run executes, as FLOPs. */
 double hl_winograd_flops(const hl_winograd_shape *shape);
 
-/* Transforms `kernel` (oc, ic, 3, 3), which may lie unaligned; `scale` has a factor for each output
- * channel or is NULL. */
+/* Transforms `kernel` (oc, ic, 3, 3), of volumes (oc, ic, 3, 3, 3), which may lie unaligned;
+ * `scale` has a factor for each output channel or is NULL. */
 void hl_winograd_weights(const hl_winograd_shape *shape, const void *kernel, const float *scale,
                          float *ret_u);
 

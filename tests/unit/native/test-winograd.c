@@ -17,32 +17,56 @@ static float *floats(size_t count) {
   return aligned_alloc(64, (count * sizeof(float) + 63) / 64 * 64);
 }
 
-/* Index of (n, c, y, x) in a tensor blocked by 16 of `channels`. */
-static size_t blocked(size_t channels, size_t h, size_t w, size_t n, size_t c, size_t y, size_t x) {
-  return (((n * (channels / LANES) + c / LANES) * h + y) * w + x) * LANES + c % LANES;
+/* A tensor blocked by 16 channels; depth 1 for pictures. */
+typedef struct extent {
+  size_t channels, depth, h, w;
+} extent;
+
+static extent input_of(const hl_winograd_shape *s) {
+  return (extent){s->ic, s->depth ? s->depth : 1, s->h, s->w};
 }
 
+static extent output_of(const hl_winograd_shape *s) {
+  return (extent){s->oc, s->odepth ? s->odepth : 1, s->oh, s->ow};
+}
+
+static size_t size_of(extent e) {
+  return e.channels * e.depth * e.h * e.w;
+}
+
+static size_t blocked(extent e, size_t n, size_t c, size_t z, size_t y, size_t x) {
+  return ((((n * (e.channels / LANES) + c / LANES) * e.depth + z) * e.h + y) * e.w + x) * LANES +
+         c % LANES;
+}
+
+/* Output (z, row, column) of channel `o` by definition. */
 static double direct(const hl_winograd_shape *s, const float *x, const float *k, size_t n, size_t o,
-                     size_t row, size_t column) {
+                     size_t z, size_t row, size_t column) {
+  extent in = input_of(s);
+  size_t taps = s->depth ? 3 : 1;
   double sum = 0;
   for (size_t c = 0; c < s->ic; c++)
-    for (size_t r = 0; r < 3; r++)
-      for (size_t q = 0; q < 3; q++) {
-        size_t y = row + r - s->top, z = column + q - s->left; /* wraps where outside */
-        if (y >= s->h || z >= s->w) continue;
-        sum += (double)x[blocked(s->ic, s->h, s->w, n, c, y, z)] *
-               (double)k[((o * s->ic + c) * 3 + r) * 3 + q];
-      }
+    for (size_t t = 0; t < taps; t++)
+      for (size_t r = 0; r < 3; r++)
+        for (size_t q = 0; q < 3; q++) {
+          /* wraps where outside */
+          size_t f = z + t - s->front, y = row + r - s->top, g = column + q - s->left;
+          if (f >= in.depth || y >= s->h || g >= s->w) continue;
+          sum += (double)x[blocked(in, n, c, f, y, g)] *
+                 (double)k[(((o * s->ic + c) * taps + t) * 3 + r) * 3 + q];
+        }
   return sum;
 }
 
 static void check(const hl_winograd_shape *s, bool has_bias, bool in_place, float slope) {
-  size_t inputs = s->n * s->ic * s->h * s->w, outputs = s->n * s->oc * s->oh * s->ow;
-  float *x = floats(inputs), *y = floats(outputs), *k = floats(s->oc * s->ic * 9);
+  extent out = output_of(s);
+  size_t inputs = s->n * size_of(input_of(s)), outputs = s->n * size_of(out);
+  size_t taps = s->oc * s->ic * (s->depth ? 27 : 9);
+  float *x = floats(inputs), *y = floats(outputs), *k = floats(taps);
   float *u = floats(hl_winograd_weight_bytes(s) / sizeof(float)), *bias = floats(s->oc);
   float *scale = floats(s->oc), *scratch = floats(hl_winograd_scratch_bytes(s) / sizeof(float));
   hl_random_fill_normal(x, inputs, 0.5, 1, 1, 1);
-  hl_random_fill_normal(k, s->oc * s->ic * 9, 0, 0.1, 1, 2);
+  hl_random_fill_normal(k, taps, 0, 0.1, 1, 2);
   hl_random_fill_normal(bias, s->oc, 0, 1, 1, 3);
   hl_random_fill_normal(scale, s->oc, 1, 0.2, 1, 4);
   memset(y, 0xff, outputs * sizeof(float)); /* NaN: every output must be written */
@@ -52,19 +76,18 @@ static void check(const hl_winograd_shape *s, bool has_bias, bool in_place, floa
   if (in_place) memcpy(y, residual, outputs * sizeof(float));
   hl_winograd_run(s, x, u, has_bias ? bias : NULL, in_place ? y : NULL, slope, y, scratch);
   double worst = 0, largest = 0;
-  for (size_t n = 0; n < s->n; n++)
-    for (size_t o = 0; o < s->oc; o++)
-      for (size_t r = 0; r < s->oh; r++)
-        for (size_t q = 0; q < s->ow; q++) {
-          double want = direct(s, x, k, n, o, r, q) * (double)scale[o];
-          if (has_bias) want += (double)bias[o];
-          if (in_place) want += (double)residual[blocked(s->oc, s->oh, s->ow, n, o, r, q)];
-          if (want < 0) want *= (double)slope;
-          double got = (double)y[blocked(s->oc, s->oh, s->ow, n, o, r, q)];
-          assert_true(isfinite(got));
-          worst = fmax(worst, fabs(got - want));
-          largest = fmax(largest, fabs(want));
-        }
+  for (size_t at = 0; at < outputs; at++) {
+    size_t q = at % out.w, r = at / out.w % out.h, z = at / out.w / out.h % out.depth;
+    size_t o = at / (size_of(out) / out.channels) % out.channels, n = at / size_of(out);
+    double want = direct(s, x, k, n, o, z, r, q) * (double)scale[o];
+    if (has_bias) want += (double)bias[o];
+    if (in_place) want += (double)residual[blocked(out, n, o, z, r, q)];
+    if (want < 0) want *= (double)slope;
+    double got = (double)y[blocked(out, n, o, z, r, q)];
+    assert_true(isfinite(got));
+    worst = fmax(worst, fabs(got - want));
+    largest = fmax(largest, fabs(want));
+  }
   assert_true(worst <= 5e-6 * largest);
   free(x);
   free(y);
@@ -147,6 +170,52 @@ static void test_against_direct(void **state) {
         .top = 1,
         .left = 1,
         .threads = 2},
+       true,
+       0.0f},
+      /* volumes: one block of channels, slices of padding at both ends, several blocks of tiles */
+      {{.n = 2,
+        .ic = 16,
+        .oc = 16,
+        .h = 32,
+        .w = 32,
+        .oh = 32,
+        .ow = 32,
+        .top = 1,
+        .left = 1,
+        .depth = 5,
+        .odepth = 5,
+        .front = 1,
+        .threads = 2},
+       true,
+       0.1f},
+      {{.n = 1,
+        .ic = 32,
+        .oc = 112,
+        .h = 8,
+        .w = 10,
+        .oh = 8,
+        .ow = 10,
+        .top = 1,
+        .left = 1,
+        .depth = 4,
+        .odepth = 2,
+        .threads = 3},
+       false,
+       1.0f},
+      /* more padding in front than taps reach */
+      {{.n = 1,
+        .ic = 16,
+        .oc = 48,
+        .h = 6,
+        .w = 6,
+        .oh = 8,
+        .ow = 8,
+        .top = 2,
+        .left = 2,
+        .depth = 2,
+        .odepth = 7,
+        .front = 4,
+        .threads = 1},
        true,
        0.0f},
   };
