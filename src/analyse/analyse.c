@@ -82,6 +82,7 @@ static void group_release(hl_analysis_group *g) {
   free(g->recommendations);
   free(g->points);
   free(g->failed_rows);
+  free(g->skipped_rows);
 }
 
 void hl_analysis_release(hl_analysis *analysis) {

@@ -79,6 +79,8 @@ typedef struct hl_analysis_group {
   size_t point_count;
   size_t *failed_rows; /* indices of the rows with another outcome than PASSED or SKIPPED */
   size_t failed_count;
+  size_t *skipped_rows; /* indices of the SKIPPED ones */
+  size_t skipped_count;
   size_t row_count; /* all rows of the group */
   size_t mistrusted_count;
 

@@ -54,7 +54,8 @@ static void roofline(const hl_run_info *info, const hl_record *r, hl_analysis_po
 bool hl__analyse_points(const hl_analysis_input *input, hl_analysis_group *g) {
   g->points = calloc(input->row_count, sizeof *g->points);
   g->failed_rows = calloc(input->row_count, sizeof *g->failed_rows);
-  if (!g->points || !g->failed_rows) return false;
+  g->skipped_rows = calloc(input->row_count, sizeof *g->skipped_rows);
+  if (!g->points || !g->failed_rows || !g->skipped_rows) return false;
   for (size_t i = 0; i < input->row_count; i++) {
     const hl_record *r = hl__analysis_record(input, input->rows[i]);
     if (hl_record_passed(r)) {
@@ -62,7 +63,10 @@ bool hl__analyse_points(const hl_analysis_input *input, hl_analysis_group *g) {
       continue;
     }
     if (is_outcome(r, "MISTRUSTED")) g->mistrusted_count++;
-    if (!is_outcome(r, "SKIPPED")) g->failed_rows[g->failed_count++] = input->rows[i];
+    if (is_outcome(r, "SKIPPED"))
+      g->skipped_rows[g->skipped_count++] = input->rows[i];
+    else
+      g->failed_rows[g->failed_count++] = input->rows[i];
   }
   for (size_t i = 0; i < g->point_count; i++)
     roofline(input->info, hl__analysis_record(input, g->points[i].row), &g->points[i]);
