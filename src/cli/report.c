@@ -61,6 +61,7 @@ static void show(const hl_options *options, const hl_report_input *input) {
     hl_report_summary(input->records, &text);
     hl_text_char(&text, '\n');
     hl_report_advice(input->analysis, colour, &text);
+    hl_report_engines(input->engines, colour, &text);
   }
   fputs(text.data, stdout);
   hl_text_release(&text);
@@ -87,19 +88,23 @@ int hl_cli_report(int argc, char **argv) {
   hl_run_info info;
   hl_records records = {0};
   hl_analysis analysis = {0};
+  hl_engines engines = {0};
   unsigned formats = 0;
   hl_run_info_init(&info);
   hl_status status = formats_of(&options, &formats, &error);
   if (status == HL_OK) status = load_run(&options, &info, &records, &error);
   if (status == HL_OK) status = hl_analysis_make(&records, &info, &analysis, &error);
+  if (status == HL_OK) status = hl_engines_make(&analysis, &records, NULL, &engines, &error);
   if (status != HL_OK) {
     exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
   } else {
-    hl_report_input input = {.info = &info, .records = &records, .analysis = &analysis};
+    hl_report_input input = {
+        .info = &info, .records = &records, .analysis = &analysis, .engines = &engines};
     show(&options, &input);
     exit_status = formats ? write_files(&options, &input, formats) : HL_EXIT_OK;
     if (exit_status == HL_EXIT_OK && records.count == 0) exit_status = HL_EXIT_NOTHING;
   }
+  hl_engines_release(&engines);
   hl_analysis_release(&analysis);
   hl_records_release(&records);
   hl_run_info_release(&info);

@@ -16,6 +16,7 @@ void hl_sweep_release(hl_sweep *sweep) {
   for (size_t i = 0; i < s->model_count; i++) free((char *)(uintptr_t)s->models[i].name);
   free(s->models);
   hl_store_free(s->store);
+  hl_engines_release(&s->engines);
   hl_analysis_release(&s->analysis);
   hl_records_release(&s->records);
   hl_run_info_release(&s->info);

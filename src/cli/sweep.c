@@ -87,9 +87,11 @@ static void tell_failures(const hl_records *records) {
 
 static hl_status show_results(hl_sweep *s, hl_error *error) {
   const hl_report_input input = {
-      .info = &s->info, .records = &s->records, .analysis = &s->analysis};
+      .info = &s->info, .records = &s->records, .analysis = &s->analysis, .engines = &s->engines};
   bool quiet = hl_options_on(&s->options, HL_OPTION_QUIET);
   hl_status status = hl_analysis_make(&s->records, &s->info, &s->analysis, error);
+  if (status == HL_OK)
+    status = hl_engines_make(&s->analysis, &s->records, NULL, &s->engines, error);
   if (status != HL_OK) return status;
   hl_text text = HL_TEXT_INIT, written = HL_TEXT_INIT;
   if (hl_options_on(&s->options, HL_OPTION_JSON))
@@ -99,6 +101,7 @@ static hl_status show_results(hl_sweep *s, hl_error *error) {
     hl_report_summary(&s->records, &text);
     if (hl_options_on(&s->options, HL_OPTION_PROFILE_MEMORY)) hl_report_memory(&s->records, &text);
     hl_report_advice(&s->analysis, hl_cli_colour(STDOUT_FILENO), &text);
+    hl_report_engines(&s->engines, hl_cli_colour(STDOUT_FILENO), &text);
     append_own_cost(&s->info, &text);
   }
   fputs(text.data, stdout);

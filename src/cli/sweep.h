@@ -5,6 +5,7 @@
 #define HL_CLI_SWEEP_H
 
 #include "analyse/analyse.h"
+#include "analyse/engines.h"
 #include "machine/topology.h"
 #include "run/run.h"
 
@@ -18,6 +19,7 @@ typedef struct hl_sweep {
   hl_run_info info;
   hl_records records;
   hl_analysis analysis;
+  hl_engines engines;
   hl_store *store;
   char *cache_directory, *commit;
   unsigned formats;

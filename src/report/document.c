@@ -57,6 +57,7 @@ void hl_report_json(const hl_report_input *input, hl_text *out) {
   }
   hl_json_end(&json);
   hl_analysis_write_json(input->analysis, &json, "analysis");
+  hl_engines_write_json(input->engines, &json, "engines");
   hl_json_end(&json);
   hl_text_char(out, '\n');
 }

@@ -14,12 +14,14 @@
 #define HL_REPORT_REPORT_H
 
 #include "analyse/analyse.h"
+#include "analyse/engines.h"
 #include "record/record.h"
 
 typedef struct hl_report_input {
   const hl_run_info *info;
   const hl_records *records;
   const hl_analysis *analysis; /* of these records */
+  const hl_engines *engines;   /* of these records */
 } hl_report_input;
 
 enum hl_report_format {
@@ -52,6 +54,16 @@ void hl_report_markdown(const hl_report_input *input, const char *plot, hl_text 
 
 /* Best batch, fits, bottleneck, advice: the last block on the terminal. */
 void hl_report_advice(const hl_analysis *analysis, bool colour, hl_text *out);
+
+/* Of each model with several engines or types: speed-ups, the latency-throughput front, what a
+ * smaller type costs, and the verdict; nothing where there are none. */
+void hl_report_engines(const hl_engines *engines, bool colour, hl_text *out);
+
+/* The parts that terminal and Markdown share. A ratio with its mark: "~1.02 [0.99, 1.05] ?"; what
+ * the marks of a model's matrix mean; whether output errors are told beside its numbers. */
+void hl_report_ratio_cell(const hl_engine_ratio *ratio, hl_text *out);
+void hl_report_ratio_legend(const hl_engine_model *model, hl_text *out);
+bool hl_report_shows_error(const hl_engine_model *model);
 
 /* --profile-memory: a line per row with its memory by phase. */
 void hl_report_memory(const hl_records *records, hl_text *out);

@@ -72,10 +72,14 @@ void sample_fail(sample *s, const char *engine, int64_t batch, const char *outco
 
 void sample_analyse(sample *s) {
   assert_int_equal(hl_analysis_make(&s->records, &s->info, &s->analysis, NULL), HL_OK);
-  s->input = (hl_report_input){&s->info, &s->records, &s->analysis};
+  assert_int_equal(hl_engines_make(&s->analysis, &s->records, &s->comparisons, &s->engines, NULL),
+                   HL_OK);
+  s->input = (hl_report_input){&s->info, &s->records, &s->analysis, &s->engines};
 }
 
 void sample_release(sample *s) {
+  hl_engines_release(&s->engines);
+  hl_comparisons_release(&s->comparisons);
   hl_analysis_release(&s->analysis);
   hl_records_release(&s->records);
   hl_run_info_release(&s->info);

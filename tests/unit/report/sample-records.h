@@ -9,6 +9,8 @@ typedef struct sample {
   hl_run_info info;
   hl_records records;
   hl_analysis analysis;
+  hl_comparisons comparisons;
+  hl_engines engines;
   hl_report_input input;
 } sample;
 
