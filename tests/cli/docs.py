@@ -59,18 +59,23 @@ def rows_have_the_documented_keys():
 
 @case
 def results_have_the_documented_members():
-    document = hotlap('sweep', 'mlp', '--engine', 'null', '--simulated-clock', '1000000+100000',
-                      '--batch-sizes', '1,2', '--json', '--no-check', '--max-time', '1').document
+    quick = ('sweep', 'mlp', '--engine', 'null', '--simulated-clock', '1000000+100000', '--batch-sizes', '1,2',
+             '--json', '--no-check', '--iterations', '20')
+    document = hotlap(*quick).document
+    engines = hotlap(*quick, '--dtype', 'float32,bfloat16').document['engines']
     text = page('docs/results.md')
 
     def look(object_, where):
         for key, value in object_.items():
             assert f'`{key}`' in text, f'{where}{key} is not documented'
-            if isinstance(value, dict):
-                look(value, f'{where}{key}.')
+            for inner in value if isinstance(value, list) else [value]:
+                if isinstance(inner, dict) and key != 'rows':
+                    look(inner, f'{where}{key}.')
 
     look(document, '')
-    members = set(document) | {k for v in document.values() if isinstance(v, dict) for k in v}
+    look({'engines': engines}, '')
+    assert document['engines'] == [] and all(engines[0][k] for k in engines[0]), engines
+    members = set(document) | {k for v in document.values() if isinstance(v, dict) for k in v} | set(engines[0])
     tables = section(text, '## benchmark_results.json')
     for key in re.findall(r'`(\w+)`', '\n'.join(re.findall(r'^\| (.*?) \|', tables, re.M))):
         assert key in members, f'{key} is documented and not written'
