@@ -82,6 +82,18 @@ def results_have_the_documented_members():
 
 
 @case
+def history_has_the_documented_members():
+    runs = hotlap('history', '--json').document
+    run = runs['runs'][0]  # the sweeps above
+    written = set(runs) | set(run) | set(run['best'])
+    part = section(page('docs/results.md'), '## hotlap history --json')
+    table = [line.split(' |')[:2] for line in part.splitlines() if line.startswith('| `')]
+    inner = re.findall(r'`(\w+)`', table[-1][1])
+    listed = {k for first, _ in table for k in re.findall(r'`(\w+)`', first)} | set(inner) | {'runs'}
+    assert listed == written, listed ^ written
+
+
+@case
 def completion_knows_commands_and_options():
     script = ('source "$1"; complete_it() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _hotlap; '
               'echo "${COMPREPLY[@]}"; }; complete_it hotlap sw; complete_it hotlap sweep --batch')
