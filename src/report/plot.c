@@ -319,13 +319,26 @@ static void scaling_panel(plot *p) {
   hl_text_append(p->out, "\nunset logscale y\n");
 }
 
-/* The sizes from the plateau on that keep 95 % of the best throughput. */
-static void region_of(const hl_analysis_group *g, double *ret_low, double *ret_high) {
-  size_t from = g->plateau_point < g->point_count ? g->plateau_point : g->best_point, to = from;
-  for (size_t i = from + 1; i < g->point_count; i++)
-    if (g->points[i].throughput_ips >= 0.95 * g->max_throughput_ips) to = i;
-  *ret_low = log2((double)g->points[from].batch_size) - 0.25;
-  *ret_high = log2((double)g->points[to].batch_size) + 0.25;
+static bool is_near_best(const hl_analysis_group *g, size_t point) {
+  return g->points[point].throughput_ips >= 0.95 * g->max_throughput_ips;
+}
+
+/* A rectangle behind each run of neighbouring sizes with 95 % of the best throughput; returns how
+ * many. */
+static int region_objects(plot *p, const hl_analysis_group *g) {
+  int tag = 0;
+  for (size_t i = 0; i < g->point_count; i++) {
+    if (!is_near_best(g, i)) continue;
+    size_t from = i;
+    while (i + 1 < g->point_count && is_near_best(g, i + 1)) i++;
+    hl_text_format(p->out,
+                   "set object %d rectangle from first %.6g, first 0 to first %.6g, first %.9g fc "
+                   "rgb '%s' fs solid 0.16 noborder behind\n",
+                   ++tag, log2((double)g->points[from].batch_size) - 0.25,
+                   log2((double)g->points[i].batch_size) + 0.25, 1.06 * g->max_throughput_ips,
+                   green);
+  }
+  return tag;
 }
 
 static void region_panel(plot *p) {
@@ -333,15 +346,11 @@ static void region_panel(plot *p) {
   for (size_t s = 1; s < p->facts.series; s++)
     if (group_of(p, s)->max_throughput_ips > group_of(p, best)->max_throughput_ips) best = s;
   const hl_analysis_group *g = group_of(p, best);
-  double low = 0, high = 0, top = g->max_throughput_ips;
+  double top = g->max_throughput_ips;
   if (g->best_point >= g->point_count) return;
-  region_of(g, &low, &high);
   panel(p, "Optimal operating region", "Throughput (images/s)");
   linear_y(p, top, 0.45);
-  hl_text_format(p->out,
-                 "set object 1 rectangle from first %.6g, first 0 to first %.6g, first %.9g fc rgb "
-                 "'%s' fs solid 0.16 noborder behind\n",
-                 low, high, 1.06 * top, green);
+  int regions = region_objects(p, g);
   if (g->optimal_point < g->point_count) {
     double x = log2((double)g->optimal_batch_size);
     bool left = x > (p->facts.x.low + p->facts.x.high) / 2;
@@ -367,7 +376,8 @@ static void region_panel(plot *p) {
                  0.95 * top, grey, green, best, PLOT_X, PLOT_THROUGHPUT, shapes[best],
                  marker_size(p), colour_of(p, best, blue));
   series_title(p, best);
-  hl_text_append(p->out, "\nunset object 1\nunset arrow 1\nunset label 1\nunset label 2\n");
+  for (int tag = 1; tag <= regions; tag++) hl_text_format(p->out, "\nunset object %d", tag);
+  hl_text_append(p->out, "\nunset arrow 1\nunset label 1\nunset label 2\n");
 }
 
 /* ---- the whole ---- */

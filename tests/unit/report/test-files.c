@@ -102,6 +102,29 @@ static void plots_have_their_size(void **state) {
   sample_release(&s);
 }
 
+/* Green lies behind sizes with 95 % of the best only, not behind what is between them. */
+static void region_has_no_slow_size(void **state) {
+  (void)state;
+  static const double speeds[] = {50, 97, 90, 100};
+  sample s;
+  sample_init(&s);
+  for (size_t i = 0; i < HL_COUNT(speeds); i++) {
+    sample_pass(&s, "native", (int64_t)1 << i);
+    s.records.items[i].throughput_ips = speeds[i];
+  }
+  sample_analyse(&s);
+  hl_text script = HL_TEXT_INIT;
+  hl_plot_script(&s.input, HL_PLOT_SVG, &script);
+  assert_non_null(
+      strstr(script.data, "object 1 rectangle from first 0.75, first 0 to first 1.25,"));
+  assert_non_null(
+      strstr(script.data, "object 2 rectangle from first 2.75, first 0 to first 3.25,"));
+  assert_null(strstr(script.data, "object 3 rectangle"));
+  assert_non_null(strstr(script.data, "unset object 2"));
+  hl_text_release(&script);
+  sample_release(&s);
+}
+
 /* One row, and rows of which nothing but the batch size and the throughput is known. */
 static void plots_of_little(void **state) {
   (void)state;
@@ -234,6 +257,7 @@ static void formats_are_words(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(plots_have_their_size),
+      cmocka_unit_test(region_has_no_slow_size),
       cmocka_unit_test(plots_of_little),
       cmocka_unit_test_setup_teardown(gnuplot_can_fail, setup, teardown),
       cmocka_unit_test_setup_teardown(files_have_their_names, setup, teardown),
