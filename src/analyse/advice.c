@@ -1,6 +1,7 @@
 /* Recommendations: sentences whose numbers are the rows'. */
 #include "analyse/internal.h"
 
+#include "analyse/number.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -25,28 +26,28 @@ static bool add(hl_analysis_group *g, hl_advice kind, int64_t batch, char *text)
 /* " (interval 508 to 516)" or "". */
 static void interval_text(const hl_analysis_point *p, hl_text *out) {
   if (isfinite(p->throughput_ci_ips.low) && isfinite(p->throughput_ci_ips.high))
-    hl_text_format(out, " (95 %% interval %.4g to %.4g)", p->throughput_ci_ips.low,
-                   p->throughput_ci_ips.high);
+    hl_text_format(out, " (95 %% interval %s to %s)", HL_NUM(p->throughput_ci_ips.low),
+                   HL_NUM(p->throughput_ci_ips.high));
 }
 
 static void baseline_text(const hl_analysis_group *g, hl_text *out) {
   const hl_analysis_point *p = &g->points[g->optimal_point];
   if (p->batch_size == g->baseline_batch) return;
-  hl_text_format(out, ", %.3g times batch %" PRId64, p->speedup, g->baseline_batch);
+  hl_text_format(out, ", %s times batch %" PRId64, HL_NUM(p->speedup), g->baseline_batch);
   if (g->baseline_batch != 1) hl_text_append(out, " (the smallest that passed)");
 }
 
 static bool speed(hl_analysis_group *g) {
   const hl_analysis_point *p = &g->points[g->optimal_point], *best = &g->points[g->best_point];
   hl_text text = HL_TEXT_INIT;
-  hl_text_format(&text, "Speed: batch %" PRId64 " gives %.4g images/s", p->batch_size,
-                 p->throughput_ips);
+  hl_text_format(&text, "Speed: batch %" PRId64 " gives %s images/s", p->batch_size,
+                 HL_NUM(p->throughput_ips));
   interval_text(p, &text);
   baseline_text(g, &text);
   if (p != best)
-    hl_text_format(
-        &text, "; batch %" PRId64 " measured %.4g images/s, which is not distinguishable from it",
-        best->batch_size, best->throughput_ips);
+    hl_text_format(&text,
+                   "; batch %" PRId64 " measured %s images/s, which is not distinguishable from it",
+                   best->batch_size, HL_NUM(best->throughput_ips));
   return add(g, HL_ADVICE_SPEED, p->batch_size, hl_text_take(&text));
 }
 
@@ -58,13 +59,14 @@ static bool latency(const hl_analysis_input *input, hl_analysis_group *g) {
   if (!p) return true;
   const hl_record *r = hl__analysis_record(input, p->row);
   hl_text text = HL_TEXT_INIT;
-  hl_text_format(&text, "Latency: batch %" PRId64 " answers in %.4g ms", p->batch_size,
-                 p->latency_ms);
+  hl_text_format(&text, "Latency: batch %" PRId64 " answers in %s ms", p->batch_size,
+                 HL_NUM(p->latency_ms));
   /* A percentile without an interval rests on too few steps to advise with. */
   if (isfinite(r->latency_p99_ms) && isfinite(r->latency_p99_ci_ms.high))
-    hl_text_format(&text, " (p99 %.4g ms)", r->latency_p99_ms);
-  hl_text_format(&text, ", at %.4g images/s, %.0f %% of the best", p->throughput_ips,
-                 100 * p->throughput_ips / g->max_throughput_ips);
+    hl_text_format(&text, " (p99 %s ms)", HL_NUM(r->latency_p99_ms));
+  hl_text_format(&text, ", at %s images/s", HL_NUM(p->throughput_ips));
+  if (g->point_count > 1)
+    hl_text_format(&text, ", %.0f %% of the best", 100 * p->throughput_ips / g->max_throughput_ips);
   return add(g, HL_ADVICE_LATENCY, p->batch_size, hl_text_take(&text));
 }
 
@@ -77,34 +79,67 @@ static bool memory(hl_analysis_group *g) {
   }
   if (!p) return true;
   hl_text text = HL_TEXT_INIT;
-  hl_text_format(&text, "Memory: batch %" PRId64 " needs least, %.4g MB, and gives %.4g images/s",
-                 p->batch_size, p->memory_mb, p->throughput_ips);
+  hl_text_format(&text, "Memory: batch %" PRId64 " needs %s%s MB, and gives %s images/s",
+                 p->batch_size, g->point_count > 1 ? "least, " : "", HL_NUM(p->memory_mb),
+                 HL_NUM(p->throughput_ips));
   if (efficient && efficient != p)
-    hl_text_format(&text, "; batch %" PRId64 " makes most of each MB (%.3g images/s/MB, %.4g MB)",
-                   efficient->batch_size, efficient->efficiency, efficient->memory_mb);
+    hl_text_format(&text, "; batch %" PRId64 " makes most of each MB (%s images/s/MB, %s MB)",
+                   efficient->batch_size, HL_NUM(efficient->efficiency),
+                   HL_NUM(efficient->memory_mb));
   return add(g, HL_ADVICE_MEMORY, p->batch_size, hl_text_take(&text));
 }
 
+/* Of the smallest size that cannot be told from the best and the smallest with 95 % of it, the
+ * smaller one. */
 static bool balance(hl_analysis_group *g) {
-  const hl_analysis_point *p = &g->points[g->plateau_point], *best = &g->points[g->best_point];
+  const hl_analysis_point *best = &g->points[g->best_point],
+                          *optimal = &g->points[g->optimal_point],
+                          *p = &g->points[g->plateau_point];
+  if (g->point_count == 1)
+    return add(g, HL_ADVICE_BALANCE, HL_INT_NULL,
+               hl_format("Balance: only batch %" PRId64
+                         " was measured; others may be better (--batch-sizes)",
+                         best->batch_size));
+  bool smaller_ties = optimal->batch_size < p->batch_size;
+  if (smaller_ties) p = optimal;
   hl_text text = HL_TEXT_INIT;
   hl_text_format(&text, "Balance: batch %" PRId64, p->batch_size);
-  if (p == best) {
+  if (p == best)
+    hl_text_format(&text, " is the best size, and no smaller one reaches 95 %% of its %s images/s",
+                   HL_NUM(best->throughput_ips));
+  else if (smaller_ties)
     hl_text_format(&text,
-                   " is the best size, and no smaller one reaches 95 %% of its %.4g images/s",
-                   best->throughput_ips);
-  } else {
+                   " measured %.0f %% of the best throughput, and the intervals do not tell the "
+                   "two apart",
+                   100 * p->throughput_ips / best->throughput_ips);
+  else
     hl_text_format(&text,
                    " is the smallest with at least 95 %% of the best throughput: %.0f %% of it",
                    100 * p->throughput_ips / best->throughput_ips);
-    if (p->latency_ms > 0 && best->latency_ms > 0)
-      hl_text_format(&text, " in %.0f %% of the time of a step",
-                     100 * p->latency_ms / best->latency_ms);
-    if (p->memory_mb > 0 && best->memory_mb > 0)
-      hl_text_format(&text, " with %.0f %% of the memory of batch %" PRId64,
-                     100 * p->memory_mb / best->memory_mb, best->batch_size);
-  }
+  if (p != best && p->latency_ms > 0 && best->latency_ms > 0)
+    hl_text_format(&text, ", in %.0f %% of the time of a step",
+                   100 * p->latency_ms / best->latency_ms);
+  if (p != best && p->memory_mb > 0 && best->memory_mb > 0)
+    hl_text_format(&text, " with %.0f %% of the memory of batch %" PRId64,
+                   100 * p->memory_mb / best->memory_mb, best->batch_size);
   return add(g, HL_ADVICE_BALANCE, p->batch_size, hl_text_take(&text));
+}
+
+/* A smaller type never without what it costs. */
+static bool accuracy(const hl_analysis_input *input, hl_analysis_group *g) {
+  if (!g->dtype || strcmp(g->dtype, "float32") == 0) return true;
+  double most = (double)NAN;
+  for (size_t i = 0; i < g->point_count; i++) {
+    double error = hl__analysis_record(input, g->points[i].row)->output_error;
+    if (isfinite(error)) most = isfinite(most) ? fmax(most, error) : error;
+  }
+  if (!isfinite(most))
+    return add(g, HL_ADVICE_ACCURACY, HL_INT_NULL,
+               hl_format("Accuracy: what %s changes in the outputs was not measured", g->dtype));
+  return add(g, HL_ADVICE_ACCURACY, HL_INT_NULL,
+             hl_format("Accuracy: %s changes the outputs by up to %s of their largest value, "
+                       "against the reference",
+                       g->dtype, HL_NUM(most)));
 }
 
 /* The margin is taken off the memory of the boundary where the fit knows it, else off the size. */
@@ -173,8 +208,8 @@ static bool hint(const hl_analysis_input *input, hl_analysis_group *g, symptom h
   }
   bool ok = !batches.failed;
   if (ok && batches.length) {
-    char most[48] = "";
-    if (isfinite(worst)) snprintf(most, sizeof most, " (up to %.3g%s)", worst, unit);
+    char most[64] = "";
+    if (isfinite(worst)) snprintf(most, sizeof most, " (up to %s%s)", HL_NUM(worst), unit);
     const char *plural = strchr(batches.data, ',') ? "es" : "";
     ok = add(g, HL_ADVICE_HINT, HL_INT_NULL,
              hl_format("Noise: %s%s at batch%s %s: %s", what, most, plural, batches.data, remedy));
@@ -241,6 +276,6 @@ bool hl__analyse_advice(const hl_analysis_input *input, hl_analysis_group *g) {
   g->recommendations = calloc(ADVICE_MOST, sizeof *g->recommendations);
   if (!g->recommendations) return false;
   if (g->point_count == 0) return fallback(input, g) && limit(input, g) && mistrusted(g);
-  return speed(g) && latency(input, g) && memory(g) && balance(g) && limit(input, g) &&
-         mistrusted(g) && hints(input, g);
+  return speed(g) && latency(input, g) && memory(g) && balance(g) && accuracy(input, g) &&
+         limit(input, g) && mistrusted(g) && hints(input, g);
 }

@@ -156,9 +156,3 @@ hl_status hl_analysis_make(const hl_records *records, const hl_run_info *info,
   *ret_analysis = analysis;
   return HL_OK;
 }
-
-const hl_recommendation *hl_analysis_find_advice(const hl_analysis_group *group, hl_advice kind) {
-  for (size_t i = 0; i < group->recommendation_count; i++)
-    if (group->recommendations[i].kind == kind) return &group->recommendations[i];
-  return NULL;
-}

@@ -59,9 +59,10 @@ typedef enum hl_advice {
   HL_ADVICE_LATENCY,
   HL_ADVICE_MEMORY,
   HL_ADVICE_BALANCE,
-  HL_ADVICE_LIMIT,   /* the largest batch, and the margin under it */
-  HL_ADVICE_HINT,    /* steal, system time, page faults, no steady state */
-  HL_ADVICE_FALLBACK /* nothing passed */
+  HL_ADVICE_ACCURACY, /* of a type other than float32 */
+  HL_ADVICE_LIMIT,    /* the largest batch, and the margin under it */
+  HL_ADVICE_HINT,     /* steal, system time, page faults, no steady state */
+  HL_ADVICE_FALLBACK  /* nothing passed */
 } hl_advice;
 
 typedef struct hl_recommendation {
@@ -98,7 +99,7 @@ typedef struct hl_analysis_group {
   double best_efficiency;
 
   hl_analysis_line time_fit; /* ms: a0 = t0, a1 = t1; weighted by 1/T^2 */
-  double x_max_ips;          /* 1 / t1; NaN if t1 is not positive */
+  double x_max_ips;          /* 1 / t1; NaN if t1 is not positive, or a row was surely faster */
   double half_speed_batch;   /* t0 / t1, where half of x_max is reached; NaN if there is none */
   bool two_pieces;           /* the BIC of two lines is better by more than 10 */
   int64_t break_batch_size;  /* last size of the first piece; null unless two_pieces */
@@ -128,10 +129,7 @@ void hl_analysis_release(hl_analysis *analysis);
 /* The shape of the contract: an object for one group (or none: all null), else a list. */
 void hl_analysis_write_json(const hl_analysis *analysis, hl_json *json, const char *key);
 
-/* The first recommendation of a kind, or NULL. */
-const hl_recommendation *hl_analysis_find_advice(const hl_analysis_group *group, hl_advice kind);
-
-/* Appends the fitted curves and the bottleneck as sentences, one a line, for terminal and report:
+/* Appends the fitted curves as sentences, one a line, for terminal and report:
  * "T(b) = 0.81 ms + 1.93 ms/image * b (R2 0.9998, 8 sizes): at most 518 images/s". */
 void hl_analysis_describe_fit(const hl_analysis_group *group, hl_text *out);
 

@@ -6,6 +6,7 @@
  */
 #include "analyse/internal.h"
 
+#include "analyse/number.h"
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -65,9 +66,9 @@ bool hl__analyse_bottleneck(const hl_analysis_input *input, hl_analysis_group *g
   const hl_run_info *info = input->info;
   const char *why = obstacle(info, r, p);
   if (why && isfinite(p->compute_use) && isfinite(p->gflops)) {
-    g->bottleneck_evidence =
-        hl_format("%s; at batch %" PRId64 " %.4g GFLOP/s executed, %.0f %% of a peak of %.4g", why,
-                  p->batch_size, p->gflops, 100 * p->compute_use, info->peak_gflops);
+    g->bottleneck_evidence = hl_format(
+        "%s; at batch %" PRId64 " %s GFLOP/s executed, %.0f %% of a peak of %s", why, p->batch_size,
+        HL_NUM(p->gflops), 100 * p->compute_use, HL_NUM(info->peak_gflops));
   } else if (why) {
     g->bottleneck_evidence = hl_strdup(why);
   } else {
@@ -75,11 +76,12 @@ bool hl__analyse_bottleneck(const hl_analysis_input *input, hl_analysis_group *g
     bool cached = p->memory_use > use_most;
     g->bottleneck = classify(p->compute_use, cached ? 0 : p->memory_use);
     g->bottleneck_evidence = hl_format(
-        "at batch %" PRId64 " %.4g GFLOP/s executed is %.0f %% of the measured %.4g, and %.3g GB/s "
-        "of planned traffic is %.0f %% of the measured %.3g GB/s%s; %s",
-        p->batch_size, p->gflops, 100 * p->compute_use, info->peak_gflops,
-        p->memory_use * info->peak_bandwidth_gbs, 100 * p->memory_use, info->peak_bandwidth_gbs,
-        cached ? " (the caches serve it)" : "", conclusion(g->bottleneck));
+        "at batch %" PRId64 " %s GFLOP/s executed is %.0f %% of the measured %s, and %s GB/s "
+        "of planned traffic is %.0f %% of the measured %s GB/s%s; %s",
+        p->batch_size, HL_NUM(p->gflops), 100 * p->compute_use, HL_NUM(info->peak_gflops),
+        HL_NUM(p->memory_use * info->peak_bandwidth_gbs), 100 * p->memory_use,
+        HL_NUM(info->peak_bandwidth_gbs), cached ? " (the caches serve it)" : "",
+        conclusion(g->bottleneck));
   }
   return g->bottleneck_evidence != NULL;
 }

@@ -1,6 +1,7 @@
 /* Best, optimal and plateau sizes, speed-ups, and the fits of time and memory. */
 #include "analyse/internal.h"
 
+#include "analyse/number.h"
 #include "statistics/line.h"
 
 #include <inttypes.h>
@@ -78,8 +79,10 @@ static void fit_time(hl_analysis_group *g) {
   hl_two_lines two;
   if (!hl_line_fit(x, y, weights, n, &line)) return;
   g->time_fit = line_of(&line);
-  if (line.a1 > 0) {
-    g->x_max_ips = 1000 / line.a1;
+  double limit = line.a1 > 0 ? 1000 / line.a1 : (double)NAN;
+  /* A line that some row is surely above of describes no limit. */
+  if (limit >= interval_of(&g->points[g->best_point]).low) {
+    g->x_max_ips = limit;
     if (line.a0 > 0) g->half_speed_batch = line.a0 / line.a1;
   }
   if (!hl_line_fit_two(x, y, weights, n, relative_error * relative_error, &two)) return;
@@ -130,8 +133,8 @@ void hl__analyse_curves(const hl_analysis_input *input, hl_analysis_group *g) {
 }
 
 static void describe_time(const hl_analysis_line *line, const char *where, hl_text *out) {
-  hl_text_format(out, "T(b) = %.4g ms %c %.4g ms/image * b%s", line->a0, line->a1 < 0 ? '-' : '+',
-                 fabs(line->a1), where);
+  hl_text_format(out, "T(b) = %s ms %c %s ms/image * b%s", HL_NUM(line->a0),
+                 line->a1 < 0 ? '-' : '+', HL_NUM(fabs(line->a1)), where);
   if (isfinite(line->r_squared))
     hl_text_format(out, " (R2 %.4f", line->r_squared);
   else
@@ -142,7 +145,11 @@ static void describe_time(const hl_analysis_line *line, const char *where, hl_te
 void hl_analysis_describe_fit(const hl_analysis_group *g, hl_text *out) {
   if (g->time_fit.points) {
     describe_time(&g->time_fit, "", out);
-    if (isfinite(g->x_max_ips)) hl_text_format(out, ": at most %.4g images/s", g->x_max_ips);
+    if (g->x_max_ips >= g->max_throughput_ips)
+      hl_text_format(out, ": at most %s images/s", HL_NUM(g->x_max_ips));
+    else if (isfinite(g->x_max_ips)) /* within the interval of the best */
+      hl_text_format(out, ": no more than the best row's %s images/s",
+                     HL_NUM(g->max_throughput_ips));
     if (g->half_speed_batch >= 1)
       hl_text_format(out, ", half of it at batch %.0f", ceil(g->half_speed_batch));
     hl_text_char(out, '\n');
@@ -158,13 +165,10 @@ void hl_analysis_describe_fit(const hl_analysis_group *g, hl_text *out) {
   }
   if (g->memory_fit.points) {
     const hl_analysis_line *m = &g->memory_fit;
-    hl_text_format(out, "M(b) = %.4g MB %c %.4g MB/image * b", m->a0, m->a1 < 0 ? '-' : '+',
-                   fabs(m->a1));
+    hl_text_format(out, "M(b) = %s MB %c %s MB/image * b", HL_NUM(m->a0), m->a1 < 0 ? '-' : '+',
+                   HL_NUM(fabs(m->a1)));
     if (isfinite(m->r_squared))
       hl_text_format(out, " (R2 %.4f, %zu sizes)", m->r_squared, m->points);
     hl_text_char(out, '\n');
   }
-  if (g->bottleneck_evidence)
-    hl_text_format(out, "Bottleneck: %s: %s\n", hl_bottleneck_name(g->bottleneck),
-                   g->bottleneck_evidence);
 }

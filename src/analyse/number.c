@@ -13,5 +13,7 @@ hl_number_text hl__number(double value) {
     snprintf(n.text, sizeof n.text, "%.0f", value);
   else
     snprintf(n.text, sizeof n.text, "%.*f", 3 - (int)floor(log10(size)), value);
+  if (size < 1) /* as %g does */
+    for (size_t last = strlen(n.text); n.text[last - 1] == '0'; last--) n.text[last - 1] = '\0';
   return n;
 }

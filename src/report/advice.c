@@ -50,6 +50,9 @@ void hl_report_advice(const hl_analysis *analysis, bool colour, hl_text *out) {
     headline(group, colour, out);
     hl_text fit = HL_TEXT_INIT;
     if (group->point_count) hl_analysis_describe_fit(group, &fit);
+    if (group->point_count && group->bottleneck_evidence)
+      hl_text_format(&fit, "Bottleneck: %s: %s\n", hl_bottleneck_name(group->bottleneck),
+                     group->bottleneck_evidence);
     indent(out, fit.data);
     hl_text_release(&fit);
     for (size_t i = 0; i < group->recommendation_count; i++)

@@ -29,6 +29,7 @@ static void summary_of_group(const hl_analysis_group *g, hl_text *out) {
   }
   const hl_analysis_point *p = &g->points[g->optimal_point];
   line(out, "Optimal Batch Size", hl_report_int(g->optimal_batch_size, "—", text));
+  if (g->point_count == 1) line(out, "Sizes Measured", "this one only");
   number_line(out, "Maximum Throughput", g->max_throughput_ips, "images/second");
   number_line(out, "Throughput at Optimal", p->throughput_ips, "images/second");
   number_line(out, "Memory at Optimal", p->memory_mb, "MB");

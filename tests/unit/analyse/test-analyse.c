@@ -46,6 +46,12 @@ static hl_record *add_passed(hl_records *records, const hl_record *like, int64_t
   return r;
 }
 
+static const hl_recommendation *find_advice(const hl_analysis_group *group, hl_advice kind) {
+  for (size_t i = 0; i < group->recommendation_count; i++)
+    if (group->recommendations[i].kind == kind) return &group->recommendations[i];
+  return NULL;
+}
+
 static char *json_of(const hl_analysis *analysis) {
   hl_text text = HL_TEXT_INIT;
   hl_json json;
@@ -87,12 +93,12 @@ static void linear_sweep(void **state) {
   assert_int_equal(g->max_batch_size, HL_INT_NULL);
   assert_int_equal(g->bottleneck, HL_BOUND_UNKNOWN);
   assert_non_null(strstr(g->bottleneck_evidence, "not measured"));
-  assert_int_equal(hl_analysis_find_advice(g, HL_ADVICE_SPEED)->batch_size, 64);
-  assert_non_null(strstr(hl_analysis_find_advice(g, HL_ADVICE_SPEED)->text, "484.8 images/s"));
-  assert_int_equal(hl_analysis_find_advice(g, HL_ADVICE_LATENCY)->batch_size, 1);
-  assert_int_equal(hl_analysis_find_advice(g, HL_ADVICE_MEMORY)->batch_size, 1);
-  assert_int_equal(hl_analysis_find_advice(g, HL_ADVICE_BALANCE)->batch_size, 32);
-  assert_null(hl_analysis_find_advice(g, HL_ADVICE_HINT));
+  assert_int_equal(find_advice(g, HL_ADVICE_SPEED)->batch_size, 64);
+  assert_non_null(strstr(find_advice(g, HL_ADVICE_SPEED)->text, "484.8 images/s"));
+  assert_int_equal(find_advice(g, HL_ADVICE_LATENCY)->batch_size, 1);
+  assert_int_equal(find_advice(g, HL_ADVICE_MEMORY)->batch_size, 1);
+  assert_int_equal(find_advice(g, HL_ADVICE_BALANCE)->batch_size, 32);
+  assert_null(find_advice(g, HL_ADVICE_HINT));
   HL_CLEANUP(hl_free_pointer) char *json = json_of(&a);
   assert_non_null(strstr(json, "\"analysis\":{"));
   assert_non_null(strstr(json, "\"optimal_batch_size\":64"));
@@ -130,10 +136,10 @@ static void failures(void **state) {
   assert_true(close_to(g->speedup_vs_batch_1, 400.0 / (4000.0 / 12)));
   assert_true(isnan(g->speedup_vs_batch_32));
   assert_int_equal(g->max_batch_size, 8); /* 8 ran and 9 did not */
-  assert_non_null(strstr(hl_analysis_find_advice(g, HL_ADVICE_SPEED)->text,
+  assert_non_null(strstr(find_advice(g, HL_ADVICE_SPEED)->text,
                          "1.2 times batch 4 (the smallest that passed)"));
-  assert_int_equal(hl_analysis_find_advice(g, HL_ADVICE_LIMIT)->batch_size, 7);
-  assert_non_null(strstr(hl_analysis_find_advice(g, HL_ADVICE_HINT)->text, "outputs of 1 row "));
+  assert_int_equal(find_advice(g, HL_ADVICE_LIMIT)->batch_size, 7);
+  assert_non_null(strstr(find_advice(g, HL_ADVICE_HINT)->text, "outputs of 1 row "));
   hl_analysis_release(&a);
   /* A boundary that was only predicted is not observed. */
   hl_record_set_text(&records.items[3].reason, "predicted to need 2 GB");
@@ -159,7 +165,7 @@ static void nothing_passed(void **state) {
     add(&records, NULL, cases[i].outcomes[1], 16);
     hl_analysis a;
     assert_int_equal(hl_analysis_make(&records, NULL, &a, NULL), HL_OK);
-    const hl_recommendation *r = hl_analysis_find_advice(&a.groups[0], HL_ADVICE_FALLBACK);
+    const hl_recommendation *r = find_advice(&a.groups[0], HL_ADVICE_FALLBACK);
     assert_non_null(r);
     assert_non_null(strstr(r->text, cases[i].expected));
     assert_int_equal(r->batch_size, cases[i].batch);
@@ -332,11 +338,11 @@ static void margin(void **state) {
   hl_analysis a;
   assert_int_equal(hl_analysis_make(&records, &info, &a, NULL), HL_OK);
   assert_int_equal(a.groups[0].max_batch_size, 100);
-  assert_int_equal(hl_analysis_find_advice(&a.groups[0], HL_ADVICE_LIMIT)->batch_size, 88);
+  assert_int_equal(find_advice(&a.groups[0], HL_ADVICE_LIMIT)->batch_size, 88);
   hl_analysis_release(&a);
   records.items[0].max_batch_size = 0;
   assert_int_equal(hl_analysis_make(&records, &info, &a, NULL), HL_OK);
-  assert_int_equal(hl_analysis_find_advice(&a.groups[0], HL_ADVICE_LIMIT)->batch_size, HL_INT_NULL);
+  assert_int_equal(find_advice(&a.groups[0], HL_ADVICE_LIMIT)->batch_size, HL_INT_NULL);
   hl_analysis_release(&a);
   hl_records_release(&records);
 }
@@ -357,12 +363,116 @@ static void repeated(void **state) {
   hl_records_release(&records);
 }
 
+/* Counts are written out, whatever their size. */
+static void large_numbers(void **state) {
+  (void)state;
+  hl_records records = {0};
+  for (int64_t b = 1; b <= 4; b *= 2) add_passed(&records, NULL, b, 0.00001, 0.00004, 0.001);
+  hl_analysis a;
+  assert_int_equal(hl_analysis_make(&records, NULL, &a, NULL), HL_OK);
+  const hl_analysis_group *g = &a.groups[0];
+  /* 4 / 0.17 us */
+  assert_non_null(strstr(find_advice(g, HL_ADVICE_SPEED)->text,
+                         "batch 4 gives 23529412 images/s (95 % interval 23505882 to 23552941)"));
+  hl_text text = HL_TEXT_INIT;
+  hl_analysis_describe_fit(g, &text);
+  assert_non_null(strstr(text.data,
+                         "T(b) = 0.00001 ms + 0.00004 ms/image * b (R2 1.0000, 3 sizes): at "
+                         "most 25000000 images/s"));
+  assert_null(strstr(text.data, "Bottleneck")); /* which is told apart, and once */
+  for (size_t i = 0; i < g->recommendation_count; i++)
+    assert_null(strstr(g->recommendations[i].text, "e+"));
+  hl_text_release(&text);
+  hl_analysis_release(&a);
+  hl_records_release(&records);
+}
+
+/* Of one size nothing is best. */
+static void one_size(void **state) {
+  (void)state;
+  hl_records records = {0};
+  add_passed(&records, NULL, 8, 4, 2, 0.01);
+  hl_analysis a;
+  assert_int_equal(hl_analysis_make(&records, NULL, &a, NULL), HL_OK);
+  const hl_analysis_group *g = &a.groups[0];
+  const hl_recommendation *r = find_advice(g, HL_ADVICE_BALANCE);
+  assert_string_equal(r->text,
+                      "Balance: only batch 8 was measured; others may be better (--batch-sizes)");
+  assert_int_equal(r->batch_size, HL_INT_NULL);
+  for (size_t i = 0; i < g->recommendation_count; i++) {
+    assert_null(strstr(g->recommendations[i].text, "best size"));
+    assert_null(strstr(g->recommendations[i].text, "least"));
+    assert_null(strstr(g->recommendations[i].text, "of the best"));
+  }
+  hl_analysis_release(&a);
+  hl_records_release(&records);
+}
+
+/* Wide intervals: 8 cannot be told from 32, though it measured less than 95 % of it. One size is
+ * advised, and no limit is claimed that a row was faster than. */
+static void noisy(void **state) {
+  (void)state;
+  hl_records records = {0};
+  static const double speeds[][2] = {{1, 300}, {8, 460}, {16, 420}, {32, 500}};
+  for (size_t i = 0; i < 4; i++) {
+    hl_record *r = add_passed(&records, NULL, (int64_t)speeds[i][0], 1, 1, 0.05);
+    r->throughput_ips = speeds[i][1];
+    r->throughput_ci_ips = (hl_pair){0.95 * speeds[i][1], 1.05 * speeds[i][1]};
+    r->latency_p50_ms = r->latency_mean_ms = 1000 * speeds[i][0] / speeds[i][1];
+  }
+  hl_analysis a;
+  assert_int_equal(hl_analysis_make(&records, NULL, &a, NULL), HL_OK);
+  hl_analysis_group *g = &a.groups[0];
+  assert_int_equal(g->optimal_batch_size, 8);
+  assert_int_equal(g->plateau_batch_size, 32);
+  const hl_recommendation *r = find_advice(g, HL_ADVICE_BALANCE);
+  assert_int_equal(r->batch_size, 8);
+  assert_non_null(strstr(r->text, "batch 8 measured 92 % of the best throughput"));
+  assert_non_null(strstr(r->text, "27 % of the time of a step"));
+  hl_text text = HL_TEXT_INIT;
+  hl_analysis_describe_fit(g, &text);
+  if (isfinite(g->x_max_ips)) assert_true(g->x_max_ips >= 475);
+  assert_null(strstr(text.data, "at most 4"));
+  hl_text_release(&text);
+  hl_analysis_release(&a);
+  /* A maximum of 400/s where 500/s were measured. */
+  records.items[3].throughput_ips = 900;
+  records.items[3].throughput_ci_ips = (hl_pair){880, 920};
+  assert_int_equal(hl_analysis_make(&records, NULL, &a, NULL), HL_OK);
+  assert_true(isnan(a.groups[0].x_max_ips) && isnan(a.groups[0].half_speed_batch));
+  hl_analysis_release(&a);
+  hl_records_release(&records);
+}
+
+/* A smaller type is never advised without what it changes. */
+static void accuracy(void **state) {
+  (void)state;
+  hl_records records = {0};
+  add_passed(&records, NULL, 1, 4, 2, 0.01)->output_error = 0.004;
+  add_passed(&records, NULL, 2, 4, 2, 0.01)->output_error = 0.003;
+  hl_analysis a;
+  assert_int_equal(hl_analysis_make(&records, NULL, &a, NULL), HL_OK);
+  assert_null(find_advice(&a.groups[0], HL_ADVICE_ACCURACY));
+  hl_analysis_release(&a);
+  for (size_t i = 0; i < 2; i++) hl_record_set_text(&records.items[i].dtype, "bfloat16");
+  assert_int_equal(hl_analysis_make(&records, NULL, &a, NULL), HL_OK);
+  assert_non_null(strstr(find_advice(&a.groups[0], HL_ADVICE_ACCURACY)->text,
+                         "bfloat16 changes the outputs by up to 0.004 of"));
+  hl_analysis_release(&a);
+  for (size_t i = 0; i < 2; i++) records.items[i].output_error = (double)NAN;
+  assert_int_equal(hl_analysis_make(&records, NULL, &a, NULL), HL_OK);
+  assert_non_null(strstr(find_advice(&a.groups[0], HL_ADVICE_ACCURACY)->text, "was not measured"));
+  hl_analysis_release(&a);
+  hl_records_release(&records);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(linear_sweep), cmocka_unit_test(failures), cmocka_unit_test(nothing_passed),
       cmocka_unit_test(no_records),   cmocka_unit_test(groups),   cmocka_unit_test(two_pieces),
       cmocka_unit_test(weighted_fit), cmocka_unit_test(roofline), cmocka_unit_test(noise_hints),
-      cmocka_unit_test(margin),       cmocka_unit_test(repeated),
+      cmocka_unit_test(margin),       cmocka_unit_test(repeated), cmocka_unit_test(large_numbers),
+      cmocka_unit_test(one_size),     cmocka_unit_test(noisy),    cmocka_unit_test(accuracy),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
