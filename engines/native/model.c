@@ -32,7 +32,7 @@ hl_status hl_native_model_load(hl_engine *engine, const hl_model_source *source,
   hl_status status = hl_native_weights_new(&model->weights, error);
   if (status == HL_OK) status = hl_onnx_read(source->path, &model->graph, error);
   /* Shapes with the batch unknown, for `describe`. */
-  if (status == HL_OK) status = hl_graph_infer(model->graph, error);
+  if (status == HL_OK) status = hl_graph_infer_declared(model->graph, error);
   if (status == HL_OK) {
     model->inputs = ports_of(model->graph, model->graph->inputs, model->graph->input_count);
     model->outputs = ports_of(model->graph, model->graph->outputs, model->graph->output_count);

@@ -155,6 +155,11 @@ typedef struct hl_program_spec {
   /* One port for each model input, in the model's order, every dimension known. */
   const hl_port *inputs;
   size_t input_count;
+  /* NULL, or a view for each input. One with data is the value that this input will have at every
+   * step, read during prepare: an engine may compile it in, which is the only way to run a model
+   * whose shapes depend on it. It is bound before the first step like the others, and an engine
+   * that compiled it in refuses to bind a different value. An engine may ignore this. */
+  const hl_tensor_view *known;
 } hl_program_spec;
 
 /* What a program will need, before anything is allocated. */

@@ -245,10 +245,9 @@ static hl_status infer_node(hl_graph *graph, hl_node *node, bool bound, hl_error
   return fold(graph, node, error);
 }
 
-hl_status hl_graph_infer(hl_graph *graph, hl_error *error) {
+static hl_status infer_all(hl_graph *graph, bool bound, hl_error *error) {
   if (graph->failed != HL_OK) return hl_graph_status(graph, error);
   forget(graph);
-  bool bound = is_bound(graph);
   for (size_t n = 0; n < graph->node_count; n++) {
     hl_node *node = &graph->nodes[n];
     if (!node->row)
@@ -257,6 +256,14 @@ hl_status hl_graph_infer(hl_graph *graph, hl_error *error) {
     if (status != HL_OK) return status;
   }
   return HL_OK;
+}
+
+hl_status hl_graph_infer(hl_graph *graph, hl_error *error) {
+  return infer_all(graph, is_bound(graph), error);
+}
+
+hl_status hl_graph_infer_declared(hl_graph *graph, hl_error *error) {
+  return infer_all(graph, false, error);
 }
 
 /* -- sums over the graph -------------------------------------------------------------------- */

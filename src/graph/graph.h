@@ -183,6 +183,10 @@ hl_status hl_graph_bind_batch(hl_graph *graph, int64_t batch, hl_error *error);
  * that shapes depend on. After binding, every shape is known or an error names the node. */
 hl_status hl_graph_infer(hl_graph *graph, hl_error *error);
 
+/* The same for a model as its file declares it: what depends on the values of inputs stays unknown,
+ * even where every input has all its dimensions. */
+hl_status hl_graph_infer_declared(hl_graph *graph, hl_error *error);
+
 /* The model's parameters as frameworks count them: elements of the floating-point initialisers that
  * a node uses as weights. Running statistics of a BatchNormalization, the scales and fill values of
  * Resize, Pad and Clip, and single numbers (rank 0) in arithmetic do not count. -1 without memory.

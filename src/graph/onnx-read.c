@@ -216,7 +216,10 @@ static hl_status read_opset(hl_onnx_reader *reader, const hl_wire_field *import)
     }
   }
   if (message.bad) return hl_onnx_end(reader, &message, "opset import");
-  if (domain[0] && strcmp(domain, "ai.onnx") != 0) return HL_OK; /* refused where it is used */
+  if (domain[0] && strcmp(domain, "ai.onnx") != 0) {
+    reader->has_other_domain = true; /* refused where it is used */
+    return HL_OK;
+  }
   if (version > newest_opset)
     return hl_onnx_fail(reader, HL_UNIMPLEMENTED, import->start,
                         "opset %" PRId64 " is newer than %d, the newest this version reads. Export "
@@ -262,6 +265,7 @@ static hl_status read_model(hl_onnx_reader *reader, hl_wire model) {
     return hl_onnx_fail(reader, HL_UNIMPLEMENTED, NULL,
                         "IR version %" PRId64 "; 3 to %d are implemented",
                         reader->graph->ir_version, newest_ir);
+  if (reader->graph->opset == 0 && reader->has_other_domain) reader->graph->opset = newest_opset;
   if (reader->graph->opset == 0)
     return hl_onnx_fail(reader, HL_BAD_DATA, NULL, "the model does not say its opset");
   return read_graph(reader, graph.body);

@@ -23,6 +23,7 @@ typedef struct hl_onnx_reader {
   const char *path;           /* NULL when reading from memory */
   const unsigned char *start; /* of the model, for byte offsets */
   hl_graph *graph;
+  bool has_other_domain; /* the model imports operators of others than ai.onnx */
   hl_onnx_external *externals;
   hl_error *error;
 } hl_onnx_reader;

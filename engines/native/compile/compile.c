@@ -2,8 +2,28 @@
 #include "compile/memory-plan.h"
 #include "compile/passes.h"
 #include "lower/lower.h"
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* An input whose value the host promises becomes data that inference and folding may use. */
+static hl_status know_input(hl_graph *graph, const hl_program_spec *spec, size_t i,
+                            hl_error *error) {
+  bool told = spec->size >= offsetof(hl_program_spec, known) + sizeof(spec->known) && spec->known;
+  if (!told || !spec->known[i].data) return HL_OK;
+  hl_value *value = &graph->values[graph->inputs[i]];
+  uint64_t bytes;
+  if (!hl_shape_bytes(&value->shape, value->dtype, &bytes) || bytes != spec->known[i].bytes)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "input '%.90s': the value that is said to be known has %llu bytes",
+                        value->name, (unsigned long long)spec->known[i].bytes);
+  void *copy = hl_arena_alloc(&graph->arena, bytes ? (size_t)bytes : 1);
+  if (!copy) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory to compile the model");
+  memcpy(copy, spec->known[i].data, (size_t)bytes);
+  value->data = copy;
+  value->bytes = bytes;
+  return HL_OK;
+}
 
 static hl_status bind_inputs(hl_graph *graph, const hl_program_spec *spec, hl_error *error) {
   if (spec->input_count != graph->input_count)
@@ -11,6 +31,7 @@ static hl_status bind_inputs(hl_graph *graph, const hl_program_spec *spec, hl_er
                         graph->input_count, spec->input_count);
   for (size_t i = 0; i < spec->input_count; i++) {
     hl_status status = hl_graph_bind(graph, i, spec->inputs[i].rank, spec->inputs[i].dims, error);
+    if (status == HL_OK) status = know_input(graph, spec, i, error);
     if (status != HL_OK) return status;
   }
   return hl_graph_infer(graph, error);

@@ -108,6 +108,9 @@ static void apply(const hl_elementwise_step *s, float *y, const float *x, size_t
   case HL_EW_COS:
     EACH_SCALAR(cosf(v));
     break;
+  case HL_EW_SOFTPLUS: /* log(1 + e^x) loses all digits where e^x is small */
+    EACH_SCALAR(v > 0 ? v + log1pf(expf(-v)) : log1pf(expf(v)));
+    break;
   case HL_EW_ERF:
     EACH(hl_erf(v));
     break;

@@ -109,6 +109,7 @@ typedef enum hl_elementwise_kind {
   HL_EW_SIN,        /* sin x */
   HL_EW_COS,        /* cos x */
   HL_EW_ERF,        /* erf x */
+  HL_EW_SOFTPLUS,   /* ln(1 + exp x) */
   HL_EW_TANH,       /* a · tanh x */
   HL_EW_SIGMOID,    /* 1 / (1 + exp -x) */
   HL_EW_SWISH,      /* x · sigmoid x */

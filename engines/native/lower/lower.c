@@ -60,6 +60,7 @@ static const struct {
     {"Sin", hl_native_lower_function},
     {"Cos", hl_native_lower_function},
     {"Erf", hl_native_lower_function},
+    {"Softplus", hl_native_lower_function},
     {"Relu", hl_native_lower_eltwise},
     {"LeakyRelu", hl_native_lower_eltwise},
     {"Elu", hl_native_lower_eltwise},
@@ -76,7 +77,6 @@ static const struct {
     {"Abs", hl_native_lower_eltwise},
     {"Neg", hl_native_lower_eltwise},
     {"Reciprocal", hl_native_lower_eltwise},
-    {"Softplus", hl_native_lower_eltwise},
     {"Clip", hl_native_lower_eltwise},
 };
 

@@ -275,7 +275,8 @@ bool hl_native_lower_reduce(hl_native_builder *b, const hl_native_node *node) {
   }
   size_t k = 0;
   while (k < HL_COUNT(kinds) && strcmp(kinds[k].op, node->op) != 0) k++;
-  if (!any || k == HL_COUNT(kinds)) return false;
+  /* Of nothing, oneDNN's least is the largest float and not infinity. */
+  if (!any || k == HL_COUNT(kinds) || hl_shape_elements(&x->shape) == 0) return false;
   dnnl_memory_desc_t xd = hl_native_md_of(b, rank, x->shape.dims, HL_LAYOUT_PLAIN);
   dnnl_memory_desc_t yd = hl_native_md_of(b, rank, dims, HL_LAYOUT_PLAIN);
   dnnl_primitive_attr_t attr = hl_native_attr(b);

@@ -125,6 +125,10 @@ hl_status hl_native_request_bind(hl_request *request, size_t input, const hl_ten
                         "input '%s': %llu bytes of %s were bound; the program takes %llu of %s",
                         value->name, (unsigned long long)view->bytes, hl_dtype_name(view->dtype),
                         (unsigned long long)bytes, hl_dtype_name(value->dtype));
+  if (value->data && memcmp(value->data, view->data, (size_t)bytes) != 0)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "input '%s' has another value than the one the program was prepared for",
+                        value->name);
   request->inputs[input] = view->data;
   int at = 0;
   for (int32_t s = 0; s < list->step_count; s++)

@@ -31,6 +31,8 @@ static double expected_step(const hl_elementwise_step *s, double x, double r) {
     return sin(x);
   case HL_EW_COS:
     return cos(x);
+  case HL_EW_SOFTPLUS:
+    return fmax(x, 0) + log1p(exp(-fabs(x)));
   case HL_EW_ERF:
     return erf(x);
   case HL_EW_TANH:
@@ -74,35 +76,21 @@ typedef struct sweep {
 } sweep;
 
 static const sweep sweeps[] = {
-    {HL_EW_ADD, 1.5f, 0, -9, 9, 1, 1e-6},
-    {HL_EW_MUL, -3, 0, -9, 9, 0, 1e-7},
-    {HL_EW_RSUB, 2, 0, -9, 9, 1, 1e-6},
-    {HL_EW_RDIV, 2, 0, 0.1, 9, 0, 1e-7},
-    {HL_EW_POW, 1.7f, 0, 0, 9, 0, 1e-6},
-    {HL_EW_POW, 3, 0, -9, 9, 0, 2e-7},
-    {HL_EW_POW, 0.5f, 0, 0, 9, 0, 1e-7},
-    {HL_EW_POW, -1, 0, 1, 9, 0, 1e-7},
-    {HL_EW_POW, 2, 0, -9, 9, 0, 1e-7},
-    {HL_EW_SQUARE, 0, 0, -9, 9, 0, 1e-7},
-    {HL_EW_NEG, 0, 0, -9, 9, 0, 0},
-    {HL_EW_ABS, 0, 0, -9, 9, 0, 0},
-    {HL_EW_SQRT, 0, 0, 0, 900, 0, 1e-7},
-    {HL_EW_RSQRT, 0, 0, 0.01, 900, 0, 2e-7},
-    {HL_EW_EXP, 0, 0, -87, 88.7, 0, 2e-7},
-    {HL_EW_EXP, 0, 0, -1, 1, 0, 1.5e-7},
-    {HL_EW_LOG, 0, 0, 2, 900, 0, 2e-7},
-    {HL_EW_SIN, 0, 0, -9, 9, 1, 2e-7},
-    {HL_EW_COS, 0, 0, -9, 9, 1, 2e-7},
-    {HL_EW_ERF, 0, 0, -5, 5, 0, 3e-7},
-    {HL_EW_ERF, 0, 0, -1e-3, 1e-3, 0, 2e-7},
-    {HL_EW_TANH, 1, 0, -12, 12, 0, 3e-7},
-    {HL_EW_TANH, 3.14159f, 0, -1, 1, 0, 4e-7},
-    {HL_EW_SIGMOID, 0, 0, -80, 80, 0, 4e-7},
-    {HL_EW_SWISH, 0, 0, -20, 20, 1, 4e-7},
-    {HL_EW_GELU, 0, 0, -10, 10, 1, 1e-6},
-    {HL_EW_LEAKY, 0.01f, 0, -9, 9, 0, 1e-7},
-    {HL_EW_LEAKY, 0, 0, -9, 9, 0, 0},
-    {HL_EW_CLIP, -1, 2, -9, 9, 0, 0},
+    {HL_EW_ADD, 1.5f, 0, -9, 9, 1, 1e-6},    {HL_EW_MUL, -3, 0, -9, 9, 0, 1e-7},
+    {HL_EW_RSUB, 2, 0, -9, 9, 1, 1e-6},      {HL_EW_RDIV, 2, 0, 0.1, 9, 0, 1e-7},
+    {HL_EW_POW, 1.7f, 0, 0, 9, 0, 1e-6},     {HL_EW_POW, 3, 0, -9, 9, 0, 2e-7},
+    {HL_EW_POW, 0.5f, 0, 0, 9, 0, 1e-7},     {HL_EW_POW, -1, 0, 1, 9, 0, 1e-7},
+    {HL_EW_POW, 2, 0, -9, 9, 0, 1e-7},       {HL_EW_SQUARE, 0, 0, -9, 9, 0, 1e-7},
+    {HL_EW_NEG, 0, 0, -9, 9, 0, 0},          {HL_EW_ABS, 0, 0, -9, 9, 0, 0},
+    {HL_EW_SQRT, 0, 0, 0, 900, 0, 1e-7},     {HL_EW_RSQRT, 0, 0, 0.01, 900, 0, 2e-7},
+    {HL_EW_EXP, 0, 0, -87, 88.7, 0, 2e-7},   {HL_EW_EXP, 0, 0, -1, 1, 0, 1.5e-7},
+    {HL_EW_LOG, 0, 0, 2, 900, 0, 2e-7},      {HL_EW_SIN, 0, 0, -9, 9, 1, 2e-7},
+    {HL_EW_COS, 0, 0, -9, 9, 1, 2e-7},       {HL_EW_ERF, 0, 0, -5, 5, 0, 3e-7},
+    {HL_EW_ERF, 0, 0, -1e-3, 1e-3, 0, 2e-7}, {HL_EW_SOFTPLUS, 0, 0, -80, 80, 0, 3e-7},
+    {HL_EW_TANH, 1, 0, -12, 12, 0, 3e-7},    {HL_EW_TANH, 3.14159f, 0, -1, 1, 0, 4e-7},
+    {HL_EW_SIGMOID, 0, 0, -80, 80, 0, 4e-7}, {HL_EW_SWISH, 0, 0, -20, 20, 1, 4e-7},
+    {HL_EW_GELU, 0, 0, -10, 10, 1, 1e-6},    {HL_EW_LEAKY, 0.01f, 0, -9, 9, 0, 1e-7},
+    {HL_EW_LEAKY, 0, 0, -9, 9, 0, 0},        {HL_EW_CLIP, -1, 2, -9, 9, 0, 0},
 };
 
 static void run_sweep(const hl_kernels *k, unsigned threads, const sweep *w) {
