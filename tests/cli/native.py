@@ -96,9 +96,18 @@ def an_exported_model_gives_the_same_row_as_the_built_in_one():
 
 @case
 def a_type_that_the_engine_lacks_is_unimplemented():
-    run = hotlap('sweep', 'mlp:dims=8-8', '--dtype', 'bfloat16', '--batch-sizes', '1', *SHORT)
+    run = hotlap('sweep', 'mlp:dims=8-8', '--dtype', 'float16', '--batch-sizes', '1', *SHORT)
     assert run.status == 3 and run.rows[0]['outcome'] == 'UNIMPLEMENTED', run.explain()
-    assert 'bfloat16' in run.rows[0]['reason']
+    assert 'float16' in run.rows[0]['reason']
+
+
+@case
+def bfloat16_rows_are_less_exact_and_say_so():
+    run = hotlap('sweep', 'mlp:dims=64-96-8', '--dtype', 'float32,bfloat16', '--batch-sizes', '1,3', *SHORT).passes()
+    exact, rounded = run.rows[:2], run.rows[2:]
+    assert [r['dtype'] for r in run.rows] == ['float32'] * 2 + ['bfloat16'] * 2
+    assert all(r['output_error'] < 1e-5 for r in exact) and all(1e-4 < r['output_error'] < 3e-2 for r in rounded), run.rows
+    assert rounded[0]['planned_memory_mb'] < exact[0]['planned_memory_mb']
 
 
 main()

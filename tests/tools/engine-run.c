@@ -3,7 +3,7 @@
  *
  *   engine-run --engine PATH --model FILE.onnx [--batch N[,N...]] [--threads T]
  *              [--input FILE]... [--output-prefix PREFIX] [--warm W] [--steps S] [--interactive]
- *              [--profile] [--plan] [--option key=value]... [--data-limit BYTES]
+ *              [--profile] [--plan] [--option key=value]... [--data-limit BYTES] [--bfloat16]
  *
  * Inputs are raw files, one for each input in the model's order, filled with a pattern where none
  * is given. With several batch sizes the programs share one model; the outputs of batch number k go
@@ -33,6 +33,7 @@ typedef struct arguments {
   size_t option_count;
   long long data_limit;
   int interactive, profile, plan;
+  hl_dtype dtype;
 } arguments;
 
 static int fail(hl_status status, const hl_error *error) {
@@ -71,6 +72,8 @@ static int parse(int argc, char **argv, arguments *a) {
       a->profile = 1;
     else if (strcmp(key, "--plan") == 0)
       a->plan = 1;
+    else if (strcmp(key, "--bfloat16") == 0)
+      a->dtype = HL_BFLOAT16;
     else if (i + 1 >= argc)
       return 0;
     else if (strcmp(key, "--engine") == 0)
@@ -171,7 +174,7 @@ static hl_status session_open(session *s, const arguments *a, const hl_model_inf
   }
   hl_program_spec spec = {.size = sizeof(spec),
                           .mode = HL_MODE_INFERENCE,
-                          .dtype = HL_FLOAT32,
+                          .dtype = a->dtype,
                           .inputs = ports,
                           .input_count = info->input_count};
   hl_status status;
@@ -302,7 +305,7 @@ static int drive(const hl_engine_ops *ops, const arguments *a) {
 }
 
 int main(int argc, char **argv) {
-  arguments a = {.threads = 2};
+  arguments a = {.threads = 2, .dtype = HL_FLOAT32};
   if (!parse(argc, argv, &a)) {
     fprintf(stderr, "usage: engine-run --engine PATH --model FILE [options]\n");
     return 2;

@@ -66,8 +66,21 @@ static void copy_dims(dnnl_dims_t to, const int64_t *from, int rank) {
   for (int i = 0; i < DNNL_MAX_NDIMS; i++) to[i] = i < rank ? from[i] : 1;
 }
 
+/* oneDNN sees only float32 and bfloat16. */
+static dnnl_data_type_t data_type(hl_dtype dtype) {
+  return dtype == HL_BFLOAT16 ? dnnl_bf16 : dnnl_f32;
+}
+
 dnnl_memory_desc_t hl_native_md_of(hl_native_builder *b, int rank, const int64_t *dims,
                                    hl_native_layout layout) {
+  return hl_native_md_as(b, rank, dims, layout, HL_FLOAT32);
+}
+
+static dnnl_memory_desc_t md_strides(hl_native_builder *b, int rank, const int64_t *dims,
+                                     const int64_t *strides, hl_dtype dtype);
+
+dnnl_memory_desc_t hl_native_md_as(hl_native_builder *b, int rank, const int64_t *dims,
+                                   hl_native_layout layout, hl_dtype dtype) {
   if (b->failed != HL_OK) return NULL;
   dnnl_memory_desc_t desc = NULL;
   dnnl_dims_t own, strides;
@@ -75,11 +88,11 @@ dnnl_memory_desc_t hl_native_md_of(hl_native_builder *b, int rank, const int64_t
   if (layout == HL_LAYOUT_PLAIN && rank > 6) {
     strides[rank - 1] = 1;
     for (int i = rank - 1; i > 0; i--) strides[i - 1] = strides[i] * dims[i];
-    return hl_native_md_strides(b, rank, dims, strides);
+    return md_strides(b, rank, dims, strides, dtype);
   }
   dnnl_status_t status =
       dnnl_memory_desc_create_with_tag(&desc, rank > 0 ? rank : 1 /* oneDNN has no scalars */, own,
-                                       dnnl_f32, tag_of(b, rank, layout));
+                                       data_type(dtype), tag_of(b, rank, layout));
   if (status != dnnl_success) {
     hl_native_fail(b, HL_INTERNAL, "oneDNN refuses a tensor of rank %d", rank);
     return NULL;
@@ -87,12 +100,13 @@ dnnl_memory_desc_t hl_native_md_of(hl_native_builder *b, int rank, const int64_t
   return hl_native_md_keep(b, desc);
 }
 
-dnnl_memory_desc_t hl_native_md_any(hl_native_builder *b, int rank, const int64_t *dims) {
+dnnl_memory_desc_t hl_native_md_any_as(hl_native_builder *b, int rank, const int64_t *dims,
+                                       hl_dtype dtype) {
   if (b->failed != HL_OK) return NULL;
   dnnl_memory_desc_t desc = NULL;
   dnnl_dims_t own;
   copy_dims(own, dims, rank);
-  if (dnnl_memory_desc_create_with_tag(&desc, rank, own, dnnl_f32, dnnl_format_tag_any) !=
+  if (dnnl_memory_desc_create_with_tag(&desc, rank, own, data_type(dtype), dnnl_format_tag_any) !=
       dnnl_success) {
     hl_native_fail(b, HL_INTERNAL, "oneDNN refuses a tensor of rank %d", rank);
     return NULL;
@@ -102,12 +116,17 @@ dnnl_memory_desc_t hl_native_md_any(hl_native_builder *b, int rank, const int64_
 
 dnnl_memory_desc_t hl_native_md_strides(hl_native_builder *b, int rank, const int64_t *dims,
                                         const int64_t *strides) {
+  return md_strides(b, rank, dims, strides, HL_FLOAT32);
+}
+
+static dnnl_memory_desc_t md_strides(hl_native_builder *b, int rank, const int64_t *dims,
+                                     const int64_t *strides, hl_dtype dtype) {
   if (b->failed != HL_OK) return NULL;
   dnnl_memory_desc_t desc = NULL;
   dnnl_dims_t own, own_strides;
   copy_dims(own, dims, rank);
   copy_dims(own_strides, strides, rank);
-  if (dnnl_memory_desc_create_with_strides(&desc, rank, own, dnnl_f32, own_strides) !=
+  if (dnnl_memory_desc_create_with_strides(&desc, rank, own, data_type(dtype), own_strides) !=
       dnnl_success) {
     hl_native_fail(b, HL_INTERNAL, "oneDNN refuses a tensor of rank %d", rank);
     return NULL;
@@ -130,7 +149,7 @@ dnnl_memory_desc_t hl_native_md_query(hl_native_builder *b, const_dnnl_primitive
 dnnl_memory_desc_t hl_native_md(hl_native_builder *b, int32_t tensor) {
   if (b->failed != HL_OK || tensor < 0) return NULL;
   const hl_native_tensor *t = hl_native_get(b, tensor);
-  return hl_native_md_of(b, t->shape.rank, t->shape.dims, t->layout);
+  return hl_native_md_as(b, t->shape.rank, t->shape.dims, t->layout, t->dtype);
 }
 
 dnnl_primitive_attr_t hl_native_attr(hl_native_builder *b) {
@@ -166,41 +185,53 @@ static int32_t add_tensor(hl_native_builder *b, hl_native_tensor tensor) {
 }
 
 static bool layout_bytes(hl_native_builder *b, const hl_value *value, hl_native_layout layout,
-                         uint64_t *ret) {
+                         hl_dtype dtype, uint64_t *ret) {
   hl_shape shape = value->shape;
   if (layout == HL_LAYOUT_BLOCKED && shape.rank >= 2) {
     int64_t block = b->engine->block;
     shape.dims[1] = (shape.dims[1] + block - 1) / block * block;
   }
-  if (hl_shape_bytes(&shape, value->dtype, ret)) return true;
+  if (hl_shape_bytes(&shape, dtype, ret)) return true;
   return hl_native_fail(b, HL_UNIMPLEMENTED,
                         "value '%s': %s values of this shape are not supported", value->name,
                         hl_dtype_name(value->dtype));
 }
 
 static hl_native_tensor new_tensor(hl_native_builder *b, hl_value_id id, hl_native_layout layout,
-                                   hl_native_home home) {
+                                   hl_dtype dtype, hl_native_home home) {
   const hl_value *value = &b->ir->graph->values[id];
   hl_native_tensor tensor = {.home = home,
                              .value = id,
-                             .dtype = value->dtype,
+                             .dtype = dtype,
                              .shape = value->shape,
                              .layout = layout,
                              .root = -1};
-  layout_bytes(b, value, layout, &tensor.bytes);
+  layout_bytes(b, value, layout, dtype, &tensor.bytes);
   return tensor;
 }
 
 int32_t hl_native_out(hl_native_builder *b, hl_value_id value, hl_native_layout layout) {
   if (b->failed != HL_OK || value < 0) return -1;
-  return add_tensor(b, new_tensor(b, value, layout, HL_HOME_ARENA));
+  return hl_native_out_as(b, value, layout, b->ir->graph->values[value].dtype);
+}
+
+int32_t hl_native_out_as(hl_native_builder *b, hl_value_id value, hl_native_layout layout,
+                         hl_dtype dtype) {
+  if (b->failed != HL_OK || value < 0) return -1;
+  return add_tensor(b, new_tensor(b, value, layout, dtype, HL_HOME_ARENA));
+}
+
+hl_dtype hl_native_result_type(const hl_native_builder *b, hl_value_id value) {
+  for (size_t i = 0; i < b->ir->graph->output_count; i++)
+    if (b->ir->graph->outputs[i] == value) return HL_FLOAT32;
+  return b->type;
 }
 
 int32_t hl_native_out_view(hl_native_builder *b, hl_value_id value, hl_native_layout layout,
                            int32_t tensor, uint64_t offset) {
   if (b->failed != HL_OK || value < 0 || tensor < 0) return -1;
   const hl_native_tensor source = *hl_native_get(b, tensor);
-  hl_native_tensor view = new_tensor(b, value, layout, source.home);
+  hl_native_tensor view = new_tensor(b, value, layout, source.dtype, source.home);
   view.root = source.root;
   view.offset = source.offset + offset;
   view.index = source.index;
@@ -227,6 +258,12 @@ bool hl_native_dying(const hl_native_builder *b, int32_t tensor) {
   return true;
 }
 
+static hl_dtype weight_type(const hl_value *value, const_dnnl_memory_desc_t desc) {
+  dnnl_data_type_t type = dnnl_data_type_undef;
+  if (desc) dnnl_memory_desc_query(desc, dnnl_query_data_type, &type);
+  return type == dnnl_bf16 ? HL_BFLOAT16 : value->dtype;
+}
+
 int32_t hl_native_weight_in(hl_native_builder *b, const hl_native_recipe *recipe,
                             const_dnnl_memory_desc_t desc) {
   if (b->failed != HL_OK || recipe->value < 0) return -1;
@@ -246,27 +283,31 @@ int32_t hl_native_weight_in(hl_native_builder *b, const hl_native_recipe *recipe
   }
   return add_tensor(b, (hl_native_tensor){.home = HL_HOME_WEIGHT,
                                           .value = -1,
-                                          .dtype = value->dtype,
+                                          .dtype = weight_type(value, desc),
                                           .shape = value->shape,
                                           .bytes = weight.bytes,
                                           .root = -1,
                                           .index = index});
 }
 
-static int32_t find_tensor(const hl_native_builder *b, hl_value_id value, hl_native_layout layout) {
+static int32_t find_tensor(const hl_native_builder *b, hl_value_id value, hl_native_layout layout,
+                           hl_dtype dtype) {
   int32_t at = b->tensor_of[value];
-  while (at >= 0 && hl_native_get(b, at)->layout != layout) at = hl_native_get(b, at)->next;
+  while (at >= 0 &&
+         (hl_native_get(b, at)->layout != layout || hl_native_get(b, at)->dtype != dtype))
+    at = hl_native_get(b, at)->next;
   return at;
 }
 
 /* A constant in a layout: a weight that is reordered once, at preparation. */
-static int32_t constant_in(hl_native_builder *b, hl_value_id id, hl_native_layout layout) {
+static int32_t constant_in(hl_native_builder *b, hl_value_id id, hl_native_layout layout,
+                           hl_dtype dtype) {
   const hl_value *value = &b->ir->graph->values[id];
   hl_native_recipe recipe = HL_NATIVE_RECIPE(id);
   const_dnnl_memory_desc_t desc = NULL;
-  if (layout != HL_LAYOUT_PLAIN) {
+  if (layout != HL_LAYOUT_PLAIN || dtype != value->dtype) {
     recipe.source = hl_native_md_of(b, value->shape.rank, value->shape.dims, HL_LAYOUT_PLAIN);
-    desc = hl_native_md_of(b, value->shape.rank, value->shape.dims, layout);
+    desc = hl_native_md_as(b, value->shape.rank, value->shape.dims, layout, dtype);
   }
   int32_t weight = hl_native_weight_in(b, &recipe, desc);
   return hl_native_out_view(b, id, layout, weight, 0);
@@ -274,7 +315,8 @@ static int32_t constant_in(hl_native_builder *b, hl_value_id id, hl_native_layou
 
 /* Are both layouts the same bytes? (no spatial extent and full blocks) */
 static bool same_bytes(const hl_native_builder *b, const hl_native_tensor *t,
-                       hl_native_layout layout) {
+                       hl_native_layout layout, hl_dtype dtype) {
+  if (t->dtype != dtype) return false;
   if (t->shape.rank < 3) return true;
   int64_t spatial = 1;
   for (int32_t i = 2; i < t->shape.rank; i++) spatial *= t->shape.dims[i];
@@ -285,18 +327,31 @@ static bool same_bytes(const hl_native_builder *b, const hl_native_tensor *t,
 
 int32_t hl_native_in(hl_native_builder *b, hl_value_id value, hl_native_layout layout) {
   if (b->failed != HL_OK || value < 0) return -1;
-  int32_t found = find_tensor(b, value, layout);
+  return hl_native_in_as(b, value, layout, b->ir->graph->values[value].dtype);
+}
+
+int32_t hl_native_in_own(hl_native_builder *b, hl_value_id value, hl_native_layout layout) {
+  if (b->failed != HL_OK || value < 0) return -1;
+  int32_t from = b->tensor_of[value];
+  if (from < 0) return hl_native_in(b, value, layout);
+  return hl_native_in_as(b, value, layout, hl_native_get(b, from)->dtype);
+}
+
+int32_t hl_native_in_as(hl_native_builder *b, hl_value_id value, hl_native_layout layout,
+                        hl_dtype dtype) {
+  if (b->failed != HL_OK || value < 0) return -1;
+  int32_t found = find_tensor(b, value, layout, dtype);
   if (found >= 0) return found;
-  if (hl_native_known(b->ir, value)) return constant_in(b, value, layout);
+  if (hl_native_known(b->ir, value)) return constant_in(b, value, layout, dtype);
   int32_t from = b->tensor_of[value];
   if (from < 0) {
     hl_native_fail(b, HL_INTERNAL, "value '%s' is read before it is computed",
                    b->ir->graph->values[value].name);
     return -1;
   }
-  if (same_bytes(b, hl_native_get(b, from), layout))
+  if (same_bytes(b, hl_native_get(b, from), layout, dtype))
     return hl_native_out_view(b, value, layout, from, 0);
-  int32_t to = hl_native_out(b, value, layout);
+  int32_t to = hl_native_out_as(b, value, layout, dtype);
   hl_native_reorder(b, "Reorder", from, hl_native_md(b, from), to, hl_native_md(b, to));
   return to;
 }

@@ -11,8 +11,9 @@
  * Nothing here touches data. The first failure is kept in `failed` and `error`; after it functions
  * return -1 or NULL, which further calls accept.
  *
- * A value may exist in several layouts; hl_native_in adds a reorder step where the one that is
- * asked for does not exist yet. Tensors that share memory (views, in-place results) have one root.
+ * A value may exist in several layouts and, where the graph says float32, as float32 and as the
+ * program's own type; hl_native_in adds a reorder step where what is asked for does not exist yet.
+ * Tensors that share memory (views, in-place results) have one root.
  */
 #ifndef HL_NATIVE_COMPILE_BUILDER_H
 #define HL_NATIVE_COMPILE_BUILDER_H
@@ -96,6 +97,8 @@ typedef struct hl_native_builder {
   int32_t *uses_after; /* by value: uses by nodes after the one being lowered */
   size_t value_count;
   const hl_native_node *node; /* being lowered */
+  hl_dtype type;              /* of activations and large weights: float32 or bfloat16 */
+  hl_native_layout picture;   /* in which convolutions and their kin work fastest with it */
   hl_status failed;
   hl_error *error;
 } hl_native_builder;
@@ -104,13 +107,22 @@ typedef struct hl_native_builder {
 bool hl_native_fail(hl_native_builder *b, hl_status status, const char *format, ...)
     HL_PRINTF(3, 4);
 
-/* The value in `layout`; constants become weights. */
+/* The value in `layout`, in the graph's type; constants become weights. */
 int32_t hl_native_in(hl_native_builder *b, hl_value_id value, hl_native_layout layout);
-/* The value in whatever layout it has (plain for constants and inputs). */
+/* The same as `dtype`, which for anything but float32 values is the graph's. */
+int32_t hl_native_in_as(hl_native_builder *b, hl_value_id value, hl_native_layout layout,
+                        hl_dtype dtype);
+/* The value in `layout`, in the type in which it was computed. */
+int32_t hl_native_in_own(hl_native_builder *b, hl_value_id value, hl_native_layout layout);
+/* The value in whatever layout and type it has (plain for constants and inputs). */
 int32_t hl_native_in_any(hl_native_builder *b, hl_value_id value);
-/* Memory for a result. */
+/* Memory for a result, in the graph's type or as `dtype`. */
 int32_t hl_native_out(hl_native_builder *b, hl_value_id value, hl_native_layout layout);
-/* A result that shares the memory of `tensor`, from byte `offset` on. */
+int32_t hl_native_out_as(hl_native_builder *b, hl_value_id value, hl_native_layout layout,
+                         hl_dtype dtype);
+/* The type in which a step that can choose writes `value`: the program's, float32 for outputs. */
+hl_dtype hl_native_result_type(const hl_native_builder *b, hl_value_id value);
+/* A result that shares the memory and the type of `tensor`, from byte `offset` on. */
 int32_t hl_native_out_view(hl_native_builder *b, hl_value_id value, hl_native_layout layout,
                            int32_t tensor, uint64_t offset);
 /* May the node being lowered overwrite this tensor? */
@@ -125,11 +137,14 @@ static inline const hl_native_tensor *hl_native_get(const hl_native_builder *b, 
   return &b->list->tensors[tensor];
 }
 
-/* Memory descriptors: live as long as the list; NULL after a failure. */
+/* Memory descriptors: live as long as the list; NULL after a failure. Float32 without `_as`. */
 dnnl_memory_desc_t hl_native_md(hl_native_builder *b, int32_t tensor);
 dnnl_memory_desc_t hl_native_md_of(hl_native_builder *b, int rank, const int64_t *dims,
                                    hl_native_layout layout);
-dnnl_memory_desc_t hl_native_md_any(hl_native_builder *b, int rank, const int64_t *dims);
+dnnl_memory_desc_t hl_native_md_as(hl_native_builder *b, int rank, const int64_t *dims,
+                                   hl_native_layout layout, hl_dtype dtype);
+dnnl_memory_desc_t hl_native_md_any_as(hl_native_builder *b, int rank, const int64_t *dims,
+                                       hl_dtype dtype);
 dnnl_memory_desc_t hl_native_md_strides(hl_native_builder *b, int rank, const int64_t *dims,
                                         const int64_t *strides);
 /* A copy of what a primitive descriptor asks for. */

@@ -40,8 +40,13 @@ static hl_status bind_inputs(hl_graph *graph, const hl_program_spec *spec, hl_er
 static hl_status supported(const hl_program_spec *spec, hl_error *error) {
   if (spec->mode != HL_MODE_INFERENCE)
     return hl_error_set(error, HL_UNIMPLEMENTED, "the native engine runs inference, not training");
-  if (spec->dtype != HL_FLOAT32 && spec->dtype != HL_DTYPE_NONE)
-    return hl_error_set(error, HL_UNIMPLEMENTED, "the native engine computes in float32, not %s",
+  if (spec->dtype == HL_FLOAT16)
+    return hl_error_set(error, HL_UNIMPLEMENTED,
+                        "the native engine computes in float32 or bfloat16: the processors it is "
+                        "for have no float16 products");
+  if (spec->dtype != HL_FLOAT32 && spec->dtype != HL_BFLOAT16 && spec->dtype != HL_DTYPE_NONE)
+    return hl_error_set(error, HL_UNIMPLEMENTED,
+                        "the native engine computes in float32 or bfloat16, not %s",
                         hl_dtype_name(spec->dtype));
   return HL_OK;
 }
@@ -121,7 +126,7 @@ static hl_status lower_all(hl_native_builder *b, hl_error *error) {
   return b->failed;
 }
 
-static hl_status build(hl_program *program, hl_error *error) {
+static hl_status build(hl_program *program, hl_dtype dtype, hl_error *error) {
   hl_native_ir ir;
   hl_status status = hl_native_ir_init(&ir, program->graph, error);
   if (status == HL_OK) status = hl_native_passes(&ir, error);
@@ -129,6 +134,9 @@ static hl_status build(hl_program *program, hl_error *error) {
                          .model = program->model,
                          .ir = &ir,
                          .list = &program->list,
+                         .type = dtype == HL_BFLOAT16 ? HL_BFLOAT16 : HL_FLOAT32,
+                         .picture =
+                             dtype == HL_BFLOAT16 ? HL_LAYOUT_CHANNELS_LAST : HL_LAYOUT_BLOCKED,
                          .error = error};
   if (status == HL_OK) status = lower_all(&b, error);
   if (status == HL_OK) status = hl_native_memory_plan(&program->list, error);
@@ -149,7 +157,7 @@ hl_status hl_native_compile(hl_model *model, const hl_program_spec *spec, hl_pro
   hl_native_threads(model->engine);
   status = hl_graph_clone(model->graph, &program->graph, error);
   if (status == HL_OK) status = bind_inputs(program->graph, spec, error);
-  if (status == HL_OK) status = build(program, error);
+  if (status == HL_OK) status = build(program, spec->dtype, error);
   if (status != HL_OK) {
     hl_native_program_free(program);
     return status;

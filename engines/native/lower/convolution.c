@@ -104,9 +104,10 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, bool transpos
   int64_t total = node->channel_slice ? x->shape.dims[1] : 0;
   int krank = weight_view(k, &w, transposed, total, kdims, kstrides);
   plan p = {.source = source, .result = result};
-  p.x = hl_native_md_of(b, x->shape.rank, x->shape.dims, source);
-  p.y = hl_native_md_of(b, y->shape.rank, y->shape.dims, result);
-  p.k = hl_native_md_any(b, krank, kdims);
+  p.x = hl_native_md_as(b, x->shape.rank, x->shape.dims, source, b->type);
+  p.y = hl_native_md_as(b, y->shape.rank, y->shape.dims, result,
+                        hl_native_result_type(b, node->outputs[0]));
+  p.k = hl_native_md_any_as(b, krank, kdims, b->type);
   if (bias) p.bias = hl_native_md_of(b, 1, bias->shape.dims, HL_LAYOUT_PLAIN);
   hl_native_posts posts;
   if (!hl_native_posts_init(b, node, result, 0, &posts)) return false;
@@ -130,7 +131,7 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, bool transpos
   recipe.source = hl_native_md_strides(b, krank, kdims, kstrides);
   dnnl_memory_desc_t k_desc = hl_native_md_query(b, pd, dnnl_query_weights_md);
   int32_t weights = hl_native_weight_in(b, &recipe, k_desc);
-  int32_t from = hl_native_in(b, node->inputs[0], source);
+  int32_t from = hl_native_in_as(b, node->inputs[0], source, b->type);
   int32_t offsets = bias ? hl_native_in(b, node->inputs[2], HL_LAYOUT_PLAIN) : -1;
   int32_t to = hl_native_posts_out(b, node, result, &posts);
   hl_native_step *step = hl_native_primitive(b, node->op, pd);
@@ -152,17 +153,17 @@ static bool constant_weights(const hl_native_builder *b, const hl_native_node *n
 bool hl_native_lower_convolution(hl_native_builder *b, const hl_native_node *node) {
   if (!constant_weights(b, node)) return false;
   const hl_value *x = hl_native_in_value(b, node, 0);
-  bool picture = x->shape.rank >= 3 && x->shape.dims[1] <= PLAIN_CHANNELS &&
+  bool picture = b->type == HL_FLOAT32 && x->shape.rank >= 3 && x->shape.dims[1] <= PLAIN_CHANNELS &&
                  b->tensor_of[node->inputs[0]] >= 0 &&
                  hl_native_get(b, b->tensor_of[node->inputs[0]])->layout == HL_LAYOUT_PLAIN;
   if (picture && emit(b, node, false, HL_LAYOUT_PLAIN, HL_LAYOUT_BLOCKED, false)) return true;
-  return emit(b, node, false, HL_LAYOUT_BLOCKED, HL_LAYOUT_BLOCKED, false) ||
+  return emit(b, node, false, b->picture, b->picture, false) ||
          emit(b, node, false, HL_LAYOUT_PLAIN, HL_LAYOUT_PLAIN, true);
 }
 
 bool hl_native_lower_deconvolution(hl_native_builder *b, const hl_native_node *node) {
   if (!constant_weights(b, node)) return false;
   if (hl_node_int(node->source, "group", 1) > 1 && node->scale >= 0) return false;
-  return emit(b, node, true, HL_LAYOUT_BLOCKED, HL_LAYOUT_BLOCKED, false) ||
+  return emit(b, node, true, b->picture, b->picture, false) ||
          emit(b, node, true, HL_LAYOUT_PLAIN, HL_LAYOUT_PLAIN, true);
 }

@@ -42,9 +42,10 @@ static bool read_product(const hl_native_builder *b, const hl_native_node *node,
 bool hl_native_lower_linear(hl_native_builder *b, const hl_native_node *node) {
   product p;
   if (!read_product(b, node, &p) || p.m == 0 || p.k == 0 || p.n == 0) return false;
-  dnnl_memory_desc_t x = hl_native_md_of(b, 2, (int64_t[]){p.m, p.k}, HL_LAYOUT_PLAIN);
-  dnnl_memory_desc_t y = hl_native_md_of(b, 2, (int64_t[]){p.m, p.n}, HL_LAYOUT_PLAIN);
-  dnnl_memory_desc_t w = hl_native_md_any(b, 2, (int64_t[]){p.k, p.n});
+  dnnl_memory_desc_t x = hl_native_md_as(b, 2, (int64_t[]){p.m, p.k}, HL_LAYOUT_PLAIN, b->type);
+  dnnl_memory_desc_t y = hl_native_md_as(b, 2, (int64_t[]){p.m, p.n}, HL_LAYOUT_PLAIN,
+                                         hl_native_result_type(b, node->outputs[0]));
+  dnnl_memory_desc_t w = hl_native_md_any_as(b, 2, (int64_t[]){p.k, p.n}, b->type);
   dnnl_memory_desc_t bias =
       p.bias >= 0 ? hl_native_md_of(b, 2, (int64_t[]){1, p.n}, HL_LAYOUT_PLAIN) : NULL;
   hl_native_posts posts;
@@ -59,7 +60,7 @@ bool hl_native_lower_linear(hl_native_builder *b, const hl_native_node *node) {
                                        p.transposed ? (int64_t[]){1, p.k} : (int64_t[]){p.n, 1});
   dnnl_memory_desc_t w_desc = hl_native_md_query(b, pd, dnnl_query_weights_md);
   int32_t weights = hl_native_weight_in(b, &recipe, w_desc);
-  int32_t from = hl_native_in(b, node->inputs[0], HL_LAYOUT_PLAIN);
+  int32_t from = hl_native_in_as(b, node->inputs[0], HL_LAYOUT_PLAIN, b->type);
   int32_t offsets = p.bias >= 0 ? hl_native_in(b, p.bias, HL_LAYOUT_PLAIN) : -1;
   int32_t to = hl_native_posts_out(b, node, HL_LAYOUT_PLAIN, &posts);
   hl_native_step *step = hl_native_primitive(b, node->op, pd);
@@ -88,9 +89,10 @@ bool hl_native_lower_matmul(hl_native_builder *b, const hl_native_node *node) {
   int64_t adims[HL_MAX_RANK], cdims[HL_MAX_RANK];
   padded_dims(a, rank, adims);
   padded_dims(c, rank, cdims);
-  dnnl_memory_desc_t a_desc = hl_native_md_of(b, rank, adims, HL_LAYOUT_PLAIN);
-  dnnl_memory_desc_t c_desc = hl_native_md_of(b, rank, cdims, HL_LAYOUT_PLAIN);
-  dnnl_memory_desc_t y_desc = hl_native_md_of(b, rank, y->shape.dims, HL_LAYOUT_PLAIN);
+  dnnl_memory_desc_t a_desc = hl_native_md_as(b, rank, adims, HL_LAYOUT_PLAIN, b->type);
+  dnnl_memory_desc_t c_desc = hl_native_md_as(b, rank, cdims, HL_LAYOUT_PLAIN, b->type);
+  dnnl_memory_desc_t y_desc = hl_native_md_as(b, rank, y->shape.dims, HL_LAYOUT_PLAIN,
+                                              hl_native_result_type(b, node->outputs[0]));
   hl_native_posts posts;
   if (!hl_native_posts_init(b, node, HL_LAYOUT_PLAIN, 0, &posts)) return false;
   dnnl_primitive_desc_t pd = describe(b, a_desc, c_desc, NULL, y_desc, posts.attr);
@@ -98,8 +100,8 @@ bool hl_native_lower_matmul(hl_native_builder *b, const hl_native_node *node) {
     hl_native_posts_release(&posts);
     return false;
   }
-  int32_t left = hl_native_in(b, node->inputs[0], HL_LAYOUT_PLAIN);
-  int32_t right = hl_native_in(b, node->inputs[1], HL_LAYOUT_PLAIN);
+  int32_t left = hl_native_in_as(b, node->inputs[0], HL_LAYOUT_PLAIN, b->type);
+  int32_t right = hl_native_in_as(b, node->inputs[1], HL_LAYOUT_PLAIN, b->type);
   int32_t to = hl_native_posts_out(b, node, HL_LAYOUT_PLAIN, &posts);
   hl_native_step *step = hl_native_primitive(b, node->op, pd);
   hl_native_arg_add(b, step, left, DNNL_ARG_SRC, a_desc);

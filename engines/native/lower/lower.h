@@ -71,6 +71,7 @@ bool hl_native_is_argument(const hl_native_builder *b, const hl_native_node *nod
 /* Fused operations as attributes of a primitive (lower/posts.c). */
 typedef struct hl_native_posts {
   dnnl_primitive_attr_t attr;
+  hl_dtype dtype; /* of the result, in which operands of its shape are read */
   int operand_count;
   int32_t operands[HL_NATIVE_MAX_POSTS];
   const_dnnl_memory_desc_t descs[HL_NATIVE_MAX_POSTS];

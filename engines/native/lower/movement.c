@@ -6,7 +6,7 @@
 /* Reshape and its kin: the same bytes under another shape. */
 bool hl_native_lower_view(hl_native_builder *b, const hl_native_node *node) {
   if (node->output_count > 1 && node->outputs[1] >= 0) return false;
-  int32_t from = hl_native_in(b, node->inputs[0], HL_LAYOUT_PLAIN);
+  int32_t from = hl_native_in_own(b, node->inputs[0], HL_LAYOUT_PLAIN);
   return hl_native_out_view(b, node->outputs[0], HL_LAYOUT_PLAIN, from, 0) >= 0;
 }
 

@@ -6,8 +6,8 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, dnnl_alg_kind
                  const dnnl_dims_t strides, const dnnl_dims_t kernel, const dnnl_dims_t dilation,
                  const dnnl_dims_t before, const dnnl_dims_t after) {
   const hl_value *x = hl_native_in_value(b, node, 0), *y = hl_native_out_value(b, node, 0);
-  dnnl_memory_desc_t xd = hl_native_md_of(b, x->shape.rank, x->shape.dims, HL_LAYOUT_BLOCKED);
-  dnnl_memory_desc_t yd = hl_native_md_of(b, y->shape.rank, y->shape.dims, HL_LAYOUT_BLOCKED);
+  dnnl_memory_desc_t xd = hl_native_md_as(b, x->shape.rank, x->shape.dims, b->picture, b->type);
+  dnnl_memory_desc_t yd = hl_native_md_as(b, y->shape.rank, y->shape.dims, b->picture, b->type);
   dnnl_primitive_attr_t attr = hl_native_attr(b);
   if (!xd || !yd || !attr) return false;
   dnnl_primitive_desc_t pd = NULL;
@@ -16,8 +16,8 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, dnnl_alg_kind
       before, after, attr);
   dnnl_primitive_attr_destroy(attr);
   if (status != dnnl_success) return false;
-  int32_t from = hl_native_in(b, node->inputs[0], HL_LAYOUT_BLOCKED);
-  int32_t to = hl_native_out(b, node->outputs[0], HL_LAYOUT_BLOCKED);
+  int32_t from = hl_native_in_as(b, node->inputs[0], b->picture, b->type);
+  int32_t to = hl_native_out_as(b, node->outputs[0], b->picture, b->type);
   hl_native_step *step = hl_native_primitive(b, node->op, pd);
   hl_native_arg_add(b, step, from, DNNL_ARG_SRC, xd);
   hl_native_arg_add(b, step, to, DNNL_ARG_DST, yd);
@@ -80,8 +80,8 @@ bool hl_native_lower_resize(hl_native_builder *b, const hl_native_node *node) {
     int64_t in = x->shape.dims[i], out = y->shape.dims[i];
     if (in <= 0 || out % in != 0 || (i < 2 && in != out)) return false;
   }
-  dnnl_memory_desc_t xd = hl_native_md_of(b, x->shape.rank, x->shape.dims, HL_LAYOUT_BLOCKED);
-  dnnl_memory_desc_t yd = hl_native_md_of(b, y->shape.rank, y->shape.dims, HL_LAYOUT_BLOCKED);
+  dnnl_memory_desc_t xd = hl_native_md_as(b, x->shape.rank, x->shape.dims, b->picture, b->type);
+  dnnl_memory_desc_t yd = hl_native_md_as(b, y->shape.rank, y->shape.dims, b->picture, b->type);
   dnnl_primitive_attr_t attr = hl_native_attr(b);
   if (!xd || !yd || !attr) return false;
   dnnl_primitive_desc_t pd = NULL;
@@ -89,8 +89,8 @@ bool hl_native_lower_resize(hl_native_builder *b, const hl_native_node *node) {
       &pd, b->engine->dnnl, dnnl_forward_inference, dnnl_resampling_nearest, NULL, xd, yd, attr);
   dnnl_primitive_attr_destroy(attr);
   if (status != dnnl_success) return false;
-  int32_t from = hl_native_in(b, node->inputs[0], HL_LAYOUT_BLOCKED);
-  int32_t to = hl_native_out(b, node->outputs[0], HL_LAYOUT_BLOCKED);
+  int32_t from = hl_native_in_as(b, node->inputs[0], b->picture, b->type);
+  int32_t to = hl_native_out_as(b, node->outputs[0], b->picture, b->type);
   hl_native_step *step = hl_native_primitive(b, node->op, pd);
   hl_native_arg_add(b, step, from, DNNL_ARG_SRC, xd);
   hl_native_arg_add(b, step, to, DNNL_ARG_DST, yd);

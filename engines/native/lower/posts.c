@@ -38,10 +38,12 @@ static dnnl_status_t append_operand(hl_native_builder *b, const hl_native_node *
                                     const hl_native_post *post, hl_native_layout layout,
                                     int64_t rows, int position, dnnl_post_ops_t ops,
                                     hl_native_posts *posts) {
+  hl_dtype dtype = posts->dtype;
   const hl_value *operand = hl_native_value(b->ir, post->operand);
   const hl_value *result = hl_native_out_value(b, node, 0);
   bool full = same_dims(operand, result);
-  int32_t tensor = hl_native_in(b, post->operand, full ? layout : HL_LAYOUT_PLAIN);
+  int32_t tensor = full ? hl_native_in_as(b, post->operand, layout, dtype)
+                        : hl_native_in(b, post->operand, HL_LAYOUT_PLAIN);
   if (tensor < 0) return dnnl_invalid_arguments;
   if (full && post->kind == HL_POST_ADD && posts->in_place < 0 && position == 0 &&
       hl_native_dying(b, tensor) && !hl_native_is_argument(b, node, tensor)) {
@@ -51,7 +53,8 @@ static dnnl_status_t append_operand(hl_native_builder *b, const hl_native_node *
   int rank;
   int64_t dims[HL_MAX_RANK];
   operand_dims(b, operand, result, rows, &rank, dims);
-  dnnl_memory_desc_t desc = hl_native_md_of(b, rank, dims, full ? layout : HL_LAYOUT_PLAIN);
+  dnnl_memory_desc_t desc = full ? hl_native_md_as(b, rank, dims, layout, dtype)
+                                 : hl_native_md_of(b, rank, dims, HL_LAYOUT_PLAIN);
   if (!desc) return dnnl_out_of_memory;
   posts->operands[posts->operand_count] = tensor;
   posts->descs[posts->operand_count] = desc;
@@ -62,7 +65,9 @@ static dnnl_status_t append_operand(hl_native_builder *b, const hl_native_node *
 
 bool hl_native_posts_init(hl_native_builder *b, const hl_native_node *node, hl_native_layout layout,
                           int64_t rows, hl_native_posts *posts) {
-  *posts = (hl_native_posts){.in_place = -1, .attr = hl_native_attr(b)};
+  *posts = (hl_native_posts){.in_place = -1,
+                             .dtype = hl_native_result_type(b, node->outputs[0]),
+                             .attr = hl_native_attr(b)};
   if (!posts->attr) return false;
   if (node->post_count == 0) return true;
   dnnl_post_ops_t ops = NULL;
@@ -90,7 +95,7 @@ int32_t hl_native_posts_out(hl_native_builder *b, const hl_native_node *node,
                             hl_native_layout layout, const hl_native_posts *posts) {
   if (posts->in_place >= 0)
     return hl_native_out_view(b, node->outputs[0], layout, posts->in_place, 0);
-  return hl_native_out(b, node->outputs[0], layout);
+  return hl_native_out_as(b, node->outputs[0], layout, posts->dtype);
 }
 
 void hl_native_posts_args(hl_native_builder *b, hl_native_step *step,

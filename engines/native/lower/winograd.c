@@ -81,7 +81,8 @@ static bool read_shape(const hl_native_builder *b, const hl_native_node *node,
 }
 
 bool hl_native_lower_winograd(hl_native_builder *b, const hl_native_node *node) {
-  if (!b->engine->winograd || b->engine->block != 16 || !hl_native_float(b, node)) return false;
+  if (!b->engine->winograd || b->engine->block != 16 || b->type != HL_FLOAT32) return false;
+  if (!hl_native_float(b, node)) return false;
   if (!hl_native_known(b->ir, hl_native_input(node, 1))) return false;
   hl_value_id bias_id = hl_native_input(node, 2);
   if (bias_id >= 0 && !hl_native_known(b->ir, bias_id)) return false;

@@ -15,6 +15,7 @@ except ImportError as missing:
 
 TYPES = {1: np.float32, 6: np.int32, 7: np.int64, 9: np.bool_, 11: np.float64}
 TOLERANCE = 1e-4  # of max|difference| / max|reference|
+BFLOAT16 = 3e-2   # the same where the engine computes in bfloat16
 
 
 def parse(text):

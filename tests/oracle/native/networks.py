@@ -2,7 +2,7 @@
 """The built-in networks on the native engine and on ONNX Runtime, and what the engine says of its
 memory.
 
-    networks.py ENGINE_RUN ENGINE.so MODEL_EXPORT [--full] [NAME]
+    networks.py ENGINE_RUN ENGINE.so MODEL_EXPORT [--full] [--bfloat16] [NAME]
 """
 import pathlib
 import subprocess
@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from native_kit import TOLERANCE, Report, error_of, random_inputs, reference, run_engine
+from native_kit import BFLOAT16, TOLERANCE, Report, error_of, random_inputs, reference, run_engine
 
 SMALL = ["mlp:dims=64-128-128-32", "ptychopinn", "ptychopinn:probe_big=on",
          "dynunet:patch=8x16x16", "dynunet:dims=2,patch=32x32",
@@ -22,25 +22,25 @@ LARGE = ["ptychopinn-memory", "resnet50", "vit_b_16"]
 FULL = ["mlp", "dynunet", "transformer_encoder"]
 
 
-def compare(report, tool, engine, path, spec, batches):
+def compare(report, tool, engine, path, spec, batches, extra):
     for batch in batches:
         arrays = random_inputs(path, batch, batch)
         want = reference(path, arrays)
-        status, lines, got, log = run_engine(tool, engine, path, arrays, [batch])
+        status, lines, got, log = run_engine(tool, engine, path, arrays, [batch], extra)
         if status != 0:
             report.check(f"{spec} batch {batch}", False, f"{lines.get('status')} {log}")
             return
         worst = max(error_of(g, w) for g, w in zip(got[0], want))
-        good = len(got[0]) == len(want) and worst <= TOLERANCE
+        good = len(got[0]) == len(want) and worst <= (BFLOAT16 if extra else TOLERANCE)
         report.check(f"{spec} batch {batch}", good, f"error {worst:.2e}")
         report.check(f"{spec} batch {batch}: no operator on the reference evaluator",
                      "reference evaluator" not in log, log)
         print(f"{spec} batch {batch}: error {worst:.1e}", flush=True)
 
 
-def memory(report, tool, engine, path, spec):
+def memory(report, tool, engine, path, spec, extra):
     """Programs share weights; what is planned is what is held."""
-    status, lines, _, log = run_engine(tool, engine, path, None, [8, 9], ["--plan"])
+    status, lines, _, log = run_engine(tool, engine, path, None, [8, 9], ["--plan", *extra])
     report.check(f"{spec}: two programs", status == 0, log)
     if status != 0:
         return
@@ -67,7 +67,8 @@ def little_memory(report, tool, engine, path, spec):
 
 
 def main():
-    arguments = [a for a in sys.argv[1:] if a != "--full"]
+    arguments = [a for a in sys.argv[1:] if not a.startswith("--")]
+    extra = ["--bfloat16"] if "--bfloat16" in sys.argv else []
     tool, engine, export = arguments[:3]
     specs = SMALL + LARGE + (FULL if "--full" in sys.argv else [])
     if len(arguments) > 3:
@@ -80,9 +81,10 @@ def main():
             report.check(f"export {spec}", done.returncode == 0, done.stderr)
             if done.returncode != 0:
                 continue
-            compare(report, tool, engine, path, spec, [1, 3] if spec in LARGE else [1, 3, 8])
+            compare(report, tool, engine, path, spec, [1, 3] if spec in LARGE else [1, 3, 8],
+                    extra)
             if spec in ("ptychopinn", "mlp:dims=64-128-128-32", "resnet50"):
-                memory(report, tool, engine, path, spec)
+                memory(report, tool, engine, path, spec, extra)
             if spec == "ptychopinn":
                 little_memory(report, tool, engine, path, spec)
     return report.finish()

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Small random models, one idea each, on the native engine and on ONNX Runtime.
 
-    operators.py ENGINE_RUN ENGINE.so [NAME]
+    operators.py ENGINE_RUN ENGINE.so [--bfloat16] [NAME]
 """
 import pathlib
 import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from native_kit import (TOLERANCE, Report, error_of, helper, make_model, np, random_inputs,
+from native_kit import (BFLOAT16, TOLERANCE, Report, error_of, helper, make_model, np, random_inputs,
                         reference, run_engine)
 
 rng = np.random.default_rng(7)
@@ -270,8 +270,9 @@ def movement_cases():
 
 
 def main():
-    tool, engine = sys.argv[1:3]
-    only = sys.argv[3] if len(sys.argv) > 3 else None
+    tool, engine, only = ([a for a in sys.argv[1:] if not a.startswith("--")] + [None])[:3]
+    extra = ["--bfloat16"] if "--bfloat16" in sys.argv else []
+    tolerance = BFLOAT16 if extra else TOLERANCE
     report = Report()
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "model.onnx"
@@ -285,14 +286,14 @@ def main():
                 for batch in (1, 3):
                     arrays = random_inputs(path, batch, batch)
                     want = reference(path, arrays)
-                    status, lines, got, log = run_engine(tool, engine, path, arrays, [batch])
+                    status, lines, got, log = run_engine(tool, engine, path, arrays, [batch], extra)
                     if status != 0:
                         report.check(f"{name} batch {batch}", False, lines.get("status", log))
                         break
                     worst = max(error_of(g, w) for g, w in zip(got[0], want))
-                    same = len(got[0]) == len(want) and worst <= TOLERANCE
+                    same = len(got[0]) == len(want) and worst <= tolerance
                     report.check(f"{name} batch {batch}", same, f"error {worst:.2e} {log}")
-                    if name.startswith("winograd"):
+                    if name.startswith("winograd") and not extra:
                         _, _, plain, _ = run_engine(tool, engine, path, arrays, [batch],
                                                     ["--option", "winograd=off"])
                         report.check(f"{name} batch {batch}: another algorithm",

@@ -117,9 +117,9 @@ static void test_prepare_refuses(void **state) {
   load(&l, 3);
   hl_program *program = NULL;
   hl_error error = {0};
-  l.spec.dtype = HL_BFLOAT16;
+  l.spec.dtype = HL_FLOAT16;
   assert_int_equal(l.ops->prepare(l.model, &l.spec, &program, &error), HL_UNIMPLEMENTED);
-  assert_non_null(strstr(error.msg, "bfloat16"));
+  assert_non_null(strstr(error.msg, "float16"));
   l.spec.dtype = HL_FLOAT32;
   l.spec.mode = HL_MODE_TRAINING;
   assert_int_equal(l.ops->prepare(l.model, &l.spec, &program, &error), HL_UNIMPLEMENTED);
