@@ -57,8 +57,8 @@ hl_value_id hl_net_random(hl_network *n, const char *name, int32_t rank, const i
   return value;
 }
 
-/* Takes the mean over the second axis out of data (outer, axis, inner). */
-static void centre(float *data, int64_t outer, int64_t axis, int64_t inner) {
+/* Takes `part` of the mean over the second axis out of data (outer, axis, inner). */
+static void centre(float *data, int64_t outer, int64_t axis, int64_t inner, double part) {
   double means[512];
   for (int64_t o = 0; o < outer; o++) {
     float *block = data + o * axis * inner;
@@ -68,7 +68,7 @@ static void centre(float *data, int64_t outer, int64_t axis, int64_t inner) {
       for (int64_t i = 0; i < width; i++) means[i] = 0;
       for (int64_t a = 0; a < axis; a++)
         for (int64_t i = 0; i < width; i++) means[i] += (double)block[a * inner + from + i];
-      for (int64_t i = 0; i < width; i++) means[i] /= (double)axis;
+      for (int64_t i = 0; i < width; i++) means[i] = means[i] / (double)axis * part;
       for (int64_t a = 0; a < axis; a++)
         for (int64_t i = 0; i < width; i++) block[a * inner + from + i] -= (float)means[i];
     }
@@ -83,9 +83,9 @@ hl_value_id hl_net_weight(hl_network *n, const char *name, int32_t rank, const i
   float *data = hl_graph_data(n->graph, value);
   if (!data || in < CENTRED_CHANNELS) return value;
   if (by_row)
-    centre(data, dims[0], in, taps);
+    centre(data, dims[0], in, taps, 1 - n->kept_mean);
   else
-    centre(data, 1, in, dims[1] * taps);
+    centre(data, 1, in, dims[1] * taps, 1 - n->kept_mean);
   return value;
 }
 

@@ -13,7 +13,9 @@
  * A weight has zero mean over its input channels (at each tap) when there are many of them. After
  * a ReLU all channels share a positive mean; with plain random weights that common part grows from
  * layer to layer until every input gives nearly the same output, and a wrong engine would pass for
- * a right one. Failures stay in the graph, see hl_graph_status.
+ * a right one. On the other hand every such layer magnifies rounding by a fifth: a deep network may
+ * keep a part of the mean (`kept_mean`), so that its bfloat16 outputs are as close as a trained
+ * network's. Failures stay in the graph, see hl_graph_status.
  */
 #ifndef HL_MODELS_NETWORK_H
 #define HL_MODELS_NETWORK_H
@@ -30,6 +32,7 @@ struct hl_network {
   hl_graph *graph;
   const hl_model_spec *spec;
   uint64_t seed;
+  double kept_mean; /* the part of a weight's mean over its inputs that stays, 0 to 1 */
 };
 
 /* A formatted name, of at most 127 bytes, that lives as long as the graph. */
@@ -46,7 +49,8 @@ void hl_net_output(hl_network *n, hl_value_id value, const char *name, int32_t r
 hl_value_id hl_net_random(hl_network *n, const char *name, int32_t rank, const int64_t *dims,
                           double mean, double deviation);
 /* A weight matrix or kernel of (rows, columns, taps): fan-in `columns` if `by_row`, else `rows`,
- * times taps; deviation gain / sqrt(fan-in), zero mean over the fan-in at each tap. */
+ * times taps; deviation gain / sqrt(fan-in), zero mean (or `kept_mean` of the random one) over the
+ * fan-in at each tap. */
 hl_value_id hl_net_weight(hl_network *n, const char *name, int32_t rank, const int64_t *dims,
                           bool by_row, double gain);
 hl_value_id hl_net_scalar(hl_network *n, const char *name, float value);

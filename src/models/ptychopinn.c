@@ -138,6 +138,7 @@ void hl_build_ptychopinn(hl_network *n) {
   const layout *net = &layouts[size == layouts[1].size];
 
   hl_value_id x = hl_net_input(n, "diffraction", 4, (int64_t[]){-1, patterns, size, size});
+  n->kept_mean = 0.5;
   double intensity_scale = sqrt(PHOTONS) / ((double)size / 2);
   hl_value_id scale = hl_net_scalar(n, "normalise.scale", (float)(1 / intensity_scale));
   x = hl_net_op2(n, "Mul", "normalise", x, scale);

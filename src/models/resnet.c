@@ -2,8 +2,8 @@
 #include "models/network.h"
 
 /* Scale of the last normalisation of a residual branch, so that 16 of them do not drown the stream.
- * With random weights every branch magnifies rounding: at 0.4 the input's rounding to bfloat16 alone
- * moved the logits by 4 % of the largest, at 0.2 by 0.6 %, as in a trained network. */
+ * With random weights every branch magnifies rounding: at 0.4 the input's rounding to bfloat16
+ * alone moved the logits by 4 % of the largest, at 0.2 by 0.6 %, as in a trained network. */
 #define BRANCH_GAMMA 0.2
 #define EXPANSION 4
 
@@ -52,6 +52,7 @@ static hl_value_id stem(hl_network *n, hl_value_id x) {
 
 void hl_build_resnet50(hl_network *n) {
   static const int blocks[] = {3, 4, 6, 3};
+  n->kept_mean = 0.5;
   hl_value_id x = stem(n, hl_net_input(n, "input", 4, (int64_t[]){-1, 3, 224, 224}));
   int64_t in = 64;
   for (int stage = 0; stage < 4; stage++) {
