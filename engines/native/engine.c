@@ -101,6 +101,8 @@ static hl_status engine_open(const hl_host *host, const hl_engine_config *config
   engine->host = host;
   engine->block = block_of_processor();
   engine->winograd = true;
+  engine->fast_bfloat16 = (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_bf16) ==
+                          dnnl_cpu_isa_avx512_core_bf16;
   hl_status status = read_options(engine, config, error);
   if (status == HL_OK)
     status = hl_native_dnnl(dnnl_engine_create(&engine->dnnl, dnnl_cpu, 0), "creating its engine",

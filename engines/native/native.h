@@ -21,6 +21,7 @@ struct hl_engine {
   dnnl_stream_t stream;
   int block;                 /* channels in a block of the blocked layout: 16, 8 or 4 */
   bool winograd;             /* convolutions may use it */
+  bool fast_bfloat16;        /* the processor multiplies bfloat16 */
   hl_native_account account; /* what the engine has allocated */
 };
 

@@ -37,7 +37,7 @@ static hl_status bind_inputs(hl_graph *graph, const hl_program_spec *spec, hl_er
   return hl_graph_infer(graph, error);
 }
 
-static hl_status supported(const hl_program_spec *spec, hl_error *error) {
+static hl_status supported(const hl_engine *engine, const hl_program_spec *spec, hl_error *error) {
   if (spec->mode != HL_MODE_INFERENCE)
     return hl_error_set(error, HL_UNIMPLEMENTED, "the native engine runs inference, not training");
   if (spec->dtype == HL_FLOAT16)
@@ -48,6 +48,10 @@ static hl_status supported(const hl_program_spec *spec, hl_error *error) {
     return hl_error_set(error, HL_UNIMPLEMENTED,
                         "the native engine computes in float32 or bfloat16, not %s",
                         hl_dtype_name(spec->dtype));
+  /* oneDNN emulates it with AVX-512 and has nothing below that. */
+  if (spec->dtype == HL_BFLOAT16 && engine->block < 16)
+    return hl_error_set(error, HL_UNIMPLEMENTED,
+                        "bfloat16 needs a processor with AVX-512; use --dtype float32");
   return HL_OK;
 }
 
@@ -149,12 +153,15 @@ static hl_status build(hl_program *program, hl_dtype dtype, hl_error *error) {
 
 hl_status hl_native_compile(hl_model *model, const hl_program_spec *spec, hl_program **ret_program,
                             hl_error *error) {
-  hl_status status = supported(spec, error);
+  hl_status status = supported(model->engine, spec, error);
   if (status != HL_OK) return status;
   hl_program *program = calloc(1, sizeof(*program));
   if (!program) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a program");
   program->model = model;
   hl_native_threads(model->engine);
+  if (spec->dtype == HL_BFLOAT16 && !model->engine->fast_bfloat16)
+    hl_native_log(model->engine, "this processor has no bfloat16 products (AVX-512 BF16): they are "
+                                 "emulated, more slowly than float32");
   status = hl_graph_clone(model->graph, &program->graph, error);
   if (status == HL_OK) status = bind_inputs(program->graph, spec, error);
   if (status == HL_OK) status = build(program, spec->dtype, error);

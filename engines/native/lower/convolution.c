@@ -153,8 +153,8 @@ static bool constant_weights(const hl_native_builder *b, const hl_native_node *n
 bool hl_native_lower_convolution(hl_native_builder *b, const hl_native_node *node) {
   if (!constant_weights(b, node)) return false;
   const hl_value *x = hl_native_in_value(b, node, 0);
-  bool picture = b->type == HL_FLOAT32 && x->shape.rank >= 3 && x->shape.dims[1] <= PLAIN_CHANNELS &&
-                 b->tensor_of[node->inputs[0]] >= 0 &&
+  bool picture = b->type == HL_FLOAT32 && x->shape.rank >= 3 &&
+                 x->shape.dims[1] <= PLAIN_CHANNELS && b->tensor_of[node->inputs[0]] >= 0 &&
                  hl_native_get(b, b->tensor_of[node->inputs[0]])->layout == HL_LAYOUT_PLAIN;
   if (picture && emit(b, node, false, HL_LAYOUT_PLAIN, HL_LAYOUT_BLOCKED, false)) return true;
   return emit(b, node, false, b->picture, b->picture, false) ||
