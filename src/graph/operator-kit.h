@@ -116,6 +116,7 @@ HL_INFER(hl_infer_comparison);
 HL_INFER(hl_infer_where);
 HL_INFER(hl_infer_prelu);
 HL_INFER(hl_infer_cast);
+HL_INFER(hl_infer_cast_like);
 HL_INFER(hl_infer_clip);
 HL_EVALUATE(hl_evaluate_unary);
 HL_EVALUATE(hl_evaluate_nary);
@@ -125,6 +126,12 @@ HL_EVALUATE(hl_evaluate_clip);
 HL_EVALUATE(hl_evaluate_not);
 HL_EVALUATE(hl_evaluate_copy);
 HL_EVALUATE(hl_evaluate_cast);
+
+HL_INFER(hl_infer_integer);
+HL_EVALUATE(hl_evaluate_integer);
+HL_EVALUATE(hl_evaluate_bitwise_not);
+HL_INFER(hl_infer_float_test);
+HL_EVALUATE(hl_evaluate_float_test);
 
 HL_INFER(hl_infer_conv);
 HL_FLOPS(hl_flops_conv);
@@ -148,6 +155,7 @@ HL_FLOPS(hl_flops_input);
 HL_EVALUATE(hl_evaluate_global_pool);
 HL_INFER(hl_infer_reduce);
 HL_EVALUATE(hl_evaluate_reduce);
+HL_EVALUATE(hl_evaluate_cumsum);
 HL_INFER(hl_infer_argmax);
 HL_EVALUATE(hl_evaluate_argmax);
 

@@ -47,6 +47,16 @@ UNARY(nearest, nearbyint(x))
 UNARY(sign_of, (double)((x > 0) - (x < 0)))
 UNARY(sine, sin(x))
 UNARY(cosine, cos(x))
+UNARY(tangent_of, tan(x))
+UNARY(arc_sine, asin(x))
+UNARY(arc_cosine, acos(x))
+UNARY(arc_tangent, atan(x))
+UNARY(sine_h, sinh(x))
+UNARY(cosine_h, cosh(x))
+UNARY(arc_sine_h, asinh(x))
+UNARY(arc_cosine_h, acosh(x))
+UNARY(arc_tangent_h, atanh(x))
+UNARY(shrink, x<-p[0] ? x + p[1] : x> p[0] ? x - p[1] : 0)
 
 static const struct unary {
   const char *op;
@@ -81,6 +91,16 @@ static const struct unary {
     {"Sign", sign_of, {0}, {0}},
     {"Sin", sine, {0}, {0}},
     {"Cos", cosine, {0}, {0}},
+    {"Tan", tangent_of, {0}, {0}},
+    {"Asin", arc_sine, {0}, {0}},
+    {"Acos", arc_cosine, {0}, {0}},
+    {"Atan", arc_tangent, {0}, {0}},
+    {"Sinh", sine_h, {0}, {0}},
+    {"Cosh", cosine_h, {0}, {0}},
+    {"Asinh", arc_sine_h, {0}, {0}},
+    {"Acosh", arc_cosine_h, {0}, {0}},
+    {"Atanh", arc_tangent_h, {0}, {0}},
+    {"Shrink", shrink, {"lambd", "bias"}, {0.5f, 0}},
 };
 
 /* Integers beyond 2^53 stay exact where the operator has an integer meaning. */
@@ -382,6 +402,14 @@ hl_status hl_infer_cast(hl_graph *graph, hl_node *node, hl_error *error) {
       to == HL_COMPLEX128)
     return hl_op_fail(node, HL_UNIMPLEMENTED, error, "a cast to element type %lld", (long long)to);
   hl_op_set(hl_node_output(graph, node, 0), (hl_dtype)to, x->shape.rank, x->shape.dims);
+  return HL_OK;
+}
+
+hl_status hl_infer_cast_like(hl_graph *graph, hl_node *node, hl_error *error) {
+  const hl_value *x = hl_node_input(graph, node, 0), *like = hl_node_input(graph, node, 1);
+  if (like->dtype == HL_COMPLEX64 || like->dtype == HL_COMPLEX128)
+    return hl_op_fail(node, HL_UNIMPLEMENTED, error, "a cast to %s", hl_dtype_name(like->dtype));
+  hl_op_set(hl_node_output(graph, node, 0), like->dtype, x->shape.rank, x->shape.dims);
   return HL_OK;
 }
 

@@ -57,6 +57,14 @@ static void softmax_line(double *x, int64_t count, int64_t stride, bool logarith
   }
 }
 
+/* 1 at the first of the largest, else 0. */
+static void hardmax_line(double *x, int64_t count, int64_t stride) {
+  int64_t best = 0;
+  for (int64_t i = 1; i < count; i++)
+    if (x[i * stride] > x[best * stride]) best = i;
+  for (int64_t i = 0; i < count; i++) x[i * stride] = i == best;
+}
+
 hl_status hl_evaluate_softmax(const hl_graph *graph, const hl_node *node,
                               const hl_tensor_view *inputs, hl_tensor_view *outputs,
                               hl_error *error) {
@@ -71,7 +79,10 @@ hl_status hl_evaluate_softmax(const hl_graph *graph, const hl_node *node,
   if (!x) return hl_op_no_memory(node, error);
   for (int64_t o = 0; o < outer; o++)
     for (int64_t i = 0; i < inner; i++)
-      softmax_line(x + o * count * inner + i, count, inner, logarithm);
+      if (node->op[0] == 'H')
+        hardmax_line(x + o * count * inner + i, count, inner);
+      else
+        softmax_line(x + o * count * inner + i, count, inner, logarithm);
   hl_view_put_all(&outputs[0], x);
   return HL_OK;
 }

@@ -277,5 +277,48 @@ def quantise():
     case("DequantizeLinear", 21, [q, blocks], "block", axis=1, block_size=2)
 
 
-for build in [elementwise, convolution, matrix, normalise, pool, shapes, resample, quantise]:
+def integers():
+    a, b = np.array([[7, -7, 9, -9]], np.int32), np.array([[2], [-3]], np.int32)
+    case("Mod", 13, [a, b])
+    case("Mod", 13, [a, b], "fmod", fmod=1)
+    case("Mod", 13, [f32(3, 4), f32(4)], "float", fmod=1)
+    u = np.array([[1, 128, 255]], np.uint8)
+    for direction in ["LEFT", "RIGHT"]:
+        case("BitShift", 11, [u, np.array([[1], [7]], np.uint8)], direction, direction=direction)
+    for op in ["BitwiseAnd", "BitwiseOr", "BitwiseXor"]:
+        case(op, 18, [a, b])
+    case("BitwiseNot", 18, [u])
+    case("CastLike", 19, [f32(3, 4), np.zeros(1, np.int32)])
+    odd = np.array([np.nan, np.inf, -np.inf, 1, 0], np.float32)
+    case("IsNaN", 13, [odd])
+    case("IsInf", 10, [odd])
+    case("IsInf", 10, [odd], "positive", detect_negative=0)
+    for op in ["Acos", "Asin", "Atanh"]:
+        case(op, 9, [f32(3, 4, low=-0.9, high=0.9)])
+    for op in ["Asinh", "Atan", "Cosh", "Sinh", "Tan"]:
+        case(op, 9, [f32(3, 4, low=-1.4, high=1.4)])
+    case("Acosh", 9, [f32(3, 4, low=1)])
+    case("Shrink", 9, [f32(3, 4)], lambd=0.7, bias=0.2)
+
+
+def reductions():
+    x = f32(2, 3, 4)
+    for op in ["ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSumExp"]:
+        case(op, 18, [x, i64(1, -1)])
+        case(op, 13, [x], "attribute", axes=[0], keepdims=0)
+        case(op, 18, [x], "noop", noop_with_empty_axes=1)
+    case("ReduceLogSum", 18, [f32(2, 3, low=0.1), i64(1)])
+    case("ReduceLogSumExp", 18, [f32(2, 3, high=2000), i64(1)], "large")
+    case("CumSum", 14, [x, i64(1)])
+    case("CumSum", 14, [x, i64(-1)], "exclusive-reverse", exclusive=1, reverse=1)
+    case("Hardmax", 13, [x], axis=1)
+    case("Hardmax", 11, [x], "flat")
+    p = f32(1, 2, 7, 8)
+    case("LpPool", 11, [p], kernel_shape=[3, 2], strides=[2, 2], pads=[1, 0, 1, 1], p=3)
+    case("LpPool", 18, [p], "dilations", kernel_shape=[3, 2], dilations=[2, 1])
+    case("GlobalLpPool", 13, [p], p=3)
+    case("MaxPool", 12, [p], "column-major", outputs=2, kernel_shape=[2, 2], storage_order=1)
+
+
+for build in [integers, reductions, elementwise, convolution, matrix, normalise, pool, shapes, resample, quantise]:
     build()
