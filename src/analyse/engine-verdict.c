@@ -146,15 +146,15 @@ static void put_leads(const fastest *f, hl_text *out) {
   hl_text_char(out, ')');
 }
 
-/* Whether each two of `set` are equivalent at every marked size. */
-static bool all_equivalent(const fastest *f, hl_member_set set) {
+/* Whether each (or `any`) two of `set` have this verdict at the marked sizes. */
+static bool all_are(const fastest *f, hl_member_set set, hl_verdict verdict, bool any) {
   for (size_t k = 0; k < f->m->batch_count; k++)
     for (size_t a = 0; f->marked[k] && a < f->m->member_count; a++)
       for (size_t b = 0; b < f->m->member_count; b++)
         if (a != b && has(set, a) && has(set, b) &&
-            hl_engines_ratio(f->m, k, a, b)->verdict != HL_VERDICT_EQUIVALENT)
-          return false;
-  return true;
+            (hl_engines_ratio(f->m, k, a, b)->verdict == verdict) == any)
+          return any;
+  return !any;
 }
 
 /* One sentence for the sizes at which `set` wins. */
@@ -166,11 +166,14 @@ static void put_winners(const fastest *f, hl_member_set set, hl_text *out) {
     put_leads(f, out);
     return;
   }
-  bool equivalent = all_equivalent(f, set);
+  bool equivalent = all_are(f, set, HL_VERDICT_EQUIVALENT, false);
   put_names(f->m, set, out);
   hl_text_append(out, equivalent ? " are equally fast at " : " cannot be told apart at ");
   put_sizes(f->m, f->marked, f->kinds == 1, out);
-  hl_text_append(out, equivalent ? " (equivalent within 1 %" : " (inconclusive");
+  bool unknown = all_are(f, set, HL_VERDICT_NONE, true);
+  hl_text_append(out, equivalent ? " (equivalent within 1 %"
+                      : unknown  ? " (a row has no interval"
+                                 : " (inconclusive");
   size_t a = first_of(set), b = first_of(set & ~hl__member(a)), shown = 0;
   for (size_t k = 0; size_of(set) == 2 && k < f->m->batch_count && shown < SIZES_SHOWN; k++) {
     if (!f->marked[k]) continue;
@@ -240,34 +243,39 @@ static void put_latency(const hl_engine_model *m, hl_text *out) {
   }
 }
 
-/* Who needs least memory, and the next, at the smallest size that two have. */
-static void put_memory(const hl_engine_model *m, hl_text *out) {
+/* Who needs least memory at which sizes, with the numbers at the first of them. */
+static bool put_memory(const hl_engine_model *m, hl_text *out) {
   const hl_member_set all = ~(hl_member_set)0;
-  hl_member_set first_set = 0;
-  size_t at = SIZE_MAX;
-  bool everywhere = true;
+  HL_CLEANUP(hl_free_pointer) bool *marked = calloc(m->batch_count + 1, sizeof *marked);
+  HL_CLEANUP(hl_free_pointer) hl_member_set *least = calloc(m->batch_count + 1, sizeof *least);
+  if (!marked || !least) return false;
+  size_t kinds = 0;
   for (size_t k = 0; k < m->batch_count; k++) {
-    hl_member_set set = hl__engines_smallest(m, k, all);
-    if (!set || size_of(hl__engines_present(m, k, all)) < 2) continue;
-    if (at == SIZE_MAX) {
-      at = k;
-      first_set = set;
-    }
-    everywhere = everywhere && set == first_set;
+    bool seen = false;
+    if (size_of(hl__engines_present(m, k, all)) > 1) least[k] = hl__engines_smallest(m, k, all);
+    for (size_t j = 0; j < k; j++) seen |= least[j] == least[k];
+    kinds += least[k] && !seen;
   }
-  if (at == SIZE_MAX) return;
-  hl_text_append(out, "; ");
-  put_names(m, first_set, out);
-  bool many = size_of(first_set) > 1;
-  hl_text_format(out, " use%s least memory%s (", many ? "" : "s",
-                 everywhere && m->batch_count > 1 ? " at every batch size" : "");
-  const hl_engine_point *p = hl__engines_point(m, first_of(first_set), m->batch_sizes[at]);
-  hl_text_format(out, "%s MB at batch %" PRId64, HL_NUM(p->memory_mb), p->batch_size);
-  hl_member_set next = hl__engines_smallest(m, at, all & ~first_set);
-  if (next)
-    hl_text_format(out, ", next %s %s MB", m->members[first_of(next)].name,
-                   HL_NUM(hl__engines_point(m, first_of(next), m->batch_sizes[at])->memory_mb));
-  hl_text_append(out, everywhere || m->batch_count < 2 ? ")" : "; not at every size)");
+  bool first = true;
+  for (size_t k = 0; k < m->batch_count; k++) {
+    bool seen = false;
+    for (size_t j = 0; j < k; j++) seen |= least[j] == least[k];
+    if (!least[k] || seen) continue;
+    for (size_t j = 0; j < m->batch_count; j++) marked[j] = least[j] == least[k];
+    hl_text_append(out, first ? "; " : ", ");
+    first = false;
+    put_names(m, least[k], out);
+    hl_text_append(out, size_of(least[k]) > 1 ? " use least memory at " : " uses least memory at ");
+    put_sizes(m, marked, kinds == 1, out);
+    const hl_engine_point *p = hl__engines_point(m, first_of(least[k]), m->batch_sizes[k]);
+    hl_text_format(out, " (%s MB at batch %" PRId64, HL_NUM(p->memory_mb), p->batch_size);
+    hl_member_set next = hl__engines_smallest(m, k, all & ~least[k]);
+    if (next)
+      hl_text_format(out, ", next %s %s MB", m->members[first_of(next)].name,
+                     HL_NUM(hl__engines_point(m, first_of(next), p->batch_size)->memory_mb));
+    hl_text_char(out, ')');
+  }
+  return true;
 }
 
 /* A smaller type: how much faster, smaller and less exact. */
@@ -420,7 +428,7 @@ bool hl__engines_verdict(const hl_records *records, hl_engine_model *m) {
   if (m->point_count) {
     put_latency(m, &words);
     put_throughput(m, &words);
-    put_memory(m, &words);
+    ok = put_memory(m, &words) && ok;
     put_precision(m, &words);
   }
   hl_text whole = HL_TEXT_INIT;

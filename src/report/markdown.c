@@ -1,7 +1,7 @@
 #include "formats/markdown.h"
 
+#include "report/markdown.h"
 #include "report/number.h"
-#include "report/report.h"
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -61,6 +61,7 @@ static void put_summary(const hl_report_input *input, hl_text *out) {
   }
   if (input->analysis->group_count == 0) hl_text_append(out, "Nothing was measured.\n");
   hl_text_append(out, "\n");
+  hl__markdown_verdicts(input->engines, out);
   hl_report_summary(input->records, out);
   hl_text_append(out, "\n");
 }
@@ -339,6 +340,7 @@ void hl_report_markdown(const hl_report_input *input, const char *plot, hl_text 
   put_summary(input, out);
   put_configuration(input, out);
   put_metrics(input, plot, out);
+  hl__markdown_engines(input->engines, out);
   put_advice(input->analysis, out);
   put_bottleneck(input->analysis, out);
   put_failed(input->records, out);

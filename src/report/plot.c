@@ -4,6 +4,7 @@
 #include "report/number.h"
 #include "report/plot-data.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,19 +84,30 @@ static void x_tics(plot *p) {
 
 /* ---- axes ---- */
 
-/* Logarithmic y with labels at 1, 2 and 5 of each decade (1 alone over many decades). */
-static void log_y(plot *p, double low, double high) {
+/* Logarithmic `axis` ('x' or 'y') with labels at 1, 2 and 5 of each decade (1 alone over many
+ * decades). */
+static void log_axis(plot *p, char axis, double low, double high) {
   static const int steps[] = {1, 2, 5};
   low /= 1.25;
   high *= 1.25;
   double decades = log10(high / low);
   bool first = true;
-  hl_text_format(p->out, "set logscale y 10\nset yrange [%.6g:%.6g]\nset ytics (", low, high);
+  hl_text_format(p->out, "set logscale %c 10\nset %crange [%.6g:%.6g]\nset %ctics (", axis, axis,
+                 low, high, axis);
   for (int d = (int)floor(log10(low)); d <= (int)ceil(log10(high)); d++)
     for (size_t i = 0; i < HL_COUNT(steps); i++) {
       if (decades > 3.2 && steps[i] != 1) continue;
+      char label[HL_NUMBER_BYTES];
       double tic = steps[i] * pow(10, d);
-      hl_text_format(p->out, "%s'%g' %.6g", first ? "" : ", ", tic, tic);
+      bool millions = tic >= 1e6, thousands = tic >= 1e4 && !millions;
+      snprintf(label, sizeof label, "%g%s",
+               millions    ? tic / 1e6
+               : thousands ? tic / 1e3
+                           : tic,
+               millions    ? "M"
+               : thousands ? "k"
+                           : "");
+      hl_text_format(p->out, "%s'%s' %.6g", first ? "" : ", ", label, tic);
       first = false;
     }
   hl_text_append(p->out, ")\n");
@@ -178,6 +190,22 @@ static char *series_name(const plot *p, size_t series) {
   return hl_text_take(&name);
 }
 
+/* The names of several series, above all panels: beside the curves they would hide them. */
+static void legend(plot *p) {
+  enum { COLUMNS = 3 };
+  static const double lefts[COLUMNS] = {0.07, 0.385, 0.70};
+  for (size_t s = 0; s < p->facts.series; s++) {
+    HL_CLEANUP(hl_free_pointer) char *name = series_name(p, s);
+    hl_text_format(p->out, "set label %zu ", 20 + s);
+    hl_plot_quote(p->out, name && name[0] ? name : "measured", 40);
+    hl_text_format(
+        p->out,
+        " at screen %.4g, screen %.4g left offset 1.2,0 font ',10' point pt %d ps 1.1 lc "
+        "rgb '%s'\n",
+        lefts[s % COLUMNS], 0.905 - 0.022 * (double)(s / COLUMNS), shapes[s], colours[s]);
+  }
+}
+
 static void series_title(plot *p, size_t series) {
   if (p->facts.series == 1) {
     hl_text_append(p->out, " title 'measured'");
@@ -207,8 +235,11 @@ static void throughput_panel(plot *p) {
   linear_y(p, p->facts.throughput.high, 0.12);
   name_failed(p, true);
   /* Names of outcomes stand above sizes that failed, mostly at the right end. */
-  hl_text_append(p->out, p->facts.failed ? "set key at graph 0.88, graph 0.03 right bottom\n"
-                                         : "set key at graph 0.98, graph 0.03 right bottom\n");
+  if (p->facts.series > 1)
+    hl_text_append(p->out, "unset key\n");
+  else
+    hl_text_append(p->out, p->facts.failed ? "set key at graph 0.88, graph 0.03 right bottom\n"
+                                           : "set key at graph 0.98, graph 0.03 right bottom\n");
   const hl_analysis_group *only = p->facts.series == 1 ? group_of(p, 0) : NULL;
   bool first = true;
   if (only && only->time_fit.points > 1 && isfinite(only->time_fit.a0) &&
@@ -226,7 +257,7 @@ static void throughput_panel(plot *p) {
     hl_text_append(p->out, s == 0 ? "title '95 % interval'" : "notitle");
     first = false;
   }
-  line_plots(p, PLOT_THROUGHPUT, blue, true, &first);
+  line_plots(p, PLOT_THROUGHPUT, blue, p->facts.series == 1, &first);
   hl_text_append(p->out, "\n");
   name_failed(p, false);
 }
@@ -248,15 +279,18 @@ static void memory_panel(plot *p) {
 }
 
 static void latency_panel(plot *p) {
-  panel(p, "Latency distribution", "Latency of a step (ms)");
+  bool boxes = p->facts.has_boxes && p->facts.series == 1;
+  panel(p, p->facts.series == 1 ? "Latency distribution" : "Latency (median)",
+        "Latency of a step (ms)");
   double low = p->facts.latency.low, high = p->facts.latency.high;
   if (low > 0 && high / low >= 8)
-    log_y(p, low, high);
+    log_axis(p, 'y', low, high);
   else
     linear_y(p, high, 0.3);
   hl_text_append(p->out, "set format y '%g'\nset key at graph 0.03, graph 0.98 left top\n");
-  if (!p->facts.has_boxes) {
-    /* Rows without samples have their median all the same. */
+  if (!boxes) {
+    /* Boxes of several series hide each other; rows without samples have their median all the same.
+     */
     bool first = true;
     line_plots(p, PLOT_LATENCY, blue, p->facts.series == 1, &first);
     hl_text_append(p->out, "\n");
@@ -380,6 +414,35 @@ static void region_panel(plot *p) {
   hl_text_append(p->out, "\nunset arrow 1\nunset label 1\nunset label 2\n");
 }
 
+/* Several series: latency against throughput, the sizes as labels, rings around rows that no other
+ * of the model beats in both. */
+static void front_panel(plot *p) {
+  const hl_engines *engines = p->input->engines;
+  hl_text_append(p->out, "unset label\n$front << EOD\n");
+  for (size_t i = 0; i < engines->count; i++)
+    for (size_t k = 0; k < engines->models[i].point_count; k++) {
+      const hl_engine_point *q = &engines->models[i].points[k];
+      if (q->on_front) hl_text_format(p->out, "%.9g %.9g\n", q->latency_ms, q->throughput_ips);
+    }
+  hl_text_append(p->out, "NaN NaN\nEOD\n");
+  panel(p, "Latency against throughput", "Throughput (images/s)");
+  hl_text_append(p->out, "set xlabel 'Latency of a step (ms)'\nset format y '%g'\n");
+  if (!(p->facts.latency.low > 0) || !(p->facts.throughput.low > 0)) return;
+  log_axis(p, 'x', p->facts.latency.low, p->facts.latency.high);
+  log_axis(p, 'y', p->facts.throughput.low, p->facts.throughput.high);
+  hl_text_append(p->out, "set key at graph 0.98, graph 0.03 right bottom\n"
+                         "plot $front using 1:2 with points pt 6 ps 2 lw 1.5 lc rgb 'black' title "
+                         "'no other is better in both'");
+  for (size_t s = 0; s < p->facts.series; s++)
+    hl_text_format(p->out,
+                   ", \\\n  $s%zu using %d:%d with linespoints lw 2 pt %d ps %.3g lc rgb '%s' "
+                   "notitle, \\\n  $s%zu using %d:%d:(sprintf('%%.0f', 2**column(%d))) with labels "
+                   "offset 0.9,-0.6 font ',8' tc rgb '%s' notitle",
+                   s, PLOT_LATENCY, PLOT_THROUGHPUT, shapes[s], marker_size(p), colours[s], s,
+                   PLOT_LATENCY, PLOT_THROUGHPUT, PLOT_X, colours[s]);
+  hl_text_append(p->out, "\n");
+}
+
 /* ---- the whole ---- */
 
 static void terminal(hl_plot_kind kind, hl_text *out) {
@@ -429,22 +492,28 @@ void hl_plot_script(const hl_report_input *input, hl_plot_kind kind, hl_text *ou
   if (p.facts.series == 0) return;
   hl_text_format(out,
                  "set datafile missing 'NaN'\nset samples 300\nset encoding utf8\n"
-                 "set multiplot layout 2,3 margins 0.065,0.985,0.07,0.865 spacing 0.07,0.135\n"
+                 "set multiplot layout 2,3 margins 0.065,0.985,0.07,%s spacing 0.07,0.135\n"
                  "set border 3 lc rgb '%s' lw 0.8\nset tics nomirror out scale 0.6 tc rgb "
                  "'#202020'\nset grid y lc rgb '#d8d8d8' lw 0.7 lt 1\n"
                  "set xlabel 'Batch size'\nset title font 'sans-serif Bold,12.5'\n"
                  "set key samplen 2.2 spacing 1.15 font ',9.5' Left reverse noopaque nobox\n",
-                 grey);
+                 /* room for the names of several series */
+                 p.facts.series > 1 ? "0.82" : "0.865", grey);
   x_tics(&p);
   mark_failed(&p);
   heading(&p);
+  if (p.facts.series > 1) legend(&p);
   throughput_panel(&p);
   hl_text_append(out, "unset label 10\nunset label 11\n");
+  for (size_t s = 0; s < p.facts.series; s++) hl_text_format(out, "unset label %zu\n", 20 + s);
   memory_panel(&p);
   latency_panel(&p);
   efficiency_panel(&p);
   scaling_panel(&p);
-  region_panel(&p);
+  if (p.facts.series > 1)
+    front_panel(&p);
+  else
+    region_panel(&p);
   hl_text_append(out, "unset multiplot\n");
 }
 

@@ -2,8 +2,10 @@
  * report/plot.h - performance_analysis: six panels about batch sizes, by gnuplot.
  *
  * Throughput with intervals, memory, latency distribution, efficiency, scaling against the ideal,
- * and the optimal operating region. The x-axis is log2 of the batch size, with labels at sizes that
- * were measured; sizes that failed are crosses on the axis.
+ * and the optimal operating region; of several groups a curve each, with their median latencies
+ * instead of the distribution and latency against throughput instead of the region. The x-axis is
+ * log2 of the batch size, with labels at sizes that were measured; sizes that failed are crosses on
+ * the axis.
  */
 #ifndef HL_REPORT_PLOT_H
 #define HL_REPORT_PLOT_H

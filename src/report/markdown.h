@@ -1,0 +1,11 @@
+/* report/markdown.h - parts of BENCHMARK_REPORT.md (inside src/report only). */
+#ifndef HL_REPORT_MARKDOWN_H
+#define HL_REPORT_MARKDOWN_H
+
+#include "report/report.h"
+
+/* Of models with several engines; nothing where there are none. */
+void hl__markdown_verdicts(const hl_engines *engines, hl_text *out);
+void hl__markdown_engines(const hl_engines *engines, hl_text *out);
+
+#endif
