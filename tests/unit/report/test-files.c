@@ -93,12 +93,38 @@ static void plots_have_their_size(void **state) {
   if (hl_plot_draw(&s.input, HL_PLOT_SVG, NULL, &svg, &error) != HL_OK) fail_msg("%s", error.msg);
 
   expect_xml(svg.data);
-  assert_non_null(strstr(svg.data, "Optimal operating region"));
+  assert_non_null(strstr(svg.data, "Latency against throughput")); /* two groups */
+  assert_null(strstr(svg.data, "Optimal operating region"));
   assert_non_null(strstr(svg.data, "OUT_OF_MEMORY"));
   assert_null(strstr(svg.data, ":Bold")); /* a font that no viewer has */
   assert_non_null(strstr(svg.data, "it's &lt;b> &amp; $x `date`"));
   hl_text_release(&png);
   hl_text_release(&svg);
+  sample_release(&s);
+}
+
+/* A curve for each engine, and a ring where no other is better in both. */
+static void plots_of_several_engines(void **state) {
+  (void)state;
+  sample s;
+  sample_init(&s);
+  for (int64_t b = 1; b <= 8; b *= 8) sample_pass(&s, "native", b);
+  for (int64_t b = 1; b <= 8; b *= 8) sample_pass(&s, "openvino", b);
+  for (size_t i = 2; i < 4; i++) { /* twice as slow */
+    s.records.items[i].latency_p50_ms *= 2;
+    s.records.items[i].throughput_ips /= 2;
+    s.records.items[i].throughput_ci_ips.low /= 2;
+    s.records.items[i].throughput_ci_ips.high /= 2;
+  }
+  sample_analyse(&s);
+  hl_text script = HL_TEXT_INIT;
+  hl_plot_script(&s.input, HL_PLOT_SVG, &script);
+  assert_non_null(strstr(script.data, "set label 20 'native' at screen"));
+  assert_non_null(strstr(script.data, "set label 21 'openvino' at screen"));
+  assert_non_null(strstr(script.data, "$front << EOD\n15 66.6666667\n50 160\nNaN NaN\nEOD\n"));
+  assert_non_null(strstr(script.data, "$s0 using 9:2 with linespoints"));
+  assert_non_null(strstr(script.data, "$s1 using 1:9 with linespoints"));
+  hl_text_release(&script);
   sample_release(&s);
 }
 
@@ -258,6 +284,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(plots_have_their_size),
       cmocka_unit_test(region_has_no_slow_size),
+      cmocka_unit_test(plots_of_several_engines),
       cmocka_unit_test(plots_of_little),
       cmocka_unit_test_setup_teardown(gnuplot_can_fail, setup, teardown),
       cmocka_unit_test_setup_teardown(files_have_their_names, setup, teardown),
