@@ -118,8 +118,12 @@ static const hl_operator table[] = {
         hl_evaluate_layer_norm, false, 2, 3, 3),
     ROW("LogSoftmax", 7, NEWEST, hl_infer_softmax, hl_flops_softmax, hl_evaluate_softmax, false, 1,
         1, 1),
+    ROW("NegativeLogLikelihoodLoss", 12, NEWEST, hl_infer_class_loss, hl_flops_class_loss,
+        hl_evaluate_class_loss, false, 2, 3, 1),
     ROW("Softmax", 7, NEWEST, hl_infer_softmax, hl_flops_softmax, hl_evaluate_softmax, false, 1, 1,
         1),
+    ROW("SoftmaxCrossEntropyLoss", 12, NEWEST, hl_infer_class_loss, hl_flops_class_loss,
+        hl_evaluate_class_loss, false, 2, 3, 2),
 #undef GROUP
 #define GROUP HL_OPERATORS_POOL
     ROW("ArgMax", 7, NEWEST, hl_infer_argmax, hl_flops_input, hl_evaluate_argmax, false, 1, 1, 1),
@@ -158,6 +162,7 @@ static const hl_operator table[] = {
     ROW("Upsample", 7, 9, hl_infer_resize, hl_flops_resize, hl_evaluate_resize, false, 1, 2, 1),
 #undef GROUP
 #define GROUP HL_OPERATORS_SHAPE
+    ROW("Compress", 9, NEWEST, hl_infer_compress, NULL, hl_evaluate_compress, false, 2, 2, 1),
     ROW("Concat", 7, NEWEST, hl_infer_concat, NULL, hl_evaluate_concat, false, 1, MANY, 1),
     ROW("Constant", 7, NEWEST, hl_infer_constant, NULL, hl_evaluate_constant, false, 0, 0, 1),
     ROW("ConstantOfShape", 9, NEWEST, hl_infer_constant_of_shape, NULL,
@@ -165,16 +170,30 @@ static const hl_operator table[] = {
     ROW("Expand", 8, NEWEST, hl_infer_expand, NULL, hl_evaluate_expand, false, 2, 2, 1),
     ROW("Flatten", 7, NEWEST, hl_infer_flatten, NULL, hl_evaluate_copy, false, 1, 1, 1),
     ROW("Gather", 7, NEWEST, hl_infer_gather, NULL, hl_evaluate_gather, false, 2, 2, 1),
+    ROW("GatherElements", 11, NEWEST, hl_infer_gather_elements, NULL, hl_evaluate_gather_elements,
+        false, 2, 2, 1),
+    ROW("GatherND", 11, NEWEST, hl_infer_gather_nd, NULL, hl_evaluate_gather_nd, false, 2, 2, 1),
+    ROW("NonZero", 9, NEWEST, hl_infer_non_zero, NULL, hl_evaluate_non_zero, false, 1, 1, 1),
+    ROW("OneHot", 9, NEWEST, hl_infer_one_hot, NULL, hl_evaluate_one_hot, false, 3, 3, 1),
     ROW("Pad", 7, NEWEST, hl_infer_pad, NULL, hl_evaluate_pad, false, 1, 4, 1),
     ROW("Range", 11, NEWEST, hl_infer_range, NULL, hl_evaluate_range, false, 3, 3, 1),
     ROW("Reshape", 7, NEWEST, hl_infer_reshape, NULL, hl_evaluate_copy, false, 2, 2, 1),
+    ROW("ReverseSequence", 10, NEWEST, hl_infer_reverse_sequence, NULL,
+        hl_evaluate_reverse_sequence, false, 2, 2, 1),
+    ROW("Scatter", 9, 10, hl_infer_scatter_elements, NULL, hl_evaluate_scatter_elements, false, 3,
+        3, 1),
+    ROW("ScatterElements", 11, NEWEST, hl_infer_scatter_elements, NULL,
+        hl_evaluate_scatter_elements, false, 3, 3, 1),
+    ROW("ScatterND", 11, NEWEST, hl_infer_scatter_nd, NULL, hl_evaluate_scatter_nd, false, 3, 3, 1),
     ROW("Shape", 7, NEWEST, hl_infer_shape, NULL, hl_evaluate_shape, false, 1, 1, 1),
     ROW("Size", 7, NEWEST, hl_infer_size, NULL, hl_evaluate_size, false, 1, 1, 1),
     ROW("Slice", 7, NEWEST, hl_infer_slice, NULL, hl_evaluate_slice, false, 1, 5, 1),
     ROW("Split", 7, NEWEST, hl_infer_split, NULL, hl_evaluate_split, false, 1, 2, MANY),
     ROW("Squeeze", 7, NEWEST, hl_infer_squeeze, NULL, hl_evaluate_copy, false, 1, 2, 1),
     ROW("Tile", 7, NEWEST, hl_infer_tile, NULL, hl_evaluate_tile, false, 2, 2, 1),
+    ROW("TopK", 7, NEWEST, hl_infer_top_k, NULL, hl_evaluate_top_k, false, 1, 2, 2),
     ROW("Transpose", 7, NEWEST, hl_infer_transpose, NULL, hl_evaluate_transpose, false, 1, 1, 1),
+    ROW("Unique", 11, NEWEST, hl_infer_unique, NULL, hl_evaluate_unique, false, 1, 1, 4),
     ROW("Unsqueeze", 7, NEWEST, hl_infer_unsqueeze, NULL, hl_evaluate_copy, false, 1, 2, 1),
 #undef GROUP
 };
@@ -197,6 +216,7 @@ static const struct {
 } notes[] = {
     {"BatchNormalization", "inference only; training_mode=1 and spatial=0 are refused"},
     {"Cast", "not to or from strings and complex numbers"},
+    {"Compress", "the condition must be known before the run"},
     {"Constant", "not strings and sparse tensors"},
     {"Conv", "1 to 3 spatial dimensions"},
     {"ConvTranspose", "1 to 3 spatial dimensions"},
@@ -204,6 +224,8 @@ static const struct {
     {"Dropout", "inference only: the identity"},
     {"Expand", "the shape must be computable before the run"},
     {"GridSample", "linear and nearest, 1 to 3 spatial dimensions; not cubic"},
+    {"NonZero", "the input must be known before the run"},
+    {"OneHot", "the depth must be computable before the run"},
     {"Pad", "constant, reflect and edge; not wrap"},
     {"QuantizeLinear", "to integers of 8 and 16 bits; not int4 and float8"},
     {"Range", "its length must be computable before the run"},
@@ -211,6 +233,8 @@ static const struct {
     {"Resize", "nearest and linear; not cubic, antialias, tf_crop_and_resize or an aspect ratio "
                "policy"},
     {"Slice", "starts and ends must be computable before the run"},
+    {"TopK", "k must be computable before the run; of equals, the first"},
+    {"Unique", "the input must be known before the run"},
 };
 
 const char *hl_operator_note(const hl_operator *row) {

@@ -32,10 +32,11 @@ static hl_value_id fresh(hl_native_ir *ir, hl_value_id like) {
 }
 
 static hl_status evaluate(hl_native_ir *ir, hl_native_node *node, hl_error *error) {
+  /* A few more than the node has, so that an operator may look at its optional ones. */
   hl_tensor_view *views =
-      calloc(node->input_count + node->output_count + 1, sizeof(hl_tensor_view));
+      calloc(node->input_count + node->output_count + 16, sizeof(hl_tensor_view));
   if (!views) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory to fold constants");
-  hl_tensor_view *results = views + node->input_count;
+  hl_tensor_view *results = views + node->input_count + 8;
   hl_status status = HL_OK;
   hl_value_id made[64];
   for (size_t i = 0; i < node->output_count && status == HL_OK; i++) {

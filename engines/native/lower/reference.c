@@ -46,8 +46,9 @@ static reference_context *new_context(hl_native_builder *b, const hl_native_node
   context->node = node->source;
   context->input_count = node->input_count;
   context->output_count = node->output_count;
-  context->inputs = calloc(node->input_count + 1, sizeof(*context->inputs));
-  context->outputs = calloc(node->output_count + 1, sizeof(*context->outputs));
+  /* A few more than the node has, so that an operator may look at its optional ones. */
+  context->inputs = calloc(node->input_count + 8, sizeof(*context->inputs));
+  context->outputs = calloc(node->output_count + 8, sizeof(*context->outputs));
   if (!context->inputs || !context->outputs) {
     context_free(context);
     return NULL;

@@ -320,5 +320,44 @@ def reductions():
     case("MaxPool", 12, [p], "column-major", outputs=2, kernel_shape=[2, 2], storage_order=1)
 
 
-for build in [integers, reductions, elementwise, convolution, matrix, normalise, pool, shapes, resample, quantise]:
+def places():
+    x, at = f32(3, 4, 2), np.array([[[0, -1], [2, 1]]], np.int64)
+    case("GatherElements", 13, [x, at])
+    case("GatherElements", 13, [x, np.array([[[1]], [[-4]], [[3]]], np.int32)], "axis", axis=-2)
+    for opset, reduction in [(13, None), (16, "add"), (16, "mul"), (18, "max"), (18, "min")]:
+        more = {"reduction": reduction} if reduction else {}
+        where = at if not reduction else np.array([[[0, 0], [0, 1]], [[0, 2], [1, 1]]], np.int64)
+        case("ScatterElements", opset, [x, where, f32(*where.shape)], str(reduction), **more)
+        rows = np.array([[0, 1], [2, -1]] if not reduction else [[0, 1], [0, 1]], np.int64)
+        case("ScatterND", opset, [x, rows, f32(2, 2)], str(reduction), **more)
+    case("GatherND", 13, [x, np.array([[[0, 1]], [[-1, 3]]], np.int64)])
+    case("GatherND", 13, [x, np.array([[[1]], [[0]], [[-1]]], np.int64)], "batch", batch_dims=1)
+    case("GatherND", 13, [x, np.array([[2, 3, 1]], np.int64)], "all")
+    case("OneHot", 11, [np.array([[0, 3], [-1, 9]], np.int64), i64(4),
+                        Const(np.array([0.5, 2], np.float32))])
+    case("OneHot", 11, [np.array([1, 2], np.int64), Const(np.array([3], np.int64)),
+                        Const(np.array([0, 1], np.float32))], "axis", axis=0)
+    case("TopK", 11, [x, i64(2)], outputs=2)
+    case("TopK", 11, [x, i64(3)], "least", outputs=2, axis=1, largest=0)
+    case("TopK", 7, [x], "attribute", outputs=2, axis=0, k=2)
+    case("TopK", 11, [np.array([1, 2, 2, 1, 2], np.float32), i64(4)], "ties", outputs=2)
+    u = Const(np.array([[2, 1, 2], [0, 1, 0], [2, 1, 2]], np.float32))
+    for order in [0, 1]:
+        case("Unique", 11, [u], f"sorted-{order}", outputs=4, sorted=order)
+        case("Unique", 11, [u], f"axis-{order}", outputs=4, sorted=order, axis=0)
+    case("NonZero", 13, [u])
+    case("Compress", 11, [x, Const(np.array([False, True, True]))], axis=1)
+    case("Compress", 11, [x, Const(np.array([True, False, False, True, True]))], "flat")
+    case("ReverseSequence", 10, [x, np.array([3, 1, 0, 2], np.int64)])
+    case("ReverseSequence", 10, [x, np.array([4, 1, 2], np.int64)], "batch", batch_axis=0,
+         time_axis=1)
+    y, classes = f32(4, 3, 2), np.array([[0, 2], [1, 1], [2, 0], [0, 1]], np.int64)
+    for reduction in ["none", "mean", "sum"]:
+        case("NegativeLogLikelihoodLoss", 13, [y, classes, f32(3, low=0.1)], reduction,
+             reduction=reduction, ignore_index=1)
+        case("SoftmaxCrossEntropyLoss", 13, [y, classes], reduction, outputs=2,
+             reduction=reduction)
+
+
+for build in [places, integers, reductions, elementwise, convolution, matrix, normalise, pool, shapes, resample, quantise]:
     build()
