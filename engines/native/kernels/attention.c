@@ -101,7 +101,7 @@ static size_t thread_floats(size_t keys, size_t d) {
                   16);
 }
 
-#ifdef HL_ATTENTION_SCRATCH
+#ifdef HL_KERNEL_SCRATCH
 size_t hl_attention_scratch_bytes(size_t keys, size_t head_dim, unsigned threads) {
   return thread_floats(keys, head_dim) * sizeof(float) * threads;
 }

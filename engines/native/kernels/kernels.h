@@ -1,5 +1,5 @@
 /*
- * native/kernels/kernels.h - the native engine's own f32 kernels, one build per instruction set.
+ * native/kernels/kernels.h - the native engine's own kernels, one build per instruction set.
  *
  *   const hl_kernels *k = hl_kernels_select();
  *   hl_softmax_args args = {.x = x, .y = x, .rows = 12, .n = 197, .scale = 1};
@@ -25,6 +25,7 @@
 #define HL_NATIVE_KERNELS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 enum { HL_KERNELS_RANK = 6 }; /* most axes of a strided kernel */
 
@@ -223,6 +224,43 @@ typedef struct hl_binary_args {
   ptrdiff_t a_stride[HL_KERNELS_RANK], b_stride[HL_KERNELS_RANK], y_stride[HL_KERNELS_RANK];
 } hl_binary_args;
 
+/*
+ * Instance norm of bfloat16 channels-last, (n, s, c), as hl_normalize_args of c groups. Two kernels
+ * with the same arguments: `normalize_last_moments`, then, when all threads are done,
+ * `normalize_last`.
+ */
+typedef struct hl_normalize_last_args {
+  const uint16_t *x;
+  const uint16_t *residual;  /* as x, added before the activation; or NULL */
+  const float *gamma, *beta; /* c each */
+  uint16_t *y;               /* may be x or residual */
+  size_t n, c, s;
+  float epsilon, slope;
+  float *scratch; /* hl_normalize_last_scratch_bytes(n, c, s, threads) */
+} hl_normalize_last_args;
+typedef hl_normalize_last_args hl_normalize_last_moments_args;
+
+size_t hl_normalize_last_scratch_bytes(size_t n, size_t c, size_t s, unsigned threads);
+
+/* Layer norm over the last axis of bfloat16 (rows, n). */
+typedef struct hl_layer_norm_bf16_args {
+  const uint16_t *x;
+  const float *gamma, *beta; /* n each; beta may be NULL */
+  uint16_t *y;               /* may be x */
+  size_t rows, n;
+  float epsilon;
+} hl_layer_norm_bf16_args;
+
+/* Rows of y are the inputs' rows one after the other: concatenation along the last axis, of any
+ * element type. */
+typedef struct hl_join_args {
+  const void *const *x;  /* x_count inputs */
+  const size_t *x_bytes; /* of a row of each */
+  size_t x_count;
+  void *y; /* overlaps no input */
+  size_t rows;
+} hl_join_args;
+
 #define HL_KERNELS_MAP(X)                                                                          \
   X(normalize)                                                                                     \
   X(layer_norm)                                                                                    \
@@ -235,6 +273,10 @@ typedef struct hl_binary_args {
   X(copy)                                                                                          \
   X(reorder)                                                                                       \
   X(concat)                                                                                        \
+  X(normalize_last_moments)                                                                        \
+  X(normalize_last)                                                                                \
+  X(layer_norm_bf16)                                                                               \
+  X(join)                                                                                          \
   X(binary)
 
 /* One kernel: does share `thread` of `threads` of the work described by its args. */

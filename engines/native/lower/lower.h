@@ -42,6 +42,10 @@ bool hl_native_lower_layer_norm(hl_native_builder *b, const hl_native_node *node
 bool hl_native_lower_instance_norm(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_batch_norm(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_reduce(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_instance_norm_bf16(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_layer_norm_bf16(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_concat_bf16(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_attention_bf16(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_attention(hl_native_builder *b, const hl_native_node *node);
 
 /* The definition in plain loops: correct, slow, counted. Fails if the operator has none. */
