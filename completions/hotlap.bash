@@ -6,9 +6,9 @@ _hotlap() {
     return
   fi
   case ${COMP_WORDS[1]} in
-    sweep) options="--batch-sizes --model --engine --framework --plugin --engine-option --dtype --threads --device --test-data --n-images --num-runs --iterations --min-time --max-time --warmup-iterations --warmup-runs --adaptive-sizing --memory-limit --safety-margin --max-batch --no-predict --no-check --profile-memory --plot-results --export-format --output-dir --store --seed --resume --skip-failed --dry-run --simulated-clock --quiet --verbose --json --help" ;;
+    sweep) options="--batch-sizes --model --engine --framework --plugin --engine-option --engine-library --provider --dtype --threads --device --test-data --n-images --num-runs --iterations --min-time --max-time --warmup-iterations --warmup-runs --adaptive-sizing --memory-limit --safety-margin --max-batch --no-predict --no-check --profile-memory --plot-results --export-format --output-dir --store --seed --resume --skip-failed --dry-run --simulated-clock --quiet --verbose --json --help" ;;
     models) options="--engine --seed --quiet --verbose --json --help" ;;
-    engines) options="--engine --plugin --engine-option --quiet --verbose --json --help" ;;
+    engines) options="--engine --plugin --engine-library --quiet --verbose --json --help" ;;
     data) options="--n-images --seed --size --positions --photons --quiet --verbose --json --help" ;;
     doctor) options="--quiet --verbose --json --help" ;;
     history) options="--model --store --machine --limit --quiet --verbose --json --help" ;;

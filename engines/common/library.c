@@ -56,10 +56,14 @@ static bool beside_python3(const hl_library_search *search, char *ret_path) {
   return false;
 }
 
-static bool in_python_packages(const hl_library_search *search, char *ret_path) {
+static bool in_python_packages(const hl_library_search *search, const hl_host *host,
+                               char *ret_path) {
   const char *environment = getenv("VIRTUAL_ENV"), *home = getenv("HOME");
   char local[HL_LIBRARY_PATH];
   if (environment && in_python(search, environment, ret_path)) return true;
+  if (HL_HOST_HAS(host, prefixes))
+    for (const char *const *prefix = host->prefixes; *prefix; prefix++)
+      if (in_python(search, *prefix, ret_path)) return true;
   if (beside_python3(search, ret_path)) return true;
   if (!home) return false;
   int length = snprintf(local, sizeof local, "%s/.local", home);
@@ -68,8 +72,8 @@ static bool in_python_packages(const hl_library_search *search, char *ret_path) 
 
 void hl_library_remedy(const hl_library_search *search, char *ret_text, size_t capacity) {
   snprintf(ret_text, capacity,
-           "Remedy: pip install %s, or name its %s with --engine-option library=PATH or in %s",
-           search->package, search->sonames[0], search->variable);
+           "Remedy: pip install %s, or name its %s with --engine-library %s=PATH or in %s",
+           search->package, search->sonames[0], search->engine, search->variable);
 }
 
 /* The loader may have found it anywhere. */
@@ -118,25 +122,21 @@ static bool in_system(const hl_library_search *search, char *ret_path) {
   return false;
 }
 
-static hl_status open_usual(const hl_library_search *search, hl_library *ret_library,
-                            hl_error *error) {
+hl_status hl_library_open(const hl_library_search *search, const hl_host *host,
+                          hl_library *ret_library, hl_error *error) {
+  if (HL_HOST_HAS(host, library))
+    return open_named(search, host->library, "the library that was named", ret_library, error);
   const char *named = getenv(search->variable);
   if (named && named[0]) return open_named(search, named, search->variable, ret_library, error);
   if (open_system(search, ret_library)) return HL_OK;
   char path[HL_LIBRARY_PATH], remedy[512];
   if (in_system(search, path))
     return open_named(search, path, "the system's library", ret_library, error);
-  if (in_python_packages(search, path))
+  if (in_python_packages(search, host, path))
     return open_named(search, path, "the Python package's library", ret_library, error);
   hl_library_remedy(search, remedy, sizeof remedy);
   return hl_engine_fail(error, HL_UNAVAILABLE,
                         "%s: no %s on this system and no Python package %s in $VIRTUAL_ENV, beside "
                         "python3 on $PATH or in ~/.local. %s",
                         search->engine, search->sonames[0], search->package, remedy);
-}
-
-hl_status hl_library_open(const hl_library_search *search, const char *path,
-                          hl_library *ret_library, hl_error *error) {
-  return path ? open_named(search, path, "the library that was named", ret_library, error)
-              : open_usual(search, ret_library, error);
 }

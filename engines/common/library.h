@@ -3,14 +3,15 @@
  *
  *     static const hl_library_search search = {.engine = "onnxruntime", ...};
  *     hl_library library;
- *     hl_status status = hl_library_open(&search, NULL, &library, error);
+ *     hl_status status = hl_library_open(&search, host, &library, error);
  *     void *symbol = dlsym(library.handle, "OrtGetApiBase");
  *
  * Looked at in this order, and the first that exists is the one:
- *   1. the path that is given, which is what the user named for this run
+ *   1. the file that the user named for this run: host->library
  *   2. the file that the engine's environment variable names
  *   3. the system's: the sonames as its loader finds them, then the patterns of usual places
- *   4. the Python package of $VIRTUAL_ENV, then of each python3 on $PATH, then of ~/.local
+ *   4. the Python package of $VIRTUAL_ENV, then of host->prefixes, then of each python3 on $PATH,
+ *      then of ~/.local
  */
 #ifndef HOTLAP_ENGINE_LIBRARY_H
 #define HOTLAP_ENGINE_LIBRARY_H
@@ -34,10 +35,10 @@ typedef struct hl_library {
   char path[HL_LIBRARY_PATH]; /* of the file that was opened */
 } hl_library;
 
-/* Opens the library; `path` NULL: where it usually lies. UNAVAILABLE says where was looked, or what
- * the loader said, and the remedy. The caller owns the handle. Reads the environment: call it from
- * one thread. */
-hl_status hl_library_open(const hl_library_search *search, const char *path,
+/* Opens the library; `host` may be NULL. UNAVAILABLE says where was looked, or what the loader
+ * said, and the remedy. The caller owns the handle. Reads the environment: call it from one thread.
+ */
+hl_status hl_library_open(const hl_library_search *search, const hl_host *host,
                           hl_library *ret_library, hl_error *error);
 
 /* What to do about a library that is missing or wrong; `capacity` bytes of `ret_text`. */

@@ -169,6 +169,9 @@ static hl_status memory(hl_engine *engine, hl_engine_memory *ret_memory, hl_erro
 __attribute__((visibility("default"))) const hl_engine_ops *hl_engine_entry(void);
 
 const hl_engine_ops *hl_engine_entry(void) {
+  static const hl_option_info options[] = {
+      {"winograd", "auto|off", "convolutions by Winograd's algorithm where that pays"},
+      {NULL, NULL, NULL}};
   static const hl_engine_ops ops = {
       .abi = HL_ENGINE_ABI,
       .size = sizeof(hl_engine_ops),
@@ -191,6 +194,7 @@ const hl_engine_ops *hl_engine_entry(void) {
       .close = engine_close,
       .memory = memory,
       .profile = hl_native_request_profile,
+      .option_table = options,
   };
   return &ops;
 }

@@ -143,6 +143,8 @@ static void null_close(hl_engine *engine) {
 }
 
 const hl_engine_ops *hl_engine_null(void) {
+  static const hl_option_info options[] = {{"spin_ns", "N", "nanoseconds that a step is busy"},
+                                           {NULL, NULL, NULL}};
   static const hl_engine_ops ops = {
       .abi = HL_ENGINE_ABI,
       .size = sizeof(hl_engine_ops),
@@ -162,6 +164,7 @@ const hl_engine_ops *hl_engine_null(void) {
       .program_free = null_program_free,
       .model_free = null_model_free,
       .close = null_close,
+      .option_table = options,
   };
   return &ops;
 }

@@ -10,7 +10,7 @@
  *
  * A call that can fail returns NULL on success, else a status that `ReleaseStatus` frees. The
  * places are those of the documented order of OrtApi, onnxruntime_c_api.h; all of them exist
- * since 1.7.
+ * since 1.11.
  */
 #ifndef HOTLAP_ONNXRUNTIME_API_H
 #define HOTLAP_ONNXRUNTIME_API_H
@@ -29,6 +29,8 @@ typedef struct hl_ort_type hl_ort_type;
 typedef struct hl_ort_shape hl_ort_shape;
 typedef struct hl_ort_memory hl_ort_memory;
 typedef struct hl_ort_allocator hl_ort_allocator;
+typedef struct hl_ort_cuda hl_ort_cuda;
+typedef struct hl_ort_tensorrt hl_ort_tensorrt;
 
 /* The version of the table that is asked for: release 1.17. */
 enum { HL_ORT_API_VERSION = 17 };
@@ -99,6 +101,8 @@ typedef void (*hl_ort_log)(void *context, int severity, const char *category, co
   X(98, void, ReleaseTypeInfo, (hl_ort_type *))                                                    \
   X(99, void, ReleaseTensorTypeAndShapeInfo, (hl_ort_shape *))                                     \
   X(100, void, ReleaseSessionOptions, (hl_ort_session_options *))                                  \
+  X(125, hl_ort_status *, GetAvailableProviders, (char ***names, int *count))                      \
+  X(126, hl_ort_status *, ReleaseAvailableProviders, (char **names, int count))                    \
   X(133, hl_ort_status *, RunWithBinding,                                                          \
     (hl_ort_session *, const void *run_options, const hl_ort_binding *))                           \
   X(134, hl_ort_status *, CreateIoBinding, (hl_ort_session *, hl_ort_binding **))                  \
@@ -108,7 +112,19 @@ typedef void (*hl_ort_log)(void *context, int severity, const char *category, co
   X(138, hl_ort_status *, BindOutputToDevice,                                                      \
     (hl_ort_binding *, const char *name, const hl_ort_memory *))                                   \
   X(140, hl_ort_status *, GetBoundOutputValues,                                                    \
-    (const hl_ort_binding *, hl_ort_allocator *, hl_ort_value ***, size_t *))
+    (const hl_ort_binding *, hl_ort_allocator *, hl_ort_value ***, size_t *))                      \
+  X(170, hl_ort_status *, SessionOptionsAppendExecutionProvider_TensorRT_V2,                       \
+    (hl_ort_session_options *, const hl_ort_tensorrt *))                                           \
+  X(171, hl_ort_status *, CreateTensorRTProviderOptions, (hl_ort_tensorrt **))                     \
+  X(172, hl_ort_status *, UpdateTensorRTProviderOptions,                                           \
+    (hl_ort_tensorrt *, const char *const *keys, const char *const *values, size_t count))         \
+  X(174, void, ReleaseTensorRTProviderOptions, (hl_ort_tensorrt *))                                \
+  X(204, hl_ort_status *, SessionOptionsAppendExecutionProvider_CUDA_V2,                           \
+    (hl_ort_session_options *, const hl_ort_cuda *))                                               \
+  X(205, hl_ort_status *, CreateCUDAProviderOptions, (hl_ort_cuda **))                             \
+  X(206, hl_ort_status *, UpdateCUDAProviderOptions,                                               \
+    (hl_ort_cuda *, const char *const *keys, const char *const *values, size_t count))             \
+  X(208, void, ReleaseCUDAProviderOptions, (hl_ort_cuda *))
 
 typedef struct hl_ort_api {
 #define X(place, result, name, arguments) result(*name) arguments;

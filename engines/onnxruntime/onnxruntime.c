@@ -1,6 +1,7 @@
 /* The engine and its models: options, one session for each model, its inputs and outputs. */
 #include "onnxruntime.h"
 
+#include "common/fail.h"
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +21,11 @@ static hl_status status_of(hl_ort_code code, const char *message) {
                                        NULL};
   static const char *const lacking[] = {"No Op registered", "not a registered function/op",
                                         "computed output shape for this run", NULL};
+  static const char *const absent[] = {"no CUDA-capable device", "CUDA driver version",
+                                       "invalid device ordinal", NULL};
   if (says(message, memory)) return HL_OUT_OF_MEMORY;
   if (says(message, lacking)) return HL_UNIMPLEMENTED;
+  if (says(message, absent)) return HL_UNAVAILABLE;
   switch (code) {
   case HL_ORT_NOT_IMPLEMENTED:
     return HL_UNIMPLEMENTED;
@@ -37,29 +41,21 @@ static hl_status status_of(hl_ort_code code, const char *message) {
   }
 }
 
-/* One line, as a reason in a table is. */
-static void join_lines(char *text) {
-  size_t length = strlen(text);
-  while (length > 0 && text[length - 1] == '\n') text[--length] = '\0';
-  for (char *at = text; (at = strchr(at, '\n'));) *at = ' ';
-}
-
 hl_status hl_ort_check(const hl_engine *engine, hl_ort_status *failed, const char *what,
                        hl_error *error) {
   if (!failed) return HL_OK;
   const char *message = engine->api->GetErrorMessage(failed);
   hl_status status = status_of(engine->api->GetErrorCode(failed), message);
-  hl_ort_fail(error, status, "onnxruntime: %s: %s", what, message);
-  if (error) join_lines(error->msg);
+  hl_engine_fail_whole(engine->host, error, status, "onnxruntime: %s: %s", what, message);
   engine->api->ReleaseStatus(failed);
   return status;
 }
 
 static hl_status no_memory(hl_error *error) {
-  return hl_ort_fail(error, HL_OUT_OF_MEMORY, "onnxruntime: no memory");
+  return hl_engine_fail(error, HL_OUT_OF_MEMORY, "onnxruntime: no memory");
 }
 
-/* Asked before `open` as well: then the library is opened where it usually lies. */
+/* Asked before `probe` too: then the library is opened where it usually lies. */
 static const char *version(void) {
   const hl_ort_library *library = hl_ort_library_current();
   if (!library && hl_ort_library_open(NULL, &library, NULL) != HL_OK)
@@ -68,25 +64,48 @@ static const char *version(void) {
 }
 
 static hl_status probe(const hl_host *host, hl_error *error) {
-  (void)host;
   const hl_ort_library *library;
-  return hl_ort_library_open(NULL, &library, error);
+  return hl_ort_library_open(host, &library, error);
 }
 
+static hl_status inspect(const hl_host *host, hl_inspect_visit visit, void *context,
+                         hl_error *error) {
+  const hl_ort_library *library;
+  hl_status status = hl_ort_library_open(host, &library, error);
+  if (status != HL_OK) return status;
+  char list[512];
+  hl_ort_list_providers(&library->api, list, sizeof list);
+  visit(context, "library", library->file.path);
+  visit(context, "providers", list);
+  return HL_OK;
+}
+
+/* Also where a session with another provider says that the processor gets some nodes. */
 static void log_line(void *context, int severity, const char *category, const char *id,
                      const char *place, const char *message) {
   (void)severity;
   (void)category;
   (void)id;
-  const hl_host *host = context;
+  hl_engine *engine = context;
   char line[1024];
-  if (!host || !host->log) return;
+  if (engine->choice.provider != HL_ORT_CPU && !engine->told_of_cpu &&
+      strstr(message, "not assigned to the preferred execution providers")) {
+    engine->told_of_cpu = true;
+    hl_engine_note(engine->host, "onnxruntime",
+                   "onnxruntime computes some nodes on the processor, not with provider %s",
+                   hl_ort_providers[engine->choice.provider]);
+  }
+  if (!HL_HOST_HAS(engine->host, log)) return;
   snprintf(line, sizeof line, "%s (%s)", message, place);
-  host->log("onnxruntime", line);
+  engine->host->log("onnxruntime", line);
 }
 
-static hl_status read_option(hl_engine *engine, const hl_option *option, const char **ret_library,
-                             hl_error *error) {
+static const hl_option_info option_table[] = {
+    {"library", "PATH", "the libonnxruntime.so.1 to open; the same as --engine-library"},
+    {"optimization", "disabled|basic|extended|all", "graph optimisation; all if not given"},
+    {NULL, NULL, NULL}};
+
+static hl_status read_option(hl_engine *engine, const hl_option *option, hl_error *error) {
   static const struct {
     const char *name;
     hl_ort_optimization level;
@@ -94,38 +113,33 @@ static hl_status read_option(hl_engine *engine, const hl_option *option, const c
                 {"basic", HL_ORT_BASIC},
                 {"extended", HL_ORT_EXTENDED},
                 {"all", HL_ORT_ALL}};
-  if (strcmp(option->key, "library") == 0) {
-    *ret_library = option->value;
-    return HL_OK;
-  }
+  if (strcmp(option->key, "library") == 0) return HL_OK; /* the host has it too */
   if (strcmp(option->key, "optimization") != 0)
-    return hl_ort_fail(error, HL_INVALID_ARGUMENT,
-                       "onnxruntime has no option '%s'; it has library=PATH and "
-                       "optimization=disabled|basic|extended|all",
-                       option->key);
+    return hl_engine_fail(error, HL_INVALID_ARGUMENT,
+                          "onnxruntime has no option '%s'; it has library=PATH and "
+                          "optimization=disabled|basic|extended|all",
+                          option->key);
   for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
     if (strcmp(option->value, levels[i].name) == 0) {
       engine->optimization = levels[i].level;
       return HL_OK;
     }
-  return hl_ort_fail(error, HL_INVALID_ARGUMENT,
-                     "onnxruntime: option optimization is disabled, basic, extended or all, not "
-                     "'%s'",
-                     option->value);
+  return hl_engine_fail(error, HL_INVALID_ARGUMENT,
+                        "onnxruntime: option optimization is disabled, basic, extended or all, not "
+                        "'%s'",
+                        option->value);
 }
 
-static hl_status read_config(hl_engine *engine, const hl_engine_config *config,
-                             const char **ret_library, hl_error *error) {
+static hl_status read_config(hl_engine *engine, const hl_engine_config *config, hl_error *error) {
   if (config->threads < 1)
-    return hl_ort_fail(error, HL_INVALID_ARGUMENT, "onnxruntime: threads must be at least 1");
-  if (strcmp(config->device, "cpu") != 0)
-    return hl_ort_fail(error, HL_UNAVAILABLE, "onnxruntime: this engine runs on cpu, not '%s'",
-                       config->device);
+    return hl_engine_fail(error, HL_INVALID_ARGUMENT, "onnxruntime: threads must be at least 1");
+  const char *provider =
+      config->size > offsetof(hl_engine_config, provider) ? config->provider : NULL;
   engine->threads = config->threads;
   engine->optimization = HL_ORT_ALL;
-  hl_status status = HL_OK;
+  hl_status status = hl_ort_choose(provider, config->device, &engine->choice, error);
   for (size_t i = 0; i < config->option_count && status == HL_OK; i++)
-    status = read_option(engine, &config->options[i], ret_library, error);
+    status = read_option(engine, &config->options[i], error);
   return status;
 }
 
@@ -138,11 +152,10 @@ static void engine_close(hl_engine *engine) {
 
 static hl_status start(hl_engine *engine, hl_error *error) {
   const hl_ort_api *api = engine->api;
-  hl_status status =
-      hl_ort_check(engine,
-                   api->CreateEnvWithCustomLogger(log_line, (void *)(uintptr_t)engine->host,
-                                                  HL_ORT_WARNING, "hotlap", &engine->env),
-                   "starting", error);
+  hl_status status = hl_ort_check(
+      engine,
+      api->CreateEnvWithCustomLogger(log_line, engine, HL_ORT_WARNING, "hotlap", &engine->env),
+      "starting", error);
   if (status == HL_OK)
     status = hl_ort_check(engine, api->DisableTelemetryEvents(engine->env), "starting", error);
   if (status == HL_OK)
@@ -160,12 +173,10 @@ static hl_status engine_open(const hl_host *host, const hl_engine_config *config
   hl_engine *engine = calloc(1, sizeof *engine);
   if (!engine) return no_memory(error);
   engine->host = host;
-  const char *path = NULL;
-  const hl_ort_library *library;
-  hl_status status = read_config(engine, config, &path, error);
-  if (status == HL_OK) status = hl_ort_library_open(path, &library, error);
+  hl_status status = read_config(engine, config, error);
+  if (status == HL_OK) status = hl_ort_library_open(host, &engine->library, error);
   if (status == HL_OK) {
-    engine->api = &library->api;
+    engine->api = &engine->library->api;
     status = start(engine, error);
   }
   if (status != HL_OK) {
@@ -186,8 +197,8 @@ hl_status hl_ort_port(const hl_engine *engine, const hl_ort_shape *shape, const 
     status = hl_ort_check(engine, api->GetDimensionsCount(shape, &rank), what, error);
   if (status != HL_OK) return status;
   if (rank > HL_MAX_RANK)
-    return hl_ort_fail(error, HL_UNIMPLEMENTED, "onnxruntime: %s: %zu dimensions; at most %d", what,
-                       rank, HL_MAX_RANK);
+    return hl_engine_fail(error, HL_UNIMPLEMENTED, "onnxruntime: %s: %zu dimensions; at most %d",
+                          what, rank, HL_MAX_RANK);
   ret_port->dtype = (hl_dtype)dtype;
   ret_port->rank = (int32_t)rank;
   return hl_ort_check(engine, api->GetDimensions(shape, ret_port->dims, rank), what, error);
@@ -213,7 +224,7 @@ static hl_status read_port(const hl_model *model, bool input, size_t index, hl_p
   if (status == HL_OK)
     status = hl_ort_check(engine, api->CastTypeInfoToTensorInfo(type, &shape), name, error);
   if (status == HL_OK && !shape)
-    status = hl_ort_fail(error, HL_UNIMPLEMENTED, "onnxruntime: '%s' is not a tensor", name);
+    status = hl_engine_fail(error, HL_UNIMPLEMENTED, "onnxruntime: '%s' is not a tensor", name);
   if (status == HL_OK) status = hl_ort_port(engine, shape, name, port, error);
   if (type) api->ReleaseTypeInfo(type);
   return status;
@@ -228,9 +239,9 @@ static hl_status read_ports(hl_model *model, hl_error *error) {
     status = hl_ort_check(engine, engine->api->SessionGetOutputCount(model->session, &outputs),
                           "its outputs", error);
   if (status == HL_OK && (inputs > HL_ORT_MAX_PORTS || outputs > HL_ORT_MAX_PORTS))
-    status =
-        hl_ort_fail(error, HL_LIMIT, "onnxruntime: %zu inputs and %zu outputs; at most %d of each",
-                    inputs, outputs, HL_ORT_MAX_PORTS);
+    status = hl_engine_fail(error, HL_LIMIT,
+                            "onnxruntime: %zu inputs and %zu outputs; at most %d of each", inputs,
+                            outputs, HL_ORT_MAX_PORTS);
   for (size_t i = 0; i < inputs && status == HL_OK; i++, model->input_count++)
     status = read_port(model, true, i, &model->inputs[i], error);
   for (size_t i = 0; i < outputs && status == HL_OK; i++, model->output_count++)
@@ -256,6 +267,7 @@ static hl_status set_options(const hl_engine *engine, hl_ort_session_options *op
     status = hl_ort_check(engine, api->SetIntraOpNumThreads(options, engine->threads), what, error);
   if (status == HL_OK)
     status = hl_ort_check(engine, api->SetInterOpNumThreads(options, 1), what, error);
+  if (status == HL_OK) status = hl_ort_add_provider(engine, options, error);
   return status;
 }
 
@@ -328,6 +340,9 @@ const hl_engine_ops *hl_engine_entry(void) {
       .program_free = hl_ort_program_free,
       .model_free = model_free,
       .close = engine_close,
+      .option_table = option_table,
+      .providers = hl_ort_providers,
+      .inspect = inspect,
   };
   return &ops;
 }

@@ -8,17 +8,22 @@
 #define HOTLAP_ONNXRUNTIME_H
 
 #include "library.h"
+#include "provider.h"
+#include <stdbool.h>
 
 #define HL_ORT_MAX_PORTS 64
 
 struct hl_engine {
   const hl_host *host;
-  const hl_ort_api *api;
+  const hl_ort_library *library;
+  const hl_ort_api *api; /* the library's */
   hl_ort_env *env;
   hl_ort_memory *memory;       /* says that a tensor lies in the processor's memory */
   hl_ort_allocator *allocator; /* the library's own, never released */
   int32_t threads;
   hl_ort_optimization optimization;
+  hl_ort_choice choice;
+  bool told_of_cpu; /* that the processor has some of the nodes */
 };
 
 struct hl_model {

@@ -9,6 +9,7 @@
  */
 #include "onnxruntime.h"
 
+#include "common/fail.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,13 +60,13 @@ static uint64_t element_bytes(hl_dtype dtype) {
 static hl_status port_bytes(const hl_port *port, uint64_t *ret_bytes, hl_error *error) {
   uint64_t bytes = element_bytes(port->dtype);
   if (bytes == 0)
-    return hl_ort_fail(error, HL_UNIMPLEMENTED, "onnxruntime: '%s' has element type %d", port->name,
-                       (int)port->dtype);
+    return hl_engine_fail(error, HL_UNIMPLEMENTED, "onnxruntime: '%s' has element type %d",
+                          port->name, (int)port->dtype);
   for (int32_t i = 0; i < port->rank; i++)
     if (port->dims[i] < 0 || __builtin_mul_overflow(bytes, (uint64_t)port->dims[i], &bytes) ||
         bytes > SIZE_MAX / 2)
-      return hl_ort_fail(error, HL_LIMIT, "onnxruntime: dimension %d of '%s' is out of range", i,
-                         port->name);
+      return hl_engine_fail(error, HL_LIMIT, "onnxruntime: dimension %d of '%s' is out of range", i,
+                            port->name);
   *ret_bytes = bytes;
   return HL_OK;
 }
@@ -81,14 +82,15 @@ static hl_status take_specification(hl_program *program, const hl_program_spec *
                                     hl_error *error) {
   const hl_model *model = program->model;
   if (spec->input_count != model->input_count)
-    return hl_ort_fail(error, HL_INVALID_ARGUMENT, "onnxruntime: the model has %zu inputs, not %zu",
-                       model->input_count, spec->input_count);
+    return hl_engine_fail(error, HL_INVALID_ARGUMENT,
+                          "onnxruntime: the model has %zu inputs, not %zu", model->input_count,
+                          spec->input_count);
   for (size_t i = 0; i < spec->input_count; i++) {
     program->inputs[i] = spec->inputs[i];
     program->inputs[i].name = name_in_model(model, spec->inputs[i].name);
     if (!program->inputs[i].name)
-      return hl_ort_fail(error, HL_INVALID_ARGUMENT, "onnxruntime: the model has no input '%s'",
-                         spec->inputs[i].name);
+      return hl_engine_fail(error, HL_INVALID_ARGUMENT, "onnxruntime: the model has no input '%s'",
+                            spec->inputs[i].name);
     hl_status status = port_bytes(&program->inputs[i], &program->input_bytes[i], error);
     if (status != HL_OK) return status;
   }
@@ -96,16 +98,45 @@ static hl_status take_specification(hl_program *program, const hl_program_spec *
   return HL_OK;
 }
 
+static const char *float_name(hl_dtype dtype) {
+  switch (dtype) {
+  case HL_FLOAT32:
+    return "float32";
+  case HL_FLOAT64:
+    return "float64";
+  case HL_FLOAT16:
+    return "float16";
+  case HL_BFLOAT16:
+    return "bfloat16";
+  default:
+    return NULL;
+  }
+}
+
+/* ONNX Runtime computes in the types of the file. Which they are, inputs and outputs tell: the
+ * first one of them that is a real number. */
+static hl_status check_precision(const hl_model *model, hl_dtype asked, hl_error *error) {
+  hl_dtype found = HL_DTYPE_NONE;
+  for (size_t i = 0; i < model->input_count && found == HL_DTYPE_NONE; i++)
+    if (float_name(model->inputs[i].dtype)) found = model->inputs[i].dtype;
+  for (size_t i = 0; i < model->output_count && found == HL_DTYPE_NONE; i++)
+    if (float_name(model->outputs[i].dtype)) found = model->outputs[i].dtype;
+  if (found == HL_DTYPE_NONE || found == asked) return HL_OK;
+  return hl_engine_fail(error, HL_UNIMPLEMENTED,
+                        "onnxruntime: it computes in the types of the file, %s here, and not in "
+                        "%s: convert the model, or give --dtype %s",
+                        float_name(found), float_name(asked) ? float_name(asked) : "another type",
+                        float_name(found));
+}
+
 hl_status hl_ort_prepare(hl_model *model, const hl_program_spec *spec, hl_program **ret_program,
                          hl_error *error) {
   if (spec->mode != HL_MODE_INFERENCE)
-    return hl_ort_fail(error, HL_UNIMPLEMENTED, "onnxruntime: this engine does not train");
-  if (spec->dtype != HL_FLOAT32)
-    return hl_ort_fail(error, HL_UNIMPLEMENTED,
-                       "onnxruntime: it computes in the types of the file, float32 here; for "
-                       "another type convert the model");
+    return hl_engine_fail(error, HL_UNIMPLEMENTED, "onnxruntime: this engine does not train");
+  hl_status fits = check_precision(model, spec->dtype, error);
+  if (fits != HL_OK) return fits;
   hl_program *program = calloc(1, sizeof *program);
-  if (!program) return hl_ort_fail(error, HL_OUT_OF_MEMORY, "onnxruntime: no memory");
+  if (!program) return hl_engine_fail(error, HL_OUT_OF_MEMORY, "onnxruntime: no memory");
   program->model = model;
   hl_status status = take_specification(program, spec, error);
   if (status != HL_OK) {
@@ -163,8 +194,8 @@ static hl_status keep_outputs(hl_request *request, hl_error *error) {
     status = hl_ort_check(engine, engine->api->AllocatorFree(engine->allocator, values),
                           "its outputs", error);
   if (status == HL_OK && count != model->output_count)
-    status = hl_ort_fail(error, HL_INTERNAL, "onnxruntime: %zu outputs instead of %zu", count,
-                         model->output_count);
+    status = hl_engine_fail(error, HL_INTERNAL, "onnxruntime: %zu outputs instead of %zu", count,
+                            model->output_count);
   return status;
 }
 
@@ -221,8 +252,8 @@ static hl_status run_on_zeros(hl_request *request, hl_error *error) {
   for (size_t i = 0; i < program->input_count && status == HL_OK; i++) {
     zeros[i] = calloc(1, program->input_bytes[i] ? (size_t)program->input_bytes[i] : 1);
     if (!zeros[i])
-      status = hl_ort_fail(error, HL_OUT_OF_MEMORY, "onnxruntime: no memory for input '%s'",
-                           program->inputs[i].name);
+      status = hl_engine_fail(error, HL_OUT_OF_MEMORY, "onnxruntime: no memory for input '%s'",
+                              program->inputs[i].name);
   }
   if (status == HL_OK) status = run_on(request, zeros, error);
   for (size_t i = 0; i < program->input_count; i++) {
@@ -235,7 +266,7 @@ static hl_status run_on_zeros(hl_request *request, hl_error *error) {
 hl_status hl_ort_request(hl_program *program, hl_request **ret_request, hl_error *error) {
   const hl_model *model = program->model;
   hl_request *request = calloc(1, sizeof *request);
-  if (!request) return hl_ort_fail(error, HL_OUT_OF_MEMORY, "onnxruntime: no memory");
+  if (!request) return hl_engine_fail(error, HL_OUT_OF_MEMORY, "onnxruntime: no memory");
   request->program = program;
   hl_status status = hl_ort_check(
       model->engine, model->engine->api->CreateIoBinding(model->session, &request->binding),
@@ -253,12 +284,12 @@ hl_status hl_ort_bind(hl_request *request, size_t input, const hl_tensor_view *v
                       hl_error *error) {
   const hl_program *program = request->program;
   if (input >= program->input_count)
-    return hl_ort_fail(error, HL_INVALID_ARGUMENT, "onnxruntime: there is no input %zu", input);
+    return hl_engine_fail(error, HL_INVALID_ARGUMENT, "onnxruntime: there is no input %zu", input);
   if (view->bytes < program->input_bytes[input])
-    return hl_ort_fail(error, HL_INVALID_ARGUMENT,
-                       "onnxruntime: input '%s' has %llu bytes; the program needs %llu",
-                       program->inputs[input].name, (unsigned long long)view->bytes,
-                       (unsigned long long)program->input_bytes[input]);
+    return hl_engine_fail(error, HL_INVALID_ARGUMENT,
+                          "onnxruntime: input '%s' has %llu bytes; the program needs %llu",
+                          program->inputs[input].name, (unsigned long long)view->bytes,
+                          (unsigned long long)program->input_bytes[input]);
   if (view->data == request->bound[input]) return HL_OK; /* the tensor is a view: nothing to do */
   return bind_data(request, input, view->data, error);
 }
@@ -277,7 +308,8 @@ hl_status hl_ort_wait(hl_request *request, hl_error *error) {
 hl_status hl_ort_output(hl_request *request, size_t output, hl_tensor_view *ret_view,
                         hl_error *error) {
   if (output >= request->program->model->output_count)
-    return hl_ort_fail(error, HL_INVALID_ARGUMENT, "onnxruntime: there is no output %zu", output);
+    return hl_engine_fail(error, HL_INVALID_ARGUMENT, "onnxruntime: there is no output %zu",
+                          output);
   *ret_view = request->views[output];
   return HL_OK;
 }

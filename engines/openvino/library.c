@@ -113,13 +113,10 @@ static hl_status take(const hl_library *file, hl_error *error) {
                         file->path, current.version, newest_year);
 }
 
-hl_status hl_ov_library_open(const char *path, const hl_ov_library **ret_library, hl_error *error) {
-  if (is_open && path && strcmp(current.file.path, path) != 0) {
-    is_open = false; /* not unloaded: its runtime may have threads */
-    current = (hl_ov_library){0};
-  }
+hl_status hl_ov_library_open(const hl_host *host, const hl_ov_library **ret_library,
+                             hl_error *error) {
   if (!is_open) {
-    hl_status status = hl_library_open(&search, path, &current.file, error);
+    hl_status status = hl_library_open(&search, host, &current.file, error);
     if (status == HL_OK) status = take(&current.file, error);
     if (status != HL_OK) return status;
     is_open = true;

@@ -2,7 +2,7 @@
  * engines/openvino/library.h - opens OpenVINO's C library and learns its numbers of element types.
  *
  *     const hl_ov_library *library;
- *     hl_status status = hl_ov_library_open(NULL, &library, error);   // where it usually lies
+ *     hl_status status = hl_ov_library_open(host, &library, error);
  *     library->api.core_create(&core);
  *
  * Releases 2024.6 to 2026.x. Within them the element types were renumbered once (2025.4, whose own
@@ -23,10 +23,11 @@ typedef struct hl_ov_library {
   hl_library file;
 } hl_ov_library;
 
-/* Opens the library at `path`, or where it usually lies if NULL. One that is open already serves
- * again, unless `path` names another: then that takes its place, so nothing of the first may be in
- * use. UNAVAILABLE, with the remedy, if it is not found or of a release that is not supported. */
-hl_status hl_ov_library_open(const char *path, const hl_ov_library **ret_library, hl_error *error);
+/* Opens the library that `host` (may be NULL) names, or that lies where it usually does. Once: what
+ * is open stays so until the process ends, and serves every later call. UNAVAILABLE, with the
+ * remedy, if it is not found or of a release that is not supported. */
+hl_status hl_ov_library_open(const hl_host *host, const hl_ov_library **ret_library,
+                             hl_error *error);
 
 /* The library that is open, or NULL. */
 const hl_ov_library *hl_ov_library_current(void);

@@ -39,8 +39,7 @@ hl_status hl_ov_check(const hl_engine *engine, hl_ov_status result, const char *
   const char *message = engine->api->get_last_err_msg();
   const char *text = message && message[0] ? message : engine->api->get_error_info(result);
   hl_status status = status_of(result, text);
-  hl_engine_fail(error, status, "openvino: %s: %s", what, text);
-  if (error) hl_engine_join_lines(error->msg);
+  hl_engine_fail_whole(engine->host, error, status, "openvino: %s: %s", what, text);
   if (message) engine->api->free(message);
   return status;
 }
@@ -49,7 +48,7 @@ static hl_status no_memory(hl_error *error) {
   return hl_engine_fail(error, HL_OUT_OF_MEMORY, "openvino: no memory");
 }
 
-/* Asked before `open` as well: then the library is opened where it usually lies. */
+/* Asked before `probe` too: then the library is opened where it usually lies. */
 static const char *version(void) {
   const hl_ov_library *library = hl_ov_library_current();
   if (!library && hl_ov_library_open(NULL, &library, NULL) != HL_OK)
@@ -58,17 +57,20 @@ static const char *version(void) {
 }
 
 static hl_status probe(const hl_host *host, hl_error *error) {
-  (void)host;
   const hl_ov_library *library;
-  return hl_ov_library_open(NULL, &library, error);
+  return hl_ov_library_open(host, &library, error);
 }
 
-static hl_status read_option(hl_engine *engine, const hl_option *option, const char **ret_library,
-                             hl_error *error) {
+static const hl_option_info option_table[] = {
+    {"library", "PATH", "the libopenvino_c.so to open; the same as --engine-library"},
+    {"hint", "latency|throughput", "OpenVINO's performance hint; latency if not given"},
+    {"pinning", "on|off", "bind threads to cores; as OpenVINO decides if not given"},
+    {NULL, NULL, NULL}};
+
+static hl_status read_option(hl_engine *engine, const hl_option *option, hl_error *error) {
   const char *key = option->key, *value = option->value;
-  if (strcmp(key, "library") == 0) {
-    *ret_library = value;
-  } else if (strcmp(key, "hint") == 0) {
+  if (strcmp(key, "library") == 0) return HL_OK; /* the host has it too */
+  if (strcmp(key, "hint") == 0) {
     if (strcmp(value, "latency") != 0 && strcmp(value, "throughput") != 0)
       return hl_engine_fail(error, HL_INVALID_ARGUMENT,
                             "openvino: option hint is latency or throughput, not '%s'", value);
@@ -87,43 +89,70 @@ static hl_status read_option(hl_engine *engine, const hl_option *option, const c
   return HL_OK;
 }
 
-static hl_status read_config(hl_engine *engine, const hl_engine_config *config,
-                             const char **ret_library, hl_error *error) {
+static hl_status read_config(hl_engine *engine, const hl_engine_config *config, hl_error *error) {
   if (config->threads < 1)
     return hl_engine_fail(error, HL_INVALID_ARGUMENT, "openvino: threads must be at least 1");
   engine->threads = config->threads;
   hl_status status = HL_OK;
   for (size_t i = 0; i < config->option_count && status == HL_OK; i++)
-    status = read_option(engine, &config->options[i], ret_library, error);
+    status = read_option(engine, &config->options[i], error);
   return status;
+}
+
+/* The names of OpenVINO's devices here, with commas; whether `device` is one of them. */
+static hl_status list_devices(const hl_ov_api *api, const hl_ov_core *core, const char *device,
+                              char *ret_list, size_t capacity, bool *ret_found) {
+  hl_ov_devices devices = {0};
+  ret_list[0] = '\0';
+  *ret_found = false;
+  if (api->core_get_available_devices(core, &devices) != HL_OV_OK) return HL_INTERNAL;
+  for (size_t i = 0, used = 0; i < devices.count; i++) {
+    *ret_found |= strcmp(devices.names[i], device) == 0;
+    if (used < capacity)
+      used += (size_t)snprintf(ret_list + used, capacity - used, "%s%s", i ? ", " : "",
+                               devices.names[i]);
+  }
+  api->available_devices_free(&devices);
+  return HL_OK;
 }
 
 /* "cpu", "gpu" and "gpu:0" are OpenVINO's CPU, GPU and GPU.0. */
 static hl_status find_device(hl_engine *engine, const char *device, hl_error *error) {
-  const hl_ov_api *api = engine->api;
-  hl_ov_devices devices = {0};
-  size_t number = strcspn(device, ":");
   if (strcmp(device, "cpu") == 0)
     snprintf(engine->device, sizeof engine->device, "CPU");
-  else if (strncmp(device, "gpu", 3) == 0 && number == 3)
+  else if (strncmp(device, "gpu", 3) == 0 && strcspn(device, ":") == 3)
     snprintf(engine->device, sizeof engine->device, "GPU%s%.8s", device[3] ? "." : "",
              device[3] ? device + 4 : "");
-  hl_status status = hl_ov_check(engine, api->core_get_available_devices(engine->core, &devices),
-                                 "its devices", error);
+  char list[256];
+  bool found;
+  hl_status status =
+      list_devices(engine->api, engine->core, engine->device, list, sizeof list, &found);
+  if (status == HL_OK && found) return HL_OK;
+  return hl_engine_fail(error, HL_UNAVAILABLE, "openvino: no device '%s'; OpenVINO finds here: %s",
+                        device, list[0] ? list : "none");
+}
+
+static hl_status inspect(const hl_host *host, hl_inspect_visit visit, void *context,
+                         hl_error *error) {
+  const hl_ov_library *library;
+  hl_ov_core *core = NULL;
+  hl_status status = hl_ov_library_open(host, &library, error);
   if (status != HL_OK) return status;
-  char list[256] = "";
-  bool found = false;
-  for (size_t i = 0, used = 0; i < devices.count; i++) {
-    found |= strcmp(devices.names[i], engine->device) == 0;
-    if (used < sizeof list)
-      used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
-                               devices.names[i]);
+  visit(context, "library", library->file.path);
+  if (library->api.core_create(&core) != HL_OV_OK)
+    return hl_engine_fail(error, HL_UNAVAILABLE, "openvino: %s cannot start", library->file.path);
+  char list[256], *capabilities = NULL;
+  bool found;
+  if (list_devices(&library->api, core, "CPU", list, sizeof list, &found) == HL_OK)
+    visit(context, "devices", list);
+  if (library->api.core_get_property(core, "CPU", "OPTIMIZATION_CAPABILITIES", &capabilities) ==
+          HL_OV_OK &&
+      capabilities) {
+    visit(context, "capabilities", capabilities);
+    library->api.free(capabilities);
   }
-  api->available_devices_free(&devices);
-  return found ? HL_OK
-               : hl_engine_fail(error, HL_UNAVAILABLE,
-                                "openvino: no device '%s'; OpenVINO finds here: %s", device,
-                                list[0] ? list : "none");
+  library->api.core_free(core);
+  return HL_OK;
 }
 
 static void engine_close(hl_engine *engine) {
@@ -137,9 +166,8 @@ static hl_status engine_open(const hl_host *host, const hl_engine_config *config
   hl_engine *engine = calloc(1, sizeof *engine);
   if (!engine) return no_memory(error);
   engine->host = host;
-  const char *path = NULL;
-  hl_status status = read_config(engine, config, &path, error);
-  if (status == HL_OK) status = hl_ov_library_open(path, &engine->library, error);
+  hl_status status = read_config(engine, config, error);
+  if (status == HL_OK) status = hl_ov_library_open(host, &engine->library, error);
   if (status == HL_OK) {
     engine->api = &engine->library->api;
     status = hl_ov_check(engine, engine->api->core_create(&engine->core), "starting", error);
@@ -278,6 +306,8 @@ const hl_engine_ops *hl_engine_entry(void) {
       .program_free = hl_ov_program_free,
       .model_free = model_free,
       .close = engine_close,
+      .option_table = option_table,
+      .inspect = inspect,
   };
   return &ops;
 }

@@ -111,13 +111,28 @@ typedef struct hl_model hl_model;     /* weights */
 typedef struct hl_program hl_program; /* a model compiled for a mode, shapes and a precision */
 typedef struct hl_request hl_request; /* one set of buffers in flight */
 
-/* Services of the host; valid for the life of the process. */
+/* Services of the host; valid for the life of the process. What an older host lacks lies beyond its
+ * `size`: ask HL_HOST_HAS before. */
 typedef struct hl_host {
   uint32_t abi;
   uint32_t size;
   /* Adds a line to hotlap's log (--verbose). Thread-safe. */
   void (*log)(const char *engine, const char *line);
+  /* Adds a sentence to the notes of the row: what a reader of its numbers must know. From within a
+   * hook only. */
+  void (*note)(const char *engine, const char *sentence);
+  /* The whole text of the failure that the hook is about to return, where `error->msg` is too small
+   * for it and holds its beginning. From within a hook only. */
+  void (*explain)(const char *text);
+  /* The file of the library that the engine stands on, if the user named one (--engine-library),
+   * else NULL. It stands among the options too, as `library`. */
+  const char *library;
+  /* Python installations to look in for that library, between the one of $VIRTUAL_ENV and those on
+   * $PATH: folders, ending with NULL. May be NULL. */
+  const char *const *prefixes;
 } hl_host;
+#define HL_HOST_HAS(host, member)                                                                  \
+  ((host) && (host)->size >= offsetof(hl_host, member) + sizeof((host)->member) && (host)->member)
 
 /* One `key=value` from the command line (--engine-option). */
 typedef struct hl_option {
@@ -131,7 +146,15 @@ typedef struct hl_engine_config {
   const char *device; /* "cpu", "cuda:0", ...; never NULL */
   const hl_option *options;
   size_t option_count;
+  const char *provider; /* --provider: "cpu", "cuda", "tensorrt"; NULL: not given */
 } hl_engine_config;
+
+/* An option that `open` knows. */
+typedef struct hl_option_info {
+  const char *key;
+  const char *values; /* "on|off", "PATH", ... */
+  const char *doc;    /* a phrase */
+} hl_option_info;
 
 typedef struct hl_model_source {
   uint32_t size;
@@ -182,6 +205,9 @@ typedef struct hl_engine_memory {
 /* Called once per executed operator by `profile`; strings are borrowed for the call. */
 typedef void (*hl_profile_visit)(void *context, const char *name, const char *kind,
                                  uint64_t duration_ns);
+
+/* Called by `inspect` for each fact; strings are borrowed for the call. */
+typedef void (*hl_inspect_visit)(void *context, const char *name, const char *text);
 
 typedef struct hl_engine_ops {
   uint32_t abi;  /* HL_ENGINE_ABI */
@@ -250,6 +276,18 @@ typedef struct hl_engine_ops {
   hl_status (*state_read)(hl_program *program, const char *name, hl_tensor_view *ret_view,
                           hl_error *error);
   hl_status (*state_write)(hl_program *program, const hl_tensor_view *view, hl_error *error);
+
+  /* optional: the options that `open` knows, ending with a NULL key. Without the table every option
+   * that no other engine claims is given to this engine. */
+  const hl_option_info *option_table;
+
+  /* optional: the execution providers that --provider may name, ending with NULL. Without the table
+   * a row with a provider other than "cpu" is SKIPPED. */
+  const char *const *providers;
+
+  /* optional: facts for `hotlap engines`, such as "library", "providers", "devices". Called after a
+   * successful `probe`, without `open`. */
+  hl_status (*inspect)(const hl_host *host, hl_inspect_visit visit, void *context, hl_error *error);
 } hl_engine_ops;
 
 typedef const hl_engine_ops *(*hl_engine_entry_fn)(void);

@@ -77,6 +77,24 @@ void hl_text_format(hl_text *text, const char *format, ...) {
   va_end(args);
 }
 
+void hl_text_wrap(hl_text *text, const char *words, size_t column, size_t indent, size_t width) {
+  bool first = true;
+  for (const char *word = words + strspn(words, " "); *word; word += strspn(word, " ")) {
+    size_t n = strcspn(word, " ");
+    if (!first && column + 1 + n > width) {
+      hl_text_format(text, "\n%*s", (int)indent, "");
+      column = indent;
+    } else if (!first) {
+      hl_text_char(text, ' ');
+      column++;
+    }
+    hl_text_append_n(text, word, n);
+    column += n;
+    word += n;
+    first = false;
+  }
+}
+
 char *hl_text_take(hl_text *text) {
   if (text->failed || !reserve(text, 0)) {
     hl_text_release(text);

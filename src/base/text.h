@@ -34,6 +34,10 @@ void hl_text_append(hl_text *text, const char *string);
 void hl_text_append_n(hl_text *text, const char *bytes, size_t length);
 void hl_text_char(hl_text *text, char c);
 void hl_text_format(hl_text *text, const char *format, ...) HL_PRINTF(2, 3);
+/* Appends `words` with its lines broken at spaces: none longer than `width` unless a single word
+ * is; the first begins in column `column`, the others are indented by `indent` spaces. No line end
+ * after the last. */
+void hl_text_wrap(hl_text *text, const char *words, size_t column, size_t indent, size_t width);
 /* Moves the string out (free() it); the text is empty afterwards. NULL if `failed`. */
 char *hl_text_take(hl_text *text);
 

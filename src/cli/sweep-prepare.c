@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/knowledge.h"
 #include "models/models.h"
 #include "report/report.h"
 #include "run/git.h"
@@ -151,13 +152,21 @@ static hl_status open_store(hl_sweep *s, hl_error *error) {
   return status;
 }
 
+/* Engines are asked only where options are to be sorted. */
+static hl_status build_plan(hl_sweep *s, hl_error *error) {
+  hl_knowledge knowledge = {.options = &s->options};
+  const hl_plan_engines engines = hl_knowledge_for_plan(&knowledge);
+  hl_status status = hl_plan_build(&s->options, s->models, s->model_count, s->machine.cores,
+                                   &engines, &s->plan, error);
+  hl_knowledge_release(&knowledge);
+  return status;
+}
+
 hl_status hl_sweep_prepare(hl_sweep *sweep, int argc, char **argv, hl_error *error) {
   hl_sweep *s = sweep;
   hl_status status = read_models(s, error);
   if (status == HL_OK) status = hl_machine_read(&s->machine, error);
-  if (status == HL_OK)
-    status =
-        hl_plan_build(&s->options, s->models, s->model_count, s->machine.cores, &s->plan, error);
+  if (status == HL_OK) status = build_plan(s, error);
   if (status != HL_OK) return status;
   fill_info(s, argc, argv);
   if (hl_options_on(&s->options, HL_OPTION_DRY_RUN)) return HL_OK;

@@ -2,6 +2,8 @@
 
 #include "null/null.h"
 #include <dlfcn.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -135,4 +137,32 @@ hl_status hl_engine_open(const char *name, const char *plugin_path, hl_engine_op
     return hl_engine_adopt(builtins[i].entry(), name, ret_ops, error);
   }
   return unknown_engine(name, error);
+}
+
+hl_status hl_engine_find(const char *name, const char *const *plugins, size_t plugin_count,
+                         hl_engine_ops *ret_ops, char **ret_path, hl_error *error) {
+  for (size_t i = 0; i < plugin_count; i++) {
+    hl_status status = hl_engine_open(name, plugins[i], ret_ops, ret_path, error);
+    if (status != HL_NOT_FOUND) return status; /* it holds another engine */
+  }
+  hl_error failure = {0};
+  hl_status status = hl_engine_open(name, NULL, ret_ops, ret_path, &failure);
+  /* What the last plug-in holds says more than that no engine has the name. */
+  if (status != HL_OK && (status != HL_NOT_FOUND || plugin_count == 0))
+    hl_error_set(error, status, "%s", failure.msg);
+  return status;
+}
+
+const char *const *hl_engine_prefixes(void) {
+  static char prefix[PATH_MAX];
+  static const char *list[2];
+  static bool known;
+  if (known) return list[0] ? list : NULL;
+  known = true;
+  HL_CLEANUP(hl_free_pointer) char *directory = program_directory();
+  HL_CLEANUP(hl_free_pointer) char *engines = directory ? hl_format("%s/engines", directory) : NULL;
+  HL_CLEANUP(hl_free_pointer)
+  char *beside = directory ? hl_format("%s/../.deps/venv", directory) : NULL;
+  if (engines && beside && access(engines, X_OK) == 0 && realpath(beside, prefix)) list[0] = prefix;
+  return list[0] ? list : NULL;
 }

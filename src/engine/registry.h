@@ -22,6 +22,16 @@ const char *hl_engine_builtin(size_t index);
 hl_status hl_engine_open(const char *name, const char *plugin_path, hl_engine_ops *ret_ops,
                          char **ret_path, hl_error *error);
 
+/* Opens engine `name`: the first of the plug-ins that holds it, else the built-in one. As
+ * hl_engine_open. */
+hl_status hl_engine_find(const char *name, const char *const *plugins, size_t plugin_count,
+                         hl_engine_ops *ret_ops, char **ret_path, hl_error *error);
+
+/* What hl_host.prefixes is to be: in a build tree the Python environment that set-up installs
+ * engines into, .deps/venv beside the build. Of an installed program, and without one, NULL. The
+ * list lasts as long as the process; the first call makes it. */
+const char *const *hl_engine_prefixes(void);
+
 /* Checks a table and copies min(size, own size) bytes into a zeroed one. */
 hl_status hl_engine_adopt(const hl_engine_ops *given, const char *where, hl_engine_ops *ret_ops,
                           hl_error *error);

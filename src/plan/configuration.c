@@ -54,12 +54,17 @@ static void append_identity(hl_text *out, const hl_configuration *c) {
   for (size_t i = 0; i < c->plugin_count; i++) option_text(out, "plugin", c->plugins[i]);
   option_text(out, "engine", c->engine);
   for (size_t i = 0; i < c->engine_option_count; i++) {
+    const char *key = c->engine_options[i].key;
+    bool dotted =
+        strchr(key, '.') != NULL; /* what is before the dot would be taken for an engine */
+    HL_CLEANUP(hl_free_pointer) char *scope = dotted ? hl_format("%s.", c->engine) : hl_strdup("");
     HL_CLEANUP(hl_free_pointer)
-    char *pair = hl_format("%s=%s", c->engine_options[i].key, c->engine_options[i].value);
+    char *pair = hl_format("%s%s=%s", scope ? scope : "", key, c->engine_options[i].value);
     if (pair) option_text(out, "engine-option", pair);
   }
   option_text(out, "dtype", c->dtype);
   if (strcmp(c->device, "cpu") != 0) option_text(out, "device", c->device);
+  if (c->provider) option_text(out, "provider", c->provider);
   option_int(out, "threads", c->threads);
   option_int(out, "batch-sizes", c->batch_size);
   if (c->test_data) option_text(out, "test-data", c->test_data);

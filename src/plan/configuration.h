@@ -21,6 +21,7 @@ typedef struct hl_configuration {
   size_t engine_option_count;
   const char *dtype;
   const char *device;
+  const char *provider; /* execution provider, or NULL: not asked for */
   int64_t batch_size;
   int64_t threads;
   const char *test_data; /* file, or NULL: synthetic */
@@ -59,10 +60,28 @@ typedef struct hl_plan_model {
   bool is_builtin;
 } hl_plan_model;
 
+/* Whether an engine knows an option. MAYBE: it does not tell. */
+typedef enum hl_plan_known { HL_PLAN_NO, HL_PLAN_MAYBE, HL_PLAN_YES } hl_plan_known;
+
+/* What a plan asks about engines, which it cannot open itself. */
+typedef struct hl_plan_engines {
+  hl_plan_known (*knows)(void *context, const char *engine, const char *key);
+  /* Appends "engine.key=values, ..." of the options that an engine tells. */
+  void (*options_of)(void *context, const char *engine, hl_text *out);
+  void *context;
+} hl_plan_engines;
+
+/* Length of the ENGINE in "ENGINE=PATH": up to the first '=', if no '/' comes before; 0 if the text
+ * is a path alone. */
+size_t hl_plan_scope(const char *text);
+
 /* Builds models x engines x types x threads x batch sizes, in that order, from options.
- * `default_threads` is used where --threads is not given. INVALID_ARGUMENT names the option. */
+ * `default_threads` is used where --threads is not given. `engines` (NULL: every engine may know
+ * every option) decides which engine gets an option that names none. INVALID_ARGUMENT names the
+ * option. */
 hl_status hl_plan_build(const hl_options *options, const hl_plan_model *models, size_t model_count,
-                        int64_t default_threads, hl_plan *ret_plan, hl_error *error);
+                        int64_t default_threads, const hl_plan_engines *engines, hl_plan *ret_plan,
+                        hl_error *error);
 void hl_plan_release(hl_plan *plan);
 
 /* The same configuration with another batch size. */

@@ -198,24 +198,6 @@ hl_status hl_options_real(const hl_options *options, hl_option_id id, double min
 
 enum { doc_column = 28, line_width = 80 };
 
-static void wrap(hl_text *out, const char *text, size_t column) {
-  bool first = true;
-  for (const char *word = text; *word; word += strspn(word, " ")) {
-    size_t n = strcspn(word, " ");
-    if (!first && column + 1 + n > line_width) {
-      hl_text_format(out, "\n%*s", doc_column, "");
-      column = doc_column;
-    } else if (!first) {
-      hl_text_char(out, ' ');
-      column++;
-    }
-    hl_text_append_n(out, word, n);
-    column += n;
-    word += n;
-    first = false;
-  }
-}
-
 void hl_options_help(char command, hl_text *out) {
   for (size_t i = 0; i < HL_OPTION_COUNT; i++) {
     const row *r = &table[i];
@@ -229,7 +211,7 @@ void hl_options_help(char command, hl_text *out) {
       hl_text_format(out, "%s\n%*s", head, doc_column, "");
     else
       hl_text_format(out, "%-*s", doc_column, head);
-    wrap(out, doc, doc_column);
+    hl_text_wrap(out, doc, doc_column, doc_column, line_width);
     hl_text_char(out, '\n');
   }
 }

@@ -1,4 +1,4 @@
-#include "plan/configuration.h"
+#include "plan/engine-options.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,27 +59,6 @@ static hl_status read_engines(const hl_options *o, hl_arena *arena, words *ret_e
   return status;
 }
 
-static hl_status read_engine_options(const hl_options *o, hl_arena *arena, hl_configuration *base,
-                                     hl_error *error) {
-  size_t count = 0;
-  while (hl_options_at(o, HL_OPTION_ENGINE_OPTION, count)) count++;
-  hl_option *items = hl_arena_array(arena, count, sizeof *items);
-  if (!items) return no_memory(error);
-  for (size_t i = 0; i < count; i++) {
-    const char *text = hl_options_at(o, HL_OPTION_ENGINE_OPTION, i);
-    const char *equals = strchr(text, '=');
-    if (!equals || equals == text)
-      return hl_error_set(error, HL_INVALID_ARGUMENT, "--engine-option: '%s' is not KEY=VALUE",
-                          text);
-    items[i].key = hl_arena_text_n(arena, text, (size_t)(equals - text));
-    items[i].value = equals + 1;
-    if (!items[i].key) return no_memory(error);
-  }
-  base->engine_options = items;
-  base->engine_option_count = count;
-  return HL_OK;
-}
-
 static hl_status read_plugins(const hl_options *o, hl_arena *arena, hl_configuration *base,
                               hl_error *error) {
   size_t count = 0;
@@ -116,6 +95,14 @@ static hl_status read_simulated(const hl_options *o, hl_configuration *base, hl_
                       "--simulated-clock: '%s' is not T0+T1 in nanoseconds", text);
 }
 
+/* A provider for GPUs means the first of them. */
+static void read_provider(const hl_options *o, hl_configuration *base) {
+  base->provider = hl_options_get(o, HL_OPTION_PROVIDER);
+  if (base->provider && strcmp(base->provider, "cpu") != 0 &&
+      !hl_options_given(o, HL_OPTION_DEVICE))
+    base->device = "cuda:0";
+}
+
 static hl_status read_base(const hl_options *o, hl_arena *arena, hl_configuration *base,
                            hl_error *error) {
   *base = (hl_configuration){.device = hl_options_get(o, HL_OPTION_DEVICE),
@@ -127,7 +114,7 @@ static hl_status read_base(const hl_options *o, hl_arena *arena, hl_configuratio
   if (status == HL_OK)
     status = hl_options_int(o, HL_OPTION_SEED, 0, INT64_MAX, 42, &base->seed, error);
   if (status == HL_OK) status = read_plugins(o, arena, base, error);
-  if (status == HL_OK) status = read_engine_options(o, arena, base, error);
+  read_provider(o, base);
   if (status == HL_OK) status = read_simulated(o, base, error);
   return status;
 }
@@ -214,6 +201,7 @@ static hl_status check_dtypes(const words *dtypes, hl_error *error) {
 /* Axes of the product of configurations. */
 typedef struct axes {
   words engines, dtypes;
+  hl_option_list *engine_options; /* one for each engine */
   int64_t *threads, *batches;
   size_t thread_count, batch_count;
 } axes;
@@ -235,7 +223,10 @@ static hl_status fill(hl_plan *plan, const hl_configuration *base, const hl_plan
     rest /= a->thread_count;
     c->dtype = a->dtypes.items[rest % a->dtypes.count];
     rest /= a->dtypes.count;
-    c->engine = a->engines.items[rest % a->engines.count];
+    size_t engine = rest % a->engines.count;
+    c->engine = a->engines.items[engine];
+    c->engine_options = a->engine_options[engine].items;
+    c->engine_option_count = a->engine_options[engine].count;
     const hl_plan_model *model = &models[rest / a->engines.count];
     c->is_builtin = model->is_builtin;
     c->model = hl_arena_text(&plan->arena, model->name);
@@ -261,13 +252,24 @@ static hl_status check_utf8(const hl_options *o, const hl_plan_model *models, si
              : HL_OK;
 }
 
+static hl_status read_engine_axis(const hl_options *o, hl_arena *arena,
+                                  const hl_plan_engines *known, axes *a, hl_error *error) {
+  hl_status status = read_engines(o, arena, &a->engines, error);
+  if (status != HL_OK) return status;
+  a->engine_options = hl_arena_array(arena, a->engines.count, sizeof *a->engine_options);
+  if (!a->engine_options) return no_memory(error);
+  return hl_plan_engine_options(o, arena, a->engines.items, a->engines.count, known,
+                                a->engine_options, error);
+}
+
 static hl_status build(const hl_options *o, const hl_plan_model *models, size_t model_count,
-                       int64_t default_threads, hl_plan *plan, axes *a, hl_error *error) {
+                       int64_t default_threads, const hl_plan_engines *engines, hl_plan *plan,
+                       axes *a, hl_error *error) {
   hl_configuration base;
   hl_status status = check_utf8(o, models, model_count, error);
   if (status == HL_OK) status = read_method(o, &plan->method, error);
   if (status == HL_OK) status = read_base(o, &plan->arena, &base, error);
-  if (status == HL_OK) status = read_engines(o, &plan->arena, &a->engines, error);
+  if (status == HL_OK) status = read_engine_axis(o, &plan->arena, engines, a, error);
   if (status == HL_OK)
     status = split(&plan->arena, hl_options_get(o, HL_OPTION_DTYPE), "dtype", &a->dtypes, error);
   if (status == HL_OK) status = check_dtypes(&a->dtypes, error);
@@ -281,11 +283,13 @@ static hl_status build(const hl_options *o, const hl_plan_model *models, size_t 
 }
 
 hl_status hl_plan_build(const hl_options *options, const hl_plan_model *models, size_t model_count,
-                        int64_t default_threads, hl_plan *ret_plan, hl_error *error) {
+                        int64_t default_threads, const hl_plan_engines *engines, hl_plan *ret_plan,
+                        hl_error *error) {
   hl_plan plan = {0};
   axes a = {0};
   hl_arena_init(&plan.arena, plan_bytes);
-  hl_status status = build(options, models, model_count, default_threads, &plan, &a, error);
+  hl_status status =
+      build(options, models, model_count, default_threads, engines, &plan, &a, error);
   free(a.batches);
   if (status != HL_OK) {
     hl_plan_release(&plan);

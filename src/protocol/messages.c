@@ -34,6 +34,7 @@ json_t *hl_message_from_configuration(const hl_configuration *configuration,
   failed |= json_object_set_new(object, "engine_options", engine_options_of(c));
   hl_json_set_text(object, "dtype", c->dtype);
   hl_json_set_text(object, "device", c->device);
+  hl_json_set_text(object, "provider", c->provider);
   failed |= json_object_set_new(object, "batch_size", json_integer(c->batch_size));
   failed |= json_object_set_new(object, "threads", json_integer(c->threads));
   hl_json_set_text(object, "test_data", c->test_data);
@@ -116,6 +117,7 @@ static hl_status read_options(const json_t *object, hl_arena *arena, hl_configur
 hl_status hl_message_to_configuration(const json_t *object, hl_arena *arena,
                                       hl_configuration *ret_configuration, hl_error *error) {
   hl_configuration c = {.is_builtin = hl_json_get_bool(object, "builtin", false),
+                        .provider = hl_json_get_text(object, "provider", NULL),
                         .test_data = hl_json_get_text(object, "test_data", NULL)};
   hl_status status = need_text(object, "model", &c.model, error);
   if (status == HL_OK) status = need_text(object, "engine", &c.engine, error);

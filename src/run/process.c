@@ -120,6 +120,12 @@ static hl_status too_late(const hl_process *process, hl_error *error) {
                       process->verb, process->timeout_s);
 }
 
+static void keep_whole(hl_process *process, const json_t *reply) {
+  const char *message = hl_json_get_text(reply, "message", "");
+  free(process->whole);
+  process->whole = strlen(message) >= sizeof(hl_error){0}.msg ? hl_strdup(message) : NULL;
+}
+
 hl_status hl_process_call(hl_process *process, const char *verb, json_t *members, double timeout_s,
                           hl_message *ret_reply, hl_error *error) {
   json_t *request = members ? members : json_object();
@@ -143,11 +149,20 @@ hl_status hl_process_call(hl_process *process, const char *verb, json_t *members
   else
     status = hl_message_status(reply.object, error);
   if (status != HL_OK) {
+    keep_whole(process, reply.object);
     hl_message_release(&reply);
     return status;
   }
   *ret_reply = reply;
   return HL_OK;
+}
+
+char *hl_process_take_whole(hl_process *process, const hl_error *error) {
+  char *whole = process->whole;
+  process->whole = NULL;
+  if (whole && error->msg[0] && strncmp(whole, error->msg, strlen(error->msg)) == 0) return whole;
+  free(whole);
+  return NULL;
 }
 
 hl_status hl_process_configure(hl_process *process, const hl_configuration *configuration,
@@ -225,6 +240,8 @@ hl_status hl_process_end(hl_process *process, hl_status cause, hl_error *error) 
   }
   if (process->limit.kind != HL_LIMIT_NONE) hl_memory_limit_release(&process->limit);
   close_fd(&process->said_fd);
+  free(process->whole);
+  process->whole = NULL;
   process->pid = -1;
   return status;
 }

@@ -34,6 +34,7 @@ typedef struct hl_process {
   const char *verb; /* of the last request, and its time */
   double timeout_s;
   double clock_read_ns, clock_resolution_ns; /* as the worker measured them */
+  char *whole; /* the message of the last failure, if it is longer than an error holds; or NULL */
 } hl_process;
 
 /* A limit that keeps a worker from the machine's last memory: 95 % of what is available now; 0 (no
@@ -49,6 +50,10 @@ hl_status hl_process_start(const hl_launch *launch, hl_process *ret_process, hl_
  * any of these four call hl_process_end. */
 hl_status hl_process_call(hl_process *process, const char *verb, json_t *members, double timeout_s,
                           hl_message *ret_reply, hl_error *error);
+
+/* Takes the whole text of the failure in `error` out of the process: free() it; NULL where the
+ * error holds all. */
+char *hl_process_take_whole(hl_process *process, const hl_error *error);
 
 /* The request `configure`; also OUT_OF_MEMORY if there is none for the message. */
 hl_status hl_process_configure(hl_process *process, const hl_configuration *configuration,

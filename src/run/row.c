@@ -40,6 +40,7 @@ static void identify(const hl_configuration *c, const hl_row_context *context, h
   hl_record_set_text(&r->framework, framework);
   hl_record_set_text(&r->model, c->model);
   hl_record_set_text(&r->dtype, c->dtype);
+  hl_record_set_text(&r->provider, c->provider);
   bool cpu = strcmp(c->device, "cpu") == 0;
   hl_record_set_text(&r->device, cpu && context->info->cpu ? context->info->cpu : c->device);
   char type[32];
@@ -356,6 +357,7 @@ hl_status hl_row_measure(const hl_row_context *context, const hl_configuration *
   hl_status status = hl_session_open(context, configuration, &r.session, record, &failure);
   bool bad_input = context->bad_input_ends && is_bad_input(status);
   if (status == HL_OK) status = run_row(&r, &failure);
+  HL_CLEANUP(hl_free_pointer) char *whole = hl_process_take_whole(&r.session.process, &failure);
   status = hl_session_close(&r.session, status, &failure);
   if (isfinite(record->overhead_ns)) context->info->overhead_ns = record->overhead_ns;
   free(r.samples);
@@ -363,7 +365,7 @@ hl_status hl_row_measure(const hl_row_context *context, const hl_configuration *
   if (status == HL_INTERRUPTED) return hl_error_set(error, status, "interrupted");
   if (bad_input) return hl_error_set(error, status, "%s", failure.msg);
   hl_record_set_text(&record->outcome, hl_outcome_name(hl_outcome_from_status(status)));
-  if (status != HL_OK) hl_record_set_text(&record->reason, failure.msg);
+  if (status != HL_OK) hl_record_set_text(&record->reason, whole ? whole : failure.msg);
   if (status == HL_OK) judge_outputs(record);
   char now[32];
   hl_clock_utc(now, sizeof now);

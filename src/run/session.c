@@ -18,6 +18,15 @@ static double ms_of_ns(const json_t *object, const char *key) {
   return hl_json_get_real(object, key, (double)NAN) / 1e6;
 }
 
+/* What the engine wants a reader to know. */
+static void take_notes(const json_t *reply, hl_record *record) {
+  const json_t *notes = json_object_get(reply, "notes");
+  for (size_t i = 0; record && i < json_array_size(notes); i++) {
+    const char *text = json_string_value(json_array_get(notes, i));
+    if (text) hl_record_note(record, "%s", text);
+  }
+}
+
 static void describe(const hl_session *s, const json_t *reply, hl_record *record) {
   const hl_configuration *c = s->configuration;
   take_text(&record->engine_version, reply, "engine_version");
@@ -78,6 +87,7 @@ hl_status hl_session_open(const hl_row_context *context, const hl_configuration 
            hl_json_get_text(reply.object, "reference_key", ""));
   session->patterns_per_image = hl_json_get_int(reply.object, "patterns_per_input", 1);
   if (record) describe(session, reply.object, record);
+  take_notes(reply.object, record);
   hl_message_release(&reply);
   return HL_OK;
 }
@@ -118,6 +128,7 @@ hl_status hl_session_load(hl_session *session, const hl_row_context *context, hl
   hl_status status = hl_process_call(&session->process, "load", NULL, set_up_s, &reply, error);
   if (status != HL_OK) return status;
   session->baseline_bytes = (uint64_t)hl_json_get_int(reply.object, "baseline_bytes", 0);
+  take_notes(reply.object, record);
   if (record) {
     record->load_ms = ms_of_ns(reply.object, "load_ns");
     record->baseline_memory_mb = (double)session->baseline_bytes / 1e6;
@@ -137,6 +148,7 @@ hl_status hl_session_prepare(hl_session *session, hl_record *record, hl_error *e
   hl_message reply;
   hl_status status = hl_process_call(&session->process, "prepare", NULL, set_up_s, &reply, error);
   if (status != HL_OK) return status;
+  take_notes(reply.object, record);
   if (record) {
     record->prepare_ms = ms_of_ns(reply.object, "prepare_ns");
     record->overhead_ns = hl_json_get_real(reply.object, "overhead_ns", (double)NAN);

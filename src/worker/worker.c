@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { most_samples = 1 << 16, most_outputs = 64 };
+enum { most_samples = 1 << 16, most_outputs = 64, most_notes = 16, most_reason = 64 << 10 };
 
 typedef struct worker {
   hl_channel channel;
@@ -44,7 +44,41 @@ static void log_line(const char *engine, const char *line) {
   fprintf(stderr, "%s: %s\n", engine, line);
 }
 
-static const hl_host host = {.abi = HL_ENGINE_ABI, .size = sizeof host, .log = log_line};
+/* What hooks say beside their status, until the reply takes it. */
+static json_t *said_notes;
+static char *said_whole;
+
+static void add_note(const char *engine, const char *sentence) {
+  (void)engine;
+  if (!said_notes) said_notes = json_array();
+  if (json_array_size(said_notes) < most_notes)
+    json_array_append_new(said_notes, json_string(sentence));
+}
+
+static void keep_whole(const char *text) {
+  free(said_whole);
+  said_whole = strndup(text, most_reason);
+}
+
+static hl_host host = {.abi = HL_ENGINE_ABI,
+                       .size = sizeof host,
+                       .log = log_line,
+                       .note = add_note,
+                       .explain = keep_whole};
+
+/* Notes, and the message of a failure: whole where the hook gave more than an error holds. */
+static void reply_said(json_t *reply, const hl_error *failure) {
+  if (said_notes) json_object_set_new(reply, "notes", said_notes);
+  said_notes = NULL;
+  if (failure) {
+    bool whole = said_whole && failure->msg[0] &&
+                 strncmp(said_whole, failure->msg, strlen(failure->msg)) == 0;
+    hl_json_set_text(reply, "status", hl_status_name(failure->status));
+    hl_json_set_text(reply, "message", whole ? said_whole : failure->msg);
+  }
+  free(said_whole);
+  said_whole = NULL;
+}
 
 static hl_status verb_hello(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
                             size_t *ret_byte_count, hl_error *error) {
@@ -337,9 +371,9 @@ static hl_status serve(worker *w, const json_t *request, hl_error *error) {
     free(bytes);
     bytes = NULL;
     byte_count = 0;
-    hl_json_set_text(reply, "status", hl_status_name(status));
-    hl_json_set_text(reply, "message", failure.msg);
+    failure.status = status;
   }
+  reply_said(reply, status == HL_OK ? NULL : &failure);
   hl_control_answer(&w->control);
   status = hl_channel_send(&w->channel, reply, bytes, byte_count, error);
   json_decref(reply);
@@ -372,6 +406,7 @@ int hl_worker_main(void) {
   hl_error error = {0};
   signal(SIGPIPE, SIG_IGN);
   w.file.memory_fd = -1;
+  host.prefixes = hl_engine_prefixes();
   hl_arena_init(&w.arena, 1 << 20);
   hl_counter_source_init(&w.counters, NULL);
   w.sample_ns = calloc(most_samples, sizeof *w.sample_ns);

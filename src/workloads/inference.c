@@ -77,34 +77,47 @@ static hl_status open_data(hl_inference *in, hl_error *error) {
   return in->wraps ? repeat_data(in->dataset, c->batch_size, error) : HL_OK;
 }
 
-/* The first plug-in that holds the engine, else the built-in one of that name. */
-static hl_status find_engine(const hl_configuration *c, hl_engine_ops *ret_ops, hl_error *error) {
-  for (size_t i = 0; i < c->plugin_count; i++) {
-    hl_status status = hl_engine_open(c->engine, c->plugins[i], ret_ops, NULL, error);
-    if (status != HL_NOT_FOUND) return status; /* it holds another engine */
+/* A provider is the user's wish: an engine without any cannot quietly leave it out. */
+static hl_status check_provider(const hl_engine_ops *ops, const char *provider, hl_error *error) {
+  if (!provider) return HL_OK;
+  hl_text names = HL_TEXT_INIT;
+  bool found = false;
+  for (const char *const *name = ops->providers; name && *name && !found; name++) {
+    found = strcmp(*name, provider) == 0;
+    hl_text_format(&names, "%s%s", names.length ? ", " : "", *name);
   }
-  hl_error failure = {0};
-  hl_status status = hl_engine_open(c->engine, NULL, ret_ops, NULL, &failure);
-  /* What the last plug-in holds says more than that no engine has the name. */
-  if (status != HL_OK && (status != HL_NOT_FOUND || c->plugin_count == 0))
-    hl_error_set(error, status, "%s", failure.msg);
+  hl_status status = HL_OK;
+  if (!ops->providers && strcmp(provider, "cpu") != 0)
+    status = hl_error_set(error, HL_UNAVAILABLE,
+                          "engine %s has no execution providers; --provider %s is for onnxruntime",
+                          ops->name, provider);
+  else if (ops->providers && !found)
+    status =
+        hl_error_set(error, HL_INVALID_ARGUMENT, "--provider: engine %s has no '%s'; it has %s",
+                     ops->name, provider, names.data);
+  hl_text_release(&names);
   return status;
 }
 
 static hl_status open_engine(hl_inference *in, const hl_host *host, hl_error *error) {
   const hl_configuration *c = in->configuration;
-  hl_status status = find_engine(c, &in->ops, error);
-  if (status != HL_OK) return status;
-  status = in->ops.probe(host, error);
-  /* Options may say where what was not found lies: then `open` has the last word. */
-  if (status == HL_UNAVAILABLE && c->engine_option_count) status = HL_OK;
+  in->host = calloc(1, sizeof *in->host);
+  if (!in->host) return no_memory("the engine", error);
+  *in->host = host ? *host : (hl_host){.abi = HL_ENGINE_ABI, .size = sizeof *in->host};
+  for (size_t i = 0; i < c->engine_option_count; i++)
+    if (strcmp(c->engine_options[i].key, "library") == 0)
+      in->host->library = c->engine_options[i].value;
+  hl_status status = hl_engine_find(c->engine, c->plugins, c->plugin_count, &in->ops, NULL, error);
+  if (status == HL_OK) status = check_provider(&in->ops, c->provider, error);
+  if (status == HL_OK) status = in->ops.probe(in->host, error);
   if (status != HL_OK) return status;
   const hl_engine_config config = {.size = sizeof config,
                                    .threads = (int32_t)c->threads,
                                    .device = c->device,
                                    .options = c->engine_options,
-                                   .option_count = c->engine_option_count};
-  return in->ops.open(host, &config, &in->engine, error);
+                                   .option_count = c->engine_option_count,
+                                   .provider = c->provider};
+  return in->ops.open(in->host, &config, &in->engine, error);
 }
 
 hl_status hl_inference_open(const hl_configuration *configuration, const hl_model_file *file,
@@ -252,5 +265,6 @@ void hl_inference_release(hl_inference *inference) {
   if (in->dataset) hl_dataset_free(in->dataset);
   free(in->views);
   free(in->image_bytes);
+  free(in->host);
   *in = (hl_inference){0};
 }

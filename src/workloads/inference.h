@@ -21,6 +21,7 @@ typedef struct hl_inference_program {
 
 typedef struct hl_inference {
   hl_engine_ops ops;
+  hl_host *host; /* the engine's; on the heap, for it must not move */
   hl_engine *engine;
   hl_model *model;
   const hl_configuration *configuration;
@@ -36,7 +37,8 @@ typedef struct hl_inference {
 } hl_inference;
 
 /* Opens the data and the engine: everything that does not depend on weights. `configuration` and
- * `file` must outlive the object. */
+ * `file` must outlive the object; `host` (may be NULL) is copied, and its `library` set to the one
+ * that the configuration names. */
 hl_status hl_inference_open(const hl_configuration *configuration, const hl_model_file *file,
                             const hl_host *host, hl_inference *ret_inference, hl_error *error);
 

@@ -76,12 +76,24 @@ class Run:
         return self.document['rows']
 
 
-def hotlap(*arguments, timeout=120, cwd=None, env=None, stdin=None):
-    command = [PROGRAM, *map(str, arguments)]
+def hotlap(*arguments, timeout=120, cwd=None, env=None, stdin=None, program=PROGRAM):
+    command = [program, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, timeout=timeout, cwd=cwd or HOME,
                           env=env or environment(), input=stdin)
     return Run(done.returncode, done.stdout.decode('utf-8', 'replace'),
                done.stderr.decode('utf-8', 'replace'), ' '.join(command))
+
+
+def standing_apart():
+    """A copy of the program and its engines, so that nothing lies beside the build to be found."""
+    place = HOME / 'apart'
+    if not place.exists():
+        for engine in pathlib.Path(PROGRAM).parent.glob('engines/*/hotlap-engine-*.so'):
+            copy = place / 'engines' / engine.parent.name / engine.name
+            copy.parent.mkdir(parents=True)
+            shutil.copy2(engine, copy)
+        shutil.copy2(PROGRAM, place / 'hotlap')
+    return str(place / 'hotlap')
 
 
 def sweep(*arguments, **more):

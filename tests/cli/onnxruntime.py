@@ -1,7 +1,7 @@
 """ONNX Runtime as an engine: found, refused with a remedy, and right beside native."""
 import os
 
-from harness import HOME, SOURCE, Skip, case, environment, hotlap, main
+from harness import HOME, PROGRAM, SOURCE, Skip, case, environment, hotlap, main, standing_apart
 
 SHORT = ('--iterations', '3', '--warmup', '1', '--max-time', '20', '--json')
 PLACE = 'lib/python3*/site-packages/onnxruntime/capi/libonnxruntime.so.1*'
@@ -15,9 +15,9 @@ def bare(**changes):
                           'HOTLAP_ONNXRUNTIME_LIBRARY': None, **changes})
 
 
-def listed(env):
+def listed(env, **more):
     """What `hotlap engines` says of the engine."""
-    engines = hotlap('engines', '--json', env=env).passes().document
+    engines = hotlap('engines', '--json', env=env, **more).passes().document
     return next(e for e in engines if e['engine'] == 'onnxruntime')
 
 
@@ -27,19 +27,20 @@ def library():
     return FOUND[-1]
 
 
-def small(*options, env=None):
+def small(*options, env=None, **more):
     return hotlap('sweep', 'mlp:dims=8-8', '--engine', 'onnxruntime', '--batch-sizes', '1', *options,
-                  *SHORT, env=env or bare())
+                  *SHORT, env=env or bare(), **more)
 
 
 @case
 def a_missing_library_says_what_to_do():
-    if listed(bare())['usable']:
+    apart = {'program': standing_apart()}
+    if listed(bare(), **apart)['usable']:
         raise Skip('this system has libonnxruntime.so.1')
-    engine = listed(bare())
+    engine = listed(bare(), **apart)
     assert 'pip install onnxruntime' in engine['reason'], engine
-    assert '--engine-option library=' in engine['reason'], engine
-    run = small()
+    assert '--engine-library onnxruntime=' in engine['reason'], engine
+    run = small(**apart)
     assert run.status == 3 and run.rows[0]['outcome'] == 'SKIPPED', run.explain()
     assert 'pip install onnxruntime' in run.rows[0]['reason'], run.rows[0]['reason']
 
@@ -64,16 +65,28 @@ def the_python_package_is_found():
                     bare(VIRTUAL_ENV=str(SOURCE / '.deps/venv')),
                     bare(PATH=f'/nowhere:{SOURCE}/.deps/venv/bin'))
     for env in environments:
-        engine = listed(env)
+        engine = listed(env, program=standing_apart())
         assert engine['usable'] and engine['version'] == version, engine
         assert 'hotlap-engine-onnxruntime.so' in engine['place'], engine
 
 
 @case
+def a_build_finds_what_set_up_installed_beside_it():
+    library()
+    if not str(os.path.dirname(PROGRAM)).startswith(str(SOURCE)):
+        raise Skip('the build lies elsewhere')
+    assert listed(bare())['facts']['library'] == os.path.realpath(library()), listed(bare())
+
+
+@case
 def an_option_names_the_library():
-    run = small('--engine-option', f'library={library()}')
-    assert [r['outcome'] for r in run.rows] == ['PASSED'], run.explain()
-    assert run.rows[0]['engine_version'].startswith('onnxruntime 1.'), run.rows[0]
+    for option in (('--engine-option', f'library={library()}'),
+                   ('--engine-option', f'onnxruntime.library={library()}'),
+                   ('--engine-library', library()), ('--engine-library', f'onnxruntime={library()}')):
+        run = small(*option, program=standing_apart())
+        assert [r['outcome'] for r in run.rows] == ['PASSED'], run.explain()
+        assert run.rows[0]['engine_version'].startswith('onnxruntime 1.'), run.rows[0]
+        assert f'library={library()}' in run.rows[0]['reproduce'], run.rows[0]['reproduce']
 
 
 @case
@@ -106,11 +119,29 @@ def partial_batches_have_a_program_of_their_own():
 @case
 def options_are_checked():
     env = bare(HOTLAP_ONNXRUNTIME_LIBRARY=str(library()))
-    small('--engine-option', 'colour=red', env=env).fails(2, "no option 'colour'", 'optimization=')
+    small('--engine-option', 'onnxruntime.colour=red', env=env).fails(2, "no option 'colour'", 'optimization=')
     small('--engine-option', 'optimization=fast', env=env).fails(2, "'fast'", 'extended')
     for level in ('disabled', 'basic', 'extended', 'all'):
         run = small('--engine-option', f'optimization={level}', env=env)
         assert run.rows[0]['outcome'] == 'PASSED', run.explain()
+
+
+@case
+def a_provider_that_is_not_there_is_skipped_in_its_own_words():
+    env = bare(HOTLAP_ONNXRUNTIME_LIBRARY=str(library()))
+    facts = listed(env)['facts']
+    for provider, own in (('cuda', 'CUDAExecutionProvider'), ('tensorrt', 'TensorrtExecutionProvider')):
+        if own in facts['providers']:
+            continue
+        row = small('--provider', provider, env=env).rows[0]
+        assert row['outcome'] == 'SKIPPED' and row['provider'] == provider, row
+        assert row['device_type'] == 'cuda' and 'CPUExecutionProvider' in row['reason'], row
+        assert 'is not enabled in this build' in row['reason'], row['reason']
+    assert small('--provider', 'cpu', env=env).rows[0]['outcome'] == 'PASSED'
+    small('--provider', 'abacus', '--device', 'cpu', env=env).fails(2, 'abacus', 'cuda')
+    small('--provider', 'cuda', '--device', 'cpu', env=env).fails(2, 'cuda', '--device')
+    native = hotlap('sweep', 'mlp:dims=8-8', '--provider', 'cuda', '--batch-sizes', '1', *SHORT).rows[0]
+    assert native['outcome'] == 'SKIPPED' and 'onnxruntime' in native['reason'], native
 
 
 @case

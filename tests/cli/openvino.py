@@ -2,7 +2,7 @@
 import functools
 import os
 
-from harness import HOME, SOURCE, Skip, case, environment, hotlap, main
+from harness import HOME, SOURCE, Skip, case, environment, hotlap, main, standing_apart
 
 SHORT = ('--iterations', '3', '--warmup', '1', '--max-time', '20', '--json')
 PLACE = 'lib/python3*/site-packages/openvino/libs/libopenvino_c.so*'
@@ -30,15 +30,15 @@ def found():
     return env
 
 
-def listed(env):
+def listed(env, **more):
     """What `hotlap engines` says of the engine."""
-    engines = hotlap('engines', '--json', env=env).passes().document
+    engines = hotlap('engines', '--json', env=env, **more).passes().document
     return next(e for e in engines if e['engine'] == 'openvino')
 
 
-def small(*options, env=None):
+def small(*options, env=None, **more):
     return hotlap('sweep', 'mlp:dims=8-8', '--engine', 'openvino', '--batch-sizes', '1', *options,
-                  *SHORT, env=env or found())
+                  *SHORT, env=env or found(), **more)
 
 
 def only(run):
@@ -48,10 +48,11 @@ def only(run):
 
 @case
 def a_missing_library_says_what_to_do():
-    if listed(bare())['usable']:
+    apart = {'program': standing_apart()}
+    if listed(bare(), **apart)['usable']:
         raise Skip('this system has libopenvino_c.so')
-    assert 'pip install openvino' in listed(bare())['reason']
-    run = small(env=bare())
+    assert 'pip install openvino' in listed(bare(), **apart)['reason']
+    run = small(env=bare(), **apart)
     assert run.status == 3 and only(run)['outcome'] == 'SKIPPED', run.explain()
     assert 'pip install openvino' in only(run)['reason'], only(run)['reason']
 
@@ -69,10 +70,10 @@ def a_library_that_is_none_is_refused():
 
 @case
 def the_python_package_is_found():
-    environments = (bare(HOTLAP_OPENVINO_LIBRARY=str(library())), bare(VIRTUAL_ENV=str(SOURCE / '.deps/venv')),
+    environments = (found(), bare(VIRTUAL_ENV=str(SOURCE / '.deps/venv')),
                     bare(PATH=f'/nowhere:{SOURCE}/.deps/venv/bin'))
     for env in environments:
-        engine = listed(env)
+        engine = listed(env, program=standing_apart())
         assert engine['usable'] and engine['version'].startswith('openvino 20'), engine
         assert 'hotlap-engine-openvino.so' in engine['place'], engine
 
@@ -130,7 +131,7 @@ def a_batch_in_several_requests_is_one_batch():
 
 @case
 def options_are_checked():
-    small('--engine-option', 'colour=red').fails(2, "no option 'colour'", 'hint=')
+    small('--engine-option', 'openvino.colour=red').fails(2, "no option 'colour'", 'hint=')
     small('--engine-option', 'hint=fast').fails(2, "'fast'", 'throughput')
     small('--engine-option', 'pinning=maybe').fails(2, "'maybe'", 'on or off')
     for option in ('hint=latency', 'pinning=on', 'pinning=off'):

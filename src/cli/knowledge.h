@@ -1,0 +1,34 @@
+/*
+ * cli/knowledge.h - what the engines of a plan say of themselves, asked once each.
+ *
+ *     hl_knowledge knowledge = {.options = &options};
+ *     const hl_plan_engines engines = hl_knowledge_for_plan(&knowledge);
+ *     hl_plan_build(&options, models, count, threads, &engines, &plan, error);
+ *     hl_knowledge_release(&knowledge);
+ */
+#ifndef HL_CLI_KNOWLEDGE_H
+#define HL_CLI_KNOWLEDGE_H
+
+#include "engine/look.h"
+#include "plan/configuration.h"
+
+/* Seconds after which an engine that is asked is taken for one that hangs. */
+#define HL_CLI_LOOK_S 20
+
+typedef struct hl_knowledge {
+  const hl_options *options; /* where plug-ins and libraries are named */
+  hl_engine_finding *findings;
+  char **names; /* the engine's name of each */
+  size_t count;
+} hl_knowledge;
+
+hl_plan_engines hl_knowledge_for_plan(hl_knowledge *knowledge);
+void hl_knowledge_release(hl_knowledge *knowledge);
+
+/* The path that --engine-library names for `engine` (with ENGINE=), or NULL. */
+const char *hl_cli_library_of(const hl_options *options, const char *engine);
+
+/* For `hotlap engines`: INVALID_ARGUMENT where --engine-library names no engine. */
+hl_status hl_cli_check_libraries(const hl_options *options, hl_error *error);
+
+#endif
