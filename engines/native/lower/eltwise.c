@@ -18,8 +18,9 @@ bool hl_native_lower_eltwise(hl_native_builder *b, const hl_native_node *node) {
   dnnl_primitive_attr_destroy(attr);
   if (status != dnnl_success) return false;
   hl_native_layout layout = hl_native_get(b, from)->layout;
+  hl_dtype dtype = hl_native_get(b, from)->dtype;
   int32_t to = hl_native_dying(b, from) ? hl_native_out_view(b, node->outputs[0], layout, from, 0)
-                                        : hl_native_out(b, node->outputs[0], layout);
+                                        : hl_native_out_as(b, node->outputs[0], layout, dtype);
   hl_native_step *step = hl_native_primitive(b, node->op, pd);
   hl_native_arg_add(b, step, from, DNNL_ARG_SRC, desc);
   hl_native_arg_add(b, step, to, DNNL_ARG_DST, desc);

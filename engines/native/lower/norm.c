@@ -11,8 +11,10 @@ static bool known_floats(const hl_native_builder *b, const hl_native_node *node,
 /* In place if the input is not needed any more. */
 static int32_t over(hl_native_builder *b, const hl_native_node *node, int32_t from,
                     hl_native_layout layout) {
-  return hl_native_dying(b, from) ? hl_native_out_view(b, node->outputs[0], layout, from, 0)
-                                  : hl_native_out(b, node->outputs[0], layout);
+  if (from < 0) return -1;
+  return hl_native_dying(b, from)
+             ? hl_native_out_view(b, node->outputs[0], layout, from, 0)
+             : hl_native_out_as(b, node->outputs[0], layout, hl_native_get(b, from)->dtype);
 }
 
 /* -- softmax -------------------------------------------------------------------------------- */
