@@ -19,7 +19,7 @@ static hl_status read_reduction(const hl_node *node, reduction *ret, hl_error *e
 hl_status hl_infer_class_loss(hl_graph *graph, hl_node *node, hl_error *error) {
   const hl_value *x = hl_node_input(graph, node, 0), *t = hl_node_input(graph, node, 1);
   const hl_value *weight = hl_node_input(graph, node, 2);
-  reduction kind;
+  reduction kind = REDUCE_NONE;
   hl_status status = read_reduction(node, &kind, error);
   if (status != HL_OK) return status;
   bool fits = x->shape.rank >= 2 && t->shape.rank == x->shape.rank - 1;
@@ -92,7 +92,7 @@ hl_status hl_evaluate_class_loss(const hl_graph *graph, const hl_node *node,
                                  const hl_tensor_view *inputs, hl_tensor_view *outputs,
                                  hl_error *error) {
   (void)graph;
-  reduction kind;
+  reduction kind = REDUCE_NONE;
   hl_status status = read_reduction(node, &kind, error);
   if (status != HL_OK) return status;
   HL_CLEANUP(hl_free_pointer) double *x = hl_view_doubles(&inputs[0]);

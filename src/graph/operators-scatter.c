@@ -75,7 +75,7 @@ hl_status hl_evaluate_gather_elements(const hl_graph *graph, const hl_node *node
   hl_status status = check_elementwise(node, &x, &at, &axis, error);
   if (status != HL_OK) return status;
   walker w = walk(&inputs[0], axis);
-  int64_t count = hl_view_elements(&inputs[1]), from;
+  int64_t count = hl_view_elements(&inputs[1]), from = 0;
   for (int64_t i = 0; i < count; i++) {
     status = place(node, hl_view_get_int(&inputs[1], i), x.dims[axis], &from, error);
     if (status != HL_OK) return status;
@@ -152,7 +152,7 @@ hl_status hl_evaluate_scatter_elements(const hl_graph *graph, const hl_node *nod
   if (status == HL_OK) status = hl_evaluate_copy(graph, node, inputs, outputs, error);
   if (status != HL_OK) return status;
   walker w = walk(&inputs[0], axis);
-  int64_t count = hl_view_elements(&inputs[1]), to;
+  int64_t count = hl_view_elements(&inputs[1]), to = 0;
   for (int64_t i = 0; i < count; i++) {
     status = place(node, hl_view_get_int(&inputs[1], i), x.dims[axis], &to, error);
     if (status != HL_OK) return status;
@@ -205,7 +205,7 @@ static hl_status part_start(const hl_node *node, const hl_shape *x, const hl_ten
   int64_t start = 0, vectors = hl_op_product(at->dims, (int32_t)batch, at->rank - 1);
   if (batch > 0 && vectors > 0) start = i / vectors;
   for (int64_t k = 0; k < chosen; k++) {
-    int64_t index;
+    int64_t index = 0;
     int64_t dim = x->dims[batch + k];
     hl_status status = place(node, hl_view_get_int(at, i * chosen + k), dim, &index, error);
     if (status != HL_OK) return status;
