@@ -244,4 +244,22 @@ HL_EVALUATE(hl_evaluate_compress);
 HL_INFER(hl_infer_reverse_sequence);
 HL_EVALUATE(hl_evaluate_reverse_sequence);
 
+HL_INFER(hl_infer_trilu);
+HL_EVALUATE(hl_evaluate_trilu);
+HL_INFER(hl_infer_eye_like);
+HL_EVALUATE(hl_evaluate_eye_like);
+HL_INFER(hl_infer_depth_to_space);
+HL_INFER(hl_infer_space_to_depth);
+HL_EVALUATE(hl_evaluate_space_depth);
+HL_INFER(hl_infer_center_crop_pad);
+HL_EVALUATE(hl_evaluate_center_crop_pad);
+HL_INFER(hl_infer_col2im);
+HL_EVALUATE(hl_evaluate_col2im);
+
+HL_INFER(hl_infer_einsum);
+HL_FLOPS(hl_flops_einsum);
+HL_EVALUATE(hl_evaluate_einsum);
+HL_INFER(hl_infer_det);
+HL_EVALUATE(hl_evaluate_det);
+
 #endif

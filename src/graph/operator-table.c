@@ -25,11 +25,15 @@ enum { MANY = UINT8_MAX, NEWEST = 21 };
 
 static const hl_operator table[] = {
 #define GROUP HL_OPERATORS_CONVOLUTION
+    ROW("Col2Im", 18, NEWEST, hl_infer_col2im, hl_flops_input, hl_evaluate_col2im, false, 3, 3, 1),
     ROW("Conv", 7, NEWEST, hl_infer_conv, hl_flops_conv, hl_evaluate_conv, false, 2, 3, 1),
     ROW("ConvTranspose", 7, NEWEST, hl_infer_conv_transpose, hl_flops_conv_transpose,
         hl_evaluate_conv_transpose, false, 2, 3, 1),
 #undef GROUP
 #define GROUP HL_OPERATORS_MATRIX
+    ROW("Det", 11, NEWEST, hl_infer_det, NULL, hl_evaluate_det, false, 1, 1, 1),
+    ROW("Einsum", 12, NEWEST, hl_infer_einsum, hl_flops_einsum, hl_evaluate_einsum, false, 1, MANY,
+        1),
     ROW("Gemm", 7, NEWEST, hl_infer_gemm, hl_flops_gemm, hl_evaluate_gemm, false, 2, 3, 1),
     ROW("MatMul", 7, NEWEST, hl_infer_matmul, hl_flops_matmul, hl_evaluate_matmul, false, 2, 2, 1),
 #undef GROUP
@@ -162,12 +166,17 @@ static const hl_operator table[] = {
     ROW("Upsample", 7, 9, hl_infer_resize, hl_flops_resize, hl_evaluate_resize, false, 1, 2, 1),
 #undef GROUP
 #define GROUP HL_OPERATORS_SHAPE
+    ROW("CenterCropPad", 18, NEWEST, hl_infer_center_crop_pad, NULL, hl_evaluate_center_crop_pad,
+        false, 2, 2, 1),
     ROW("Compress", 9, NEWEST, hl_infer_compress, NULL, hl_evaluate_compress, false, 2, 2, 1),
     ROW("Concat", 7, NEWEST, hl_infer_concat, NULL, hl_evaluate_concat, false, 1, MANY, 1),
     ROW("Constant", 7, NEWEST, hl_infer_constant, NULL, hl_evaluate_constant, false, 0, 0, 1),
     ROW("ConstantOfShape", 9, NEWEST, hl_infer_constant_of_shape, NULL,
         hl_evaluate_constant_of_shape, false, 1, 1, 1),
+    ROW("DepthToSpace", 7, NEWEST, hl_infer_depth_to_space, NULL, hl_evaluate_space_depth, false, 1,
+        1, 1),
     ROW("Expand", 8, NEWEST, hl_infer_expand, NULL, hl_evaluate_expand, false, 2, 2, 1),
+    ROW("EyeLike", 9, NEWEST, hl_infer_eye_like, NULL, hl_evaluate_eye_like, false, 1, 1, 1),
     ROW("Flatten", 7, NEWEST, hl_infer_flatten, NULL, hl_evaluate_copy, false, 1, 1, 1),
     ROW("Gather", 7, NEWEST, hl_infer_gather, NULL, hl_evaluate_gather, false, 2, 2, 1),
     ROW("GatherElements", 11, NEWEST, hl_infer_gather_elements, NULL, hl_evaluate_gather_elements,
@@ -188,11 +197,14 @@ static const hl_operator table[] = {
     ROW("Shape", 7, NEWEST, hl_infer_shape, NULL, hl_evaluate_shape, false, 1, 1, 1),
     ROW("Size", 7, NEWEST, hl_infer_size, NULL, hl_evaluate_size, false, 1, 1, 1),
     ROW("Slice", 7, NEWEST, hl_infer_slice, NULL, hl_evaluate_slice, false, 1, 5, 1),
+    ROW("SpaceToDepth", 7, NEWEST, hl_infer_space_to_depth, NULL, hl_evaluate_space_depth, false, 1,
+        1, 1),
     ROW("Split", 7, NEWEST, hl_infer_split, NULL, hl_evaluate_split, false, 1, 2, MANY),
     ROW("Squeeze", 7, NEWEST, hl_infer_squeeze, NULL, hl_evaluate_copy, false, 1, 2, 1),
     ROW("Tile", 7, NEWEST, hl_infer_tile, NULL, hl_evaluate_tile, false, 2, 2, 1),
     ROW("TopK", 7, NEWEST, hl_infer_top_k, NULL, hl_evaluate_top_k, false, 1, 2, 2),
     ROW("Transpose", 7, NEWEST, hl_infer_transpose, NULL, hl_evaluate_transpose, false, 1, 1, 1),
+    ROW("Trilu", 14, NEWEST, hl_infer_trilu, NULL, hl_evaluate_trilu, false, 1, 2, 1),
     ROW("Unique", 11, NEWEST, hl_infer_unique, NULL, hl_evaluate_unique, false, 1, 1, 4),
     ROW("Unsqueeze", 7, NEWEST, hl_infer_unsqueeze, NULL, hl_evaluate_copy, false, 1, 2, 1),
 #undef GROUP
@@ -216,12 +228,15 @@ static const struct {
 } notes[] = {
     {"BatchNormalization", "inference only; training_mode=1 and spatial=0 are refused"},
     {"Cast", "not to or from strings and complex numbers"},
+    {"CenterCropPad", "the sizes must be computable before the run"},
+    {"Col2Im", "image_shape and block_shape must be computable before the run"},
     {"Compress", "the condition must be known before the run"},
     {"Constant", "not strings and sparse tensors"},
     {"Conv", "1 to 3 spatial dimensions"},
     {"ConvTranspose", "1 to 3 spatial dimensions"},
     {"DequantizeLinear", "integers of 8 to 32 bits; not int4 and float8"},
     {"Dropout", "inference only: the identity"},
+    {"Einsum", "at most 16 inputs"},
     {"Expand", "the shape must be computable before the run"},
     {"GridSample", "linear and nearest, 1 to 3 spatial dimensions; not cubic"},
     {"NonZero", "the input must be known before the run"},

@@ -359,5 +359,36 @@ def places():
              reduction=reduction)
 
 
-for build in [places, integers, reductions, elementwise, convolution, matrix, normalise, pool, shapes, resample, quantise]:
+def blocks():
+    x = f32(2, 3, 4)
+    for upper in [0, 1]:
+        case("Trilu", 14, [x, i64(1)], f"upper-{upper}", upper=upper)
+    case("Trilu", 14, [x, np.array(-1, np.int64)], "runtime")
+    case("EyeLike", 9, [f32(3, 5)], k=1)
+    case("EyeLike", 9, [f32(4, 3)], "int64", k=-2, dtype=7)
+    deep = f32(2, 8, 2, 3)
+    case("DepthToSpace", 13, [deep], blocksize=2)
+    case("DepthToSpace", 13, [deep], "crd", blocksize=2, mode="CRD")
+    case("SpaceToDepth", 13, [f32(2, 3, 4, 6)], blocksize=2)
+    case("CenterCropPad", 18, [f32(5, 6, 4), i64(2, 9, 3)])
+    case("CenterCropPad", 18, [f32(5, 6, 4), i64(8, 3)], "axes", axes=[0, 2])
+    case("Col2Im", 18, [f32(1, 8, 20), i64(5, 6), i64(2, 2)])
+    case("Col2Im", 18, [f32(1, 8, 12), i64(5, 6), i64(2, 2)], "pads", pads=[1, 1, 1, 1],
+         strides=[2, 2])
+
+
+def algebra():
+    a, b = f32(2, 3, 4), f32(2, 4, 5)
+    case("Einsum", 12, [a, b], equation="bij, bjk -> bik")
+    case("Einsum", 12, [a, b], "implicit", equation="bij,bjk")
+    case("Einsum", 12, [a, f32(4, 5)], "dots", equation="...ij,jk->...ik")
+    case("Einsum", 12, [f32(4, 4)], "diagonal", equation="ii->i")
+    case("Einsum", 12, [f32(4, 4)], "trace", equation="ii")
+    case("Einsum", 12, [a], "sum", equation="abc->b")
+    case("Einsum", 12, [f32(3), f32(4), f32(3, 4)], "three", equation="i,j,ij->")
+    case("Det", 11, [f32(2, 3, 3)], tolerance=1e-4)
+    case("Det", 11, [np.array([[0, 1], [2, 0]], np.float32)], "pivot")
+
+
+for build in [blocks, algebra, places, integers, reductions, elementwise, convolution, matrix, normalise, pool, shapes, resample, quantise]:
     build()
