@@ -135,26 +135,32 @@ static bool put_in_order(const hl_engine_model *m, hl_member_set set, rank of, i
   return true;
 }
 
-/* Members whose best throughput cannot be told from the best of all: by the pairs where both reach
- * it at one batch size, else by the rows' intervals. */
-static hl_member_set most_throughput(const hl_engine_model *m) {
+/* Whether `p` cannot be told from `top`, the best by its estimate: by the pairs where both are of
+ * one batch size, else by the rows' intervals. */
+static bool ties(const hl_engine_model *m, const hl_engine_point *p, const hl_engine_point *top,
+                 bool latency) {
+  if (p->batch_size == top->batch_size) {
+    const hl_engine_ratio *r =
+        hl_engines_ratio(m, batch_index(m, p->batch_size), p->member, top->member);
+    if (r->paired) return r->verdict != HL_VERDICT_FASTER;
+  }
+  return latency ? order(or_point(p->latency_ci_ms, p->latency_ms),
+                         or_point(top->latency_ci_ms, top->latency_ms)) == 0
+                 : order(or_point(p->throughput_ci_ips, p->throughput_ips),
+                         or_point(top->throughput_ci_ips, top->throughput_ips)) == 0;
+}
+
+/* Members whose best point by `of` cannot be told from the best of all. */
+static hl_member_set best_members(const hl_engine_model *m, rank of, int64_t batch_size) {
   const hl_engine_point *top = NULL;
   hl_member_set set = 0;
   for (size_t i = 0; i < m->member_count; i++) {
-    const hl_engine_point *p = best_point(m, i, by_throughput, HL_INT_NULL);
-    if (p && (!top || p->throughput_ips > top->throughput_ips)) top = p;
+    const hl_engine_point *p = best_point(m, i, of, batch_size);
+    if (p && (!top || of(p) < of(top))) top = p;
   }
   for (size_t i = 0; top && i < m->member_count; i++) {
-    const hl_engine_point *p = best_point(m, i, by_throughput, HL_INT_NULL);
-    if (!p) continue;
-    const hl_engine_ratio *r =
-        p->batch_size == top->batch_size
-            ? hl_engines_ratio(m, batch_index(m, p->batch_size), i, top->member)
-            : NULL;
-    bool ties = r && r->paired ? r->verdict != HL_VERDICT_FASTER
-                               : order(or_point(p->throughput_ci_ips, p->throughput_ips),
-                                       or_point(top->throughput_ci_ips, top->throughput_ips)) == 0;
-    if (ties) set |= hl__member(i);
+    const hl_engine_point *p = best_point(m, i, of, batch_size);
+    if (p && (p == top || ties(m, p, top, of == by_time))) set |= hl__member(i);
   }
   return set;
 }
@@ -163,10 +169,10 @@ bool hl__engines_best(hl_engine_model *m) {
   if (m->batch_count == 0) return true;
   const hl_member_set all = ~(hl_member_set)0;
   int64_t least = m->batch_sizes[0];
-  return put_in_order(m, hl__engines_fastest(m, 0, all), by_time, least, &m->best_latency,
+  return put_in_order(m, best_members(m, by_time, least), by_time, least, &m->best_latency,
                       &m->best_latency_count) &&
-         put_in_order(m, most_throughput(m), by_throughput, HL_INT_NULL, &m->best_throughput,
-                      &m->best_throughput_count) &&
+         put_in_order(m, best_members(m, by_throughput, HL_INT_NULL), by_throughput, HL_INT_NULL,
+                      &m->best_throughput, &m->best_throughput_count) &&
          put_in_order(m, hl__engines_smallest(m, 0, all), by_memory, least, &m->best_memory,
                       &m->best_memory_count);
 }

@@ -115,19 +115,29 @@ static double lead_of(const fastest *f, size_t batch, size_t *ret_next) {
   return hl_engines_ratio(f->m, batch, *ret_next, winner)->ratio;
 }
 
+/* How many batch sizes are marked: of one the sentence names the size already. */
+static size_t marked_count(const fastest *f) {
+  size_t count = 0;
+  for (size_t k = 0; k < f->m->batch_count; k++) count += f->marked[k];
+  return count;
+}
+
+static void put_size(const fastest *f, size_t batch, hl_text *out) {
+  if (marked_count(f) > 1) hl_text_format(out, " at batch %" PRId64, f->m->batch_sizes[batch]);
+}
+
 static void put_lead(const fastest *f, size_t batch, hl_text *out) {
   size_t next = 0;
   lead_of(f, batch, &next);
   put_ratio(f->m, hl_engines_ratio(f->m, batch, next, first_of(f->winners[batch])), next, out);
-  hl_text_format(out, " at batch %" PRId64, f->m->batch_sizes[batch]);
+  put_size(f, batch, out);
 }
 
 /* The lead at each marked size, or of many sizes the least and the greatest. */
 static void put_leads(const fastest *f, hl_text *out) {
-  size_t shown = 0, low = SIZE_MAX, high = SIZE_MAX, count = 0, next;
+  size_t shown = 0, low = SIZE_MAX, high = SIZE_MAX, count = marked_count(f), next;
   for (size_t k = 0; k < f->m->batch_count; k++) {
     if (!f->marked[k]) continue;
-    count++;
     if (low == SIZE_MAX || lead_of(f, k, &next) < lead_of(f, low, &next)) low = k;
     if (high == SIZE_MAX || lead_of(f, k, &next) > lead_of(f, high, &next)) high = k;
   }
@@ -179,7 +189,7 @@ static void put_winners(const fastest *f, hl_member_set set, hl_text *out) {
     if (!f->marked[k]) continue;
     hl_text_format(out, "%s%s ", shown++ ? ", " : ": ", f->m->members[b].name);
     put_ratio(f->m, hl_engines_ratio(f->m, k, a, b), a, out);
-    hl_text_format(out, " at batch %" PRId64, f->m->batch_sizes[k]);
+    put_size(f, k, out);
   }
   hl_text_char(out, ')');
 }
@@ -268,7 +278,10 @@ static bool put_memory(const hl_engine_model *m, hl_text *out) {
     hl_text_append(out, size_of(least[k]) > 1 ? " use least memory at " : " uses least memory at ");
     put_sizes(m, marked, kinds == 1, out);
     const hl_engine_point *p = hl__engines_point(m, first_of(least[k]), m->batch_sizes[k]);
-    hl_text_format(out, " (%s MB at batch %" PRId64, HL_NUM(p->memory_mb), p->batch_size);
+    size_t sizes = 0;
+    for (size_t j = 0; j < m->batch_count; j++) sizes += marked[j];
+    hl_text_format(out, " (%s MB", HL_NUM(p->memory_mb));
+    if (sizes > 1) hl_text_format(out, " at batch %" PRId64, p->batch_size);
     hl_member_set next = hl__engines_smallest(m, k, all & ~least[k]);
     if (next)
       hl_text_format(out, ", next %s %s MB", m->members[first_of(next)].name,

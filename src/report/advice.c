@@ -40,22 +40,36 @@ static void indent(hl_text *out, const char *text) {
   }
 }
 
+/* The curves and the bottleneck of a group. */
+static void put_fit(const hl_analysis_group *group, hl_text *out) {
+  hl_text fit = HL_TEXT_INIT;
+  hl_analysis_describe_fit(group, &fit);
+  if (group->bottleneck_evidence)
+    hl_text_format(&fit, "Bottleneck: %s: %s\n", hl_bottleneck_name(group->bottleneck),
+                   group->bottleneck_evidence);
+  indent(out, fit.data);
+  hl_text_release(&fit);
+}
+
+/* Of several groups: what the headline and the comparison of engines do not say. */
+static bool is_shown_of_many(hl_advice kind) {
+  return kind == HL_ADVICE_BALANCE || kind == HL_ADVICE_ACCURACY || kind == HL_ADVICE_LIMIT ||
+         kind == HL_ADVICE_HINT || kind == HL_ADVICE_FALLBACK;
+}
+
 void hl_report_advice(const hl_analysis *analysis, bool colour, hl_text *out) {
+  bool many = analysis->group_count > 1;
   for (size_t g = 0; g < analysis->group_count; g++) {
     const hl_analysis_group *group = &analysis->groups[g];
-    if (g) hl_text_char(out, '\n');
-    if (analysis->group_count > 1)
+    if (many)
       hl_text_format(out, "%s%s%s\n", colour ? bold : "", group->name ? group->name : "",
                      colour ? plain : "");
     headline(group, colour, out);
-    hl_text fit = HL_TEXT_INIT;
-    if (group->point_count) hl_analysis_describe_fit(group, &fit);
-    if (group->point_count && group->bottleneck_evidence)
-      hl_text_format(&fit, "Bottleneck: %s: %s\n", hl_bottleneck_name(group->bottleneck),
-                     group->bottleneck_evidence);
-    indent(out, fit.data);
-    hl_text_release(&fit);
+    if (!many && group->point_count) put_fit(group, out);
     for (size_t i = 0; i < group->recommendation_count; i++)
-      hl_text_format(out, "- %s\n", group->recommendations[i].text);
+      if (!many || is_shown_of_many(group->recommendations[i].kind))
+        hl_text_format(out, "- %s\n", group->recommendations[i].text);
   }
+  if (many)
+    hl_text_append(out, "Curves, bottleneck and more advice for each: --export-format md\n");
 }

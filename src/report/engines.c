@@ -228,9 +228,8 @@ static void put_precision(const hl_engine_model *m, bool colour, hl_text *out) {
 
 /* ---- words ---- */
 
-/* `text` in lines of TERMINAL_COLUMNS at most, those after the first indented. */
-static void put_wrapped(hl_text *out, const char *text, size_t indent) {
-  size_t column = 0;
+/* `text` from `column` on in lines of TERMINAL_COLUMNS at most, those after the first indented. */
+static void put_wrapped(hl_text *out, const char *text, size_t column, size_t indent) {
   for (bool first = true; *text;) {
     size_t length = strcspn(text, " ");
     HL_CLEANUP(hl_free_pointer) char *word = strndup(text, length);
@@ -252,6 +251,19 @@ static void put_wrapped(hl_text *out, const char *text, size_t indent) {
   hl_text_char(out, '\n');
 }
 
+/* The parts of a verdict, each on a line of its own. */
+static void put_parts(hl_text *out, const char *verdict) {
+  for (bool first = true; *verdict; first = false) {
+    const char *end = strstr(verdict, "; ");
+    size_t length = end ? (size_t)(end - verdict) : strlen(verdict);
+    HL_CLEANUP(hl_free_pointer) char *part = strndup(verdict, length);
+    if (!part) return;
+    hl_text_append(out, first ? "  " : "    ");
+    put_wrapped(out, part, first ? 2 : 4, first ? 4 : 6);
+    verdict += length + (end ? 2 : 0);
+  }
+}
+
 void hl_report_engines(const hl_engines *engines, bool colour, hl_text *out) {
   for (size_t i = 0; i < engines->count; i++) {
     const hl_engine_model *m = &engines->models[i];
@@ -266,11 +278,10 @@ void hl_report_engines(const hl_engines *engines, bool colour, hl_text *out) {
     hl_text_append(out, "Verdict");
     paint(out, colour, plain);
     hl_text_char(out, '\n');
-    hl_text_append(out, "  ");
-    put_wrapped(out, m->verdict, 2);
+    put_parts(out, m->verdict);
     for (size_t r = 0; r < m->remark_count; r++) {
       hl_text_append(out, "- ");
-      put_wrapped(out, m->remarks[r], 2);
+      put_wrapped(out, m->remarks[r], 2, 2);
     }
   }
 }

@@ -52,7 +52,8 @@ void hl_report_json(const hl_report_input *input, hl_text *out);
 /* BENCHMARK_REPORT.md; `plot` is the picture's name beside it, or NULL. */
 void hl_report_markdown(const hl_report_input *input, const char *plot, hl_text *out);
 
-/* Best batch, fits, bottleneck, advice: the last block on the terminal. */
+/* Best batch, fits, bottleneck, advice; of several groups without the fits, which the report has.
+ */
 void hl_report_advice(const hl_analysis *analysis, bool colour, hl_text *out);
 
 /* Of each model with several engines or types: speed-ups, the latency-throughput front, what a

@@ -7,6 +7,7 @@
 
 static const char *const key_titles[HL_TABLE_KEYS] = {"Workload", "Model",   "Engine",
                                                       "Type",     "Threads", "Device"};
+enum { KEY_MODEL = 1 };
 static const char *const colour_off = "\033[0m", *const colour_head = "\033[1m",
                          *const colour_bad = "\033[31m", *const colour_note = "\033[33m";
 
@@ -85,7 +86,7 @@ static void paint(const hl_report_table *table, hl_text *out, const char *code) 
 static void put_keys(const hl_report_table *table, const char *const keys[HL_TABLE_KEYS],
                      hl_text *out) {
   for (int i = 0; i < HL_TABLE_KEYS; i++) {
-    if (!table->keys[i].varies) continue;
+    if (!table->keys[i].varies || i == KEY_MODEL) continue;
     hl_report_pad(out, keys[i], table->keys[i].width);
     hl_text_append(out, "  ");
   }
@@ -156,11 +157,25 @@ static void put_numbers(const hl_record *r, hl_text *out) {
                 -columns[COLUMN_STEPS].width);
 }
 
-void hl_report_table_row(const hl_report_table *table, const hl_record *record, hl_text *out) {
+/* The model's name above its first row, and wherever it changes. */
+static void put_model(hl_report_table *table, const hl_record *record, hl_text *out) {
+  char model[HL_TABLE_MODEL_BYTES];
+  if (!table->keys[KEY_MODEL].varies) return;
+  clean_copy(model, sizeof model, record->model ? record->model : "unknown model");
+  if (strcmp(model, table->model) == 0) return;
+  memcpy(table->model, model, sizeof model);
+  paint(table, out, colour_head);
+  hl_text_append(out, model);
+  paint(table, out, colour_off);
+  hl_text_char(out, '\n');
+}
+
+void hl_report_table_row(hl_report_table *table, const hl_record *record, hl_text *out) {
   char keys[HL_TABLE_KEYS][HL_TABLE_KEY_BYTES], number[HL_NUMBER_BYTES], reason[400];
   record_keys(record->workload, record->model, record->engine, record->dtype, record->threads,
               record->device, keys);
   const char *cells[HL_TABLE_KEYS];
+  put_model(table, record, out);
   for (int i = 0; i < HL_TABLE_KEYS; i++) cells[i] = keys[i];
   put_keys(table, cells, out);
   hl_report_pad(out, hl_report_int(record->batch_size, "-", number), -columns[COLUMN_BATCH].width);

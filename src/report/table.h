@@ -7,14 +7,15 @@
  *     hl_report_table_header(&table, &text);
  *     hl_report_table_row(&table, &record, &text);
  *
- * What all expected rows share stands once above the table; what differs gets a column.
+ * What all expected rows share stands once above the table; what differs gets a column, but for the
+ * model, whose names may be long: each stands on a line of its own above its rows.
  */
 #ifndef HL_REPORT_TABLE_H
 #define HL_REPORT_TABLE_H
 
 #include "record/record.h"
 
-enum { HL_TABLE_KEYS = 6, HL_TABLE_KEY_BYTES = 96 };
+enum { HL_TABLE_KEYS = 6, HL_TABLE_KEY_BYTES = 96, HL_TABLE_MODEL_BYTES = 512 };
 
 typedef struct hl_report_table {
   bool colour;
@@ -23,7 +24,8 @@ typedef struct hl_report_table {
     char first[HL_TABLE_KEY_BYTES]; /* of the first row expected, shortened where it is longer */
     bool varies;
     int width;
-  } keys[HL_TABLE_KEYS]; /* workload, model, engine, dtype, threads, device */
+  } keys[HL_TABLE_KEYS];            /* workload, model, engine, dtype, threads, device */
+  char model[HL_TABLE_MODEL_BYTES]; /* of the last row, where models differ */
 } hl_report_table;
 
 void hl_report_table_init(hl_report_table *table, bool colour);
@@ -32,7 +34,7 @@ void hl_report_table_expect(hl_report_table *table, const char *workload, const 
                             const char *engine, const char *dtype, int64_t threads,
                             const char *device);
 void hl_report_table_header(const hl_report_table *table, hl_text *out);
-void hl_report_table_row(const hl_report_table *table, const hl_record *record, hl_text *out);
+void hl_report_table_row(hl_report_table *table, const hl_record *record, hl_text *out);
 
 /* All of it at once. */
 void hl_report_table_write(const hl_records *records, bool colour, hl_text *out);

@@ -72,6 +72,103 @@ static void table_shows_what_differs(void **state) {
   sample_release(&s);
 }
 
+/* Each model above its rows: long names take no column. */
+static void table_has_a_heading_for_each_model(void **state) {
+  (void)state;
+  sample s;
+  sample_init(&s);
+  sample_pass(&s, "native", 8);
+  sample_pass(&s, "openvino", 8);
+  sample_pass(&s, "native", 8);
+  char longest[301];
+  memset(longest, 'm', 300);
+  longest[300] = '\0';
+  hl_record_set_text(&s.records.items[2].model, longest);
+  hl_text text = HL_TEXT_INIT, expected = HL_TEXT_INIT;
+  hl_report_table_write(&s.records, false, &text);
+  static const char numbers[] =
+      "     8     160.0   1.0    50.00    52.50    60.00    6.250     26.00    6.154    200\n";
+  hl_text_format(&expected,
+                 "inference, float32, 2 threads, cpu\n"
+                 "Engine     Batch  images/s   ± %%   p50 ms   p95 ms   p99 ms ms/image memory MB "
+                 "img/s/MB  steps\n"
+                 "mlp:a|b\nnative    %sopenvino  %s%s\nnative    %s",
+                 numbers, numbers, longest, numbers);
+  assert_string_equal(text.data, expected.data);
+  hl_text_release(&text);
+  hl_text_release(&expected);
+  sample_release(&s);
+}
+
+/* Native twice as fast as openvino at 1, by pairs, and not told apart at 8. */
+static void make_engines(sample *s) {
+  sample_init(s);
+  for (int64_t b = 1; b <= 8; b *= 8) sample_pass(s, "native", b);
+  for (int64_t b = 1; b <= 8; b *= 8) sample_pass(s, "openvino", b);
+  hl_record *slow = &s->records.items[2];
+  slow->latency_p50_ms *= 2;
+  slow->throughput_ips /= 2;
+  slow->throughput_ci_ips = (hl_pair){33, 33.6};
+  slow->memory_mb = 8;
+  sample_fail(s, "openvino", 16, "MISTRUSTED", "wrong");
+  hl_comparison c;
+  hl_comparison_init(&c);
+  hl_record_set_text(&c.model, "mlp:a|b");
+  hl_record_set_text(&c.a_engine, "native");
+  hl_record_set_text(&c.a_dtype, "float32");
+  hl_record_set_text(&c.a_device, "cpu");
+  hl_record_set_text(&c.b_engine, "openvino");
+  hl_record_set_text(&c.b_dtype, "float32");
+  hl_record_set_text(&c.b_device, "cpu");
+  hl_record_set_text(&c.verdict, "slower");
+  c.batch_size = 1;
+  c.threads = 2;
+  c.ratio = 0.5;
+  c.ci = (hl_pair){0.49, 0.51};
+  c.pairs = 20;
+  c.processes = 5;
+  assert_int_equal(hl_comparisons_take(&s->comparisons, &c, NULL), HL_OK);
+  sample_analyse(s);
+}
+
+static void engines_on_a_terminal(void **state) {
+  (void)state;
+  sample s;
+  make_engines(&s);
+  hl_text text = HL_TEXT_INIT;
+  hl_report_engines(&s.engines, false, &text);
+  assert_string_equal(
+      text.data,
+      "\n"
+      "mlp:a|b\n"
+      "Speed-up\n"
+      "  Batch  Engine    over native              over openvino\n"
+      "      1  native    1                        2.000 [1.961, 2.041]\n"
+      "         openvino  0.500 [0.490, 0.510]     1\n"
+      "      8  native    1                        ~1.000 [0.980, 1.020] ?\n"
+      "         openvino  ~1.000 [0.980, 1.020] ?  1\n"
+      "  above 1 is faster; ~ not paired; ? inconclusive\n"
+      "Latency against throughput: no other row is better in both\n"
+      "    p50 ms   images/s  memory MB  Batch  Engine\n"
+      "     15.00      66.67      12.00      1  native\n"
+      "     50.00      160.0      26.00      8  native\n"
+      "     50.00      160.0      26.00      8  openvino\n"
+      "Verdict\n"
+      "  mlp:a|b: native is fastest at batch 1 (2.000x openvino [1.961, 2.041]), native and "
+      "openvino cannot\n"
+      "    be told apart at batch 8 (inconclusive: openvino ~1.000x native [0.980, 1.020])\n"
+      "    least latency: native at batch 1, 15 ms\n"
+      "    most throughput: native at batch 8, 160 images/s or openvino at batch 8, 160 images/s\n"
+      "    openvino uses least memory at batch 1 (8 MB, next native 12 MB), native and openvino "
+      "use least\n"
+      "      memory at batch 8 (26 MB)\n"
+      "- Not in it: openvino at batch 16 (MISTRUSTED)\n"
+      "- ~ is not paired: these rows did not take turns, so what the machine did meanwhile is in "
+      "the ratio\n");
+  hl_text_release(&text);
+  sample_release(&s);
+}
+
 /* A name from a file cannot move the cursor or end a line. */
 static void table_is_safe_on_a_terminal(void **state) {
   (void)state;
@@ -205,10 +302,16 @@ static void report_of_nothing(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(numbers_have_four_digits), cmocka_unit_test(table_of_one_group),
-      cmocka_unit_test(table_shows_what_differs), cmocka_unit_test(table_is_safe_on_a_terminal),
-      cmocka_unit_test(advice_names_the_batch),   cmocka_unit_test(advice_without_a_passed_row),
-      cmocka_unit_test(report_has_its_sections),  cmocka_unit_test(report_of_nothing),
+      cmocka_unit_test(numbers_have_four_digits),
+      cmocka_unit_test(table_of_one_group),
+      cmocka_unit_test(table_shows_what_differs),
+      cmocka_unit_test(table_is_safe_on_a_terminal),
+      cmocka_unit_test(table_has_a_heading_for_each_model),
+      cmocka_unit_test(engines_on_a_terminal),
+      cmocka_unit_test(advice_names_the_batch),
+      cmocka_unit_test(advice_without_a_passed_row),
+      cmocka_unit_test(report_has_its_sections),
+      cmocka_unit_test(report_of_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
