@@ -121,7 +121,8 @@ static hl_status check_precision(const hl_model *model, hl_dtype asked, hl_error
     if (float_name(model->inputs[i].dtype)) found = model->inputs[i].dtype;
   for (size_t i = 0; i < model->output_count && found == HL_DTYPE_NONE; i++)
     if (float_name(model->outputs[i].dtype)) found = model->outputs[i].dtype;
-  if (found == HL_DTYPE_NONE || found == asked) return HL_OK;
+  /* int8: quantised operators and the float32 between them are in the file. */
+  if (found == HL_DTYPE_NONE || found == asked || asked == HL_INT8) return HL_OK;
   return hl_engine_fail(error, HL_UNIMPLEMENTED,
                         "onnxruntime: it computes in the types of the file, %s here, and not in "
                         "%s: convert the model, or give --dtype %s",

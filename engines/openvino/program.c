@@ -65,10 +65,10 @@ static void add(settings *s, const char *key, const char *value) {
 }
 
 static const char *precision_name(hl_dtype dtype) {
-  return dtype == HL_FLOAT32    ? "f32"
-         : dtype == HL_BFLOAT16 ? "bf16"
-         : dtype == HL_FLOAT16  ? "f16"
-                                : NULL;
+  return dtype == HL_FLOAT32 || dtype == HL_INT8 ? "f32" /* of what is not 8 bits in the file */
+         : dtype == HL_BFLOAT16                  ? "bf16"
+         : dtype == HL_FLOAT16                   ? "f16"
+                                                 : NULL;
 }
 
 static hl_status compile(hl_program *program, const settings *s, hl_error *error) {

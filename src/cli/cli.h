@@ -41,6 +41,9 @@ hl_status hl_cli_store_path(const hl_options *options, char **ret_path, hl_error
 /* $XDG_CACHE_HOME/hotlap or ~/.cache/hotlap; free() it. */
 hl_status hl_cli_cache_directory(char **ret_path, hl_error *error);
 
+/* `hotlap models quantize`: the exit status. */
+int hl_cli_quantize(const hl_options *options);
+
 /* True if `fd` is a terminal and NO_COLOR is unset. */
 bool hl_cli_colour(int fd);
 

@@ -10,9 +10,11 @@
 static const char usage[] =
     "Usage: hotlap models [MODEL]...\n"
     "       hotlap models export MODEL FILE.onnx [--seed N]\n"
+    "       hotlap models quantize MODEL -o FILE.onnx [--calibration DATA]\n"
     "\n"
     "Lists the built-in networks: parameters, FLOPs per image (a multiply and an add count 2),\n"
-    "input shapes and options; or writes one as a standard ONNX file with seeded weights.\n";
+    "input shapes and options; or writes one as a standard ONNX file with seeded weights; or an\n"
+    "8-bit copy of a model (built-in or ONNX file) for int8 kernels, see docs/precision.md.\n";
 
 typedef struct facts {
   int64_t parameters;
@@ -132,6 +134,8 @@ int hl_cli_models(int argc, char **argv) {
     exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
   else if (options.positional_count && strcmp(options.positionals[0], "export") == 0)
     exit_status = export_model(&options, (uint64_t)seed);
+  else if (options.positional_count && strcmp(options.positionals[0], "quantize") == 0)
+    exit_status = hl_cli_quantize(&options);
   else
     exit_status = list(&options, (uint64_t)seed);
   hl_options_release(&options);

@@ -49,6 +49,7 @@ void hl_graph_free(hl_graph *graph) {
   free(graph->nodes);
   free(graph->inputs);
   free(graph->outputs);
+  free(graph->remarks);
   hl_arena_release(&graph->arena);
   free(graph);
 }
@@ -394,4 +395,16 @@ void hl_graph_rename(hl_graph *graph, hl_value_id value, const char *name) {
   if (copy) graph->values[value].name = copy;
   if (!copy || !index_all(graph, storage_of(graph)->slot_count))
     hl_graph_fail(graph, HL_OUT_OF_MEMORY, "no memory for '%s'", name);
+}
+
+void hl_graph_remark_add(hl_graph *graph, const char *key, const char *text) {
+  hl_graph_remark *remarks =
+      grow(graph, graph->remarks, &graph->remark_capacity, graph->remark_count, sizeof *remarks);
+  if (!remarks) return;
+  graph->remarks = remarks;
+  hl_graph_remark remark = {hl_arena_text(&graph->arena, key), hl_arena_text(&graph->arena, text)};
+  if (!remark.key || !remark.text)
+    hl_graph_fail(graph, HL_OUT_OF_MEMORY, "no memory for a remark");
+  else
+    graph->remarks[graph->remark_count++] = remark;
 }

@@ -92,6 +92,11 @@ typedef struct hl_node {
   size_t attribute_count;
 } hl_node;
 
+/* A remark in the file that no engine reads: where a network comes from. */
+typedef struct hl_graph_remark {
+  const char *key, *text;
+} hl_graph_remark;
+
 typedef struct hl_graph {
   hl_arena arena;
   const char *name;
@@ -103,6 +108,8 @@ typedef struct hl_graph {
   size_t node_count, node_capacity;
   hl_value_id *inputs, *outputs; /* in the model's order; inputs exclude initialisers */
   size_t input_count, input_capacity, output_count, output_capacity;
+  hl_graph_remark *remarks; /* written into the file's metadata; neither read nor cloned */
+  size_t remark_count, remark_capacity;
   hl_status failed; /* first failure of a building function */
   void *storage;    /* mappings and heap blocks behind constants; freed with the graph */
 } hl_graph;
@@ -136,6 +143,9 @@ void hl_graph_output(hl_graph *graph, hl_value_id value);
 hl_value_id hl_graph_find(const hl_graph *graph, const char *name);
 /* Renames a value (outputs get their public names by it). */
 void hl_graph_rename(hl_graph *graph, hl_value_id value, const char *name);
+
+/* Adds a remark; both strings are copied. */
+void hl_graph_remark_add(hl_graph *graph, const char *key, const char *text);
 
 /* Attributes; `node` may be NULL after a failure. Arrays are copied. */
 void hl_node_set_int(hl_graph *graph, hl_node *node, const char *name, int64_t value);

@@ -103,6 +103,11 @@ static void put_prefix(model *m) {
   hl_put_text(&opset, 1, "");
   hl_put_int(&opset, 2, m->graph->opset);
   hl_put_message(&m->prefix, 8, &opset);
+  for (size_t i = 0; i < m->graph->remark_count; i++) {
+    hl_put_text(&opset, 1, m->graph->remarks[i].key);
+    hl_put_text(&opset, 2, m->graph->remarks[i].text);
+    hl_put_message(&m->prefix, 14, &opset);
+  }
   hl_text_release(&opset);
 }
 

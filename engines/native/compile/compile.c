@@ -44,7 +44,8 @@ static hl_status supported(const hl_engine *engine, const hl_program_spec *spec,
     return hl_error_set(error, HL_UNIMPLEMENTED,
                         "the native engine computes in float32 or bfloat16: the processors it is "
                         "for have no float16 products");
-  if (spec->dtype != HL_FLOAT32 && spec->dtype != HL_BFLOAT16 && spec->dtype != HL_DTYPE_NONE)
+  if (spec->dtype != HL_FLOAT32 && spec->dtype != HL_BFLOAT16 && spec->dtype != HL_INT8 &&
+      spec->dtype != HL_DTYPE_NONE)
     return hl_error_set(error, HL_UNIMPLEMENTED,
                         "the native engine computes in float32 or bfloat16, not %s",
                         hl_dtype_name(spec->dtype));
