@@ -319,6 +319,36 @@ def groups_are_analysed_apart():
 
 
 @case
+def engines_are_compared_in_every_view():
+    run = simulated('mlp:hidden_dim=64', 'mlp', '--dtype', 'float32,bfloat16', '--batch-sizes', '1,8', '--no-check',
+                    '--iterations', '60', '--warmup', '4', '--store', 'engines.db', '--output-dir', 'engines').passes()
+    document = json.loads((HOME / 'engines/benchmark_results.json').read_text())
+    assert [e['model'] for e in document['engines']] == ['mlp:hidden_dim=64', 'mlp']
+    for entry in document['engines']:
+        rows = {(f"null {r['dtype']}", r['batch_size']): r for r in document['rows'] if r['model'] == entry['model']}
+        assert entry['baseline'] == 'null float32' and len(entry['matrix']) == 4
+        for cell in entry['matrix']:
+            a, b = rows[cell['a'], cell['batch_size']], rows[cell['b'], cell['batch_size']]
+            if not cell['paired']:
+                near(cell['ratio'], b['throughput_ips'] / a['throughput_ips'])
+            assert cell['verdict'] in ('equivalent', 'inconclusive', None), cell  # the clock makes both the same
+        for point in entry['pareto']:
+            row = rows[point['name'], point['batch_size']]
+            near(point['latency_p50_ms'], row['latency_p50_ms'])
+            near(point['throughput_ips'], row['throughput_ips'])
+        assert len(entry['pareto']) == 4, 'all tie with their double'
+    text = run.out
+    assert re.search(r'^mlp:hidden_dim=64\n(float32|bfloat16) ', text, re.M), 'a heading for each model'
+    assert text.count('\nVerdict\n') == 2 and '\x1b' not in text
+    again = hotlap('report', '--store', 'engines.db').passes().out
+    tail = lambda t: t[t.index('\nmlp:hidden_dim=64\nSpeed-up'):]
+    assert tail(again).strip() == tail(text).split('hotlap itself')[0].strip(), 'the report says something else'
+    assert hotlap('report', '--store', 'engines.db', '-q').passes().out == ''
+    report = (HOME / 'engines/BENCHMARK_REPORT.md').read_text()
+    assert '### Verdict' in report and '## Engines Side by Side' in report and report.count('#### Speed-up') == 2
+
+
+@case
 def a_size_that_failed_takes_no_part():
     run = faulty('submit:segv', '--engine-option', 'only_batch=1', '--engine-option', 'step_us=2000', '--iterations',
                  '20', '--warmup', '4', batches='1,2,4')

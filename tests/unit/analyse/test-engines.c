@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -149,9 +150,231 @@ static void paired_and_unpaired_ratios(void **state) {
   tear_down(&s);
 }
 
+/* Without intervals the front is what it is in a textbook; brute force over 200 random sets. */
+static void front_by_brute_force(void **state) {
+  (void)state;
+  uint64_t seed = 12345;
+  for (int round = 0; round < 200; round++) {
+    set_up s = {0};
+    static const char *const engines[] = {"a", "b", "c"};
+    for (size_t e = 0; e < 3; e++)
+      for (int64_t b = 1; b <= 16; b *= 4) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        hl_record *r = add(&s, engines[e], b, (double)(1 + (seed >> 33) % 12), 100);
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        r->throughput_ips = (double)(1 + (seed >> 33) % 12);
+        r->latency_p50_ci_ms = r->throughput_ci_ips = (hl_pair){(double)NAN, (double)NAN};
+      }
+    const hl_engine_model *m = analyse(&s);
+    assert_int_equal(m->point_count, 9);
+    size_t on = 0;
+    for (size_t i = 0; i < 9; i++) {
+      const hl_engine_point *p = &m->points[i];
+      bool beaten = false;
+      for (size_t j = 0; j < s.records.count; j++) {
+        const hl_record *q = &s.records.items[j];
+        beaten |= q->latency_p50_ms <= p->latency_ms && q->throughput_ips >= p->throughput_ips &&
+                  (q->latency_p50_ms < p->latency_ms || q->throughput_ips > p->throughput_ips);
+      }
+      if (p->on_front == beaten)
+        fail_msg("round %d: %s at batch %d, %g ms, %g/s", round, m->members[p->member].name,
+                 (int)p->batch_size, p->latency_ms, p->throughput_ips);
+      if (i) assert_true(m->points[i - 1].latency_ms <= p->latency_ms);
+      on += p->on_front;
+    }
+    assert_true(on >= 1);
+    tear_down(&s);
+  }
+}
+
+static bool is_on_front(const hl_engine_model *m, const char *name, int64_t batch) {
+  for (size_t i = 0; i < m->point_count; i++)
+    if (strcmp(m->members[m->points[i].member].name, name) == 0 && m->points[i].batch_size == batch)
+      return m->points[i].on_front;
+  fail_msg("no point %s, %d", name, (int)batch);
+  return false;
+}
+
+/* Intervals that meet are ties, and pairs say more than intervals. */
+static void front_with_intervals(void **state) {
+  (void)state;
+  set_up s = {0};
+  add(&s, "native", 1, 10, 100);       /* 100/s */
+  add(&s, "native", 8, 40, 100);       /* 200/s */
+  add(&s, "native", 16, 79.6, 100);    /* 201/s: not surely more, surely later */
+  add(&s, "openvino", 1, 10.15, 100);  /* ties with native's */
+  add(&s, "openvino", 8, 40.4, 100);   /* would tie, but the pairs tell */
+  add(&s, "onnxruntime", 8, 44, 100);  /* surely worse */
+  add(&s, "onnxruntime", 32, 128, 90); /* 250/s */
+  pair(&s, "native", "openvino", 8, 0.985, 0.005);
+  const hl_engine_model *m = analyse(&s);
+  assert_true(is_on_front(m, "native", 1) && is_on_front(m, "openvino", 1));
+  assert_true(is_on_front(m, "native", 8) && !is_on_front(m, "openvino", 8));
+  assert_false(is_on_front(m, "native", 16));
+  assert_false(is_on_front(m, "onnxruntime", 8));
+  assert_true(is_on_front(m, "onnxruntime", 32));
+  assert_int_equal(m->best_latency_count, 2);
+  assert_string_equal(m->members[m->best_latency[0]].name, "native");
+  assert_int_equal(m->best_throughput_count, 1);
+  assert_string_equal(m->members[m->best_throughput[0]].name, "onnxruntime");
+  expect(m->verdict, "native and openvino cannot be told apart at batch 1 (inconclusive: openvino "
+                     "~0.985x native [0.966, 1.005]), native is fastest at batch 8 (1.015x "
+                     "openvino [1.010, 1.020])");
+  expect(m->verdict, "least latency: native at batch 1, 10 ms or openvino at batch 1, 10.15 ms");
+  expect(m->verdict, "most throughput: onnxruntime at batch 32, 250 images/s");
+  tear_down(&s);
+}
+
+/* Verdicts of pairs in words; a ring of them has no winner and leaves no empty front. */
+static void verdicts(void **state) {
+  (void)state;
+  set_up s = {0};
+  for (int64_t b = 1; b <= 8; b *= 2) {
+    add(&s, "native", b, 10 * (double)b, 100);
+    add(&s, "openvino", b, 10 * (double)b, 100.5);
+  }
+  for (int64_t b = 1; b <= 8; b *= 2) pair(&s, "openvino", "native", b, 1.002, 0.004);
+  const hl_engine_model *m = analyse(&s);
+  expect(m->verdict, "native and openvino are equally fast at every batch size (equivalent within "
+                     "1 %: openvino 0.998x native [0.994, 1.002] at batch 1, ");
+  expect(m->verdict,
+         "native and openvino use least memory at every batch size (100 MB at batch 1)");
+  tear_down(&s);
+
+  s = (set_up){0};
+  for (int64_t b = 1; b <= 8; b *= 2) {
+    add(&s, "native", b, 10, 100);
+    add(&s, "openvino", b, 20, 100);
+    pair(&s, "openvino", "native", b, 1 + 0.1 * (double)b, 0.02);
+  }
+  m = analyse(&s);
+  expect(m->verdict, "native is fastest at every batch size (from 1.100x openvino [1.080, 1.120] "
+                     "at batch 1 to 1.800x openvino [1.780, 1.820] at batch 8)");
+  tear_down(&s);
+
+  s = (set_up){0};
+  static const char *const ring[] = {"a", "b", "c"};
+  for (size_t i = 0; i < 3; i++) add(&s, ring[i], 4, 10, 100);
+  for (size_t i = 0; i < 3; i++) pair(&s, ring[i], ring[(i + 1) % 3], 4, 1.5, 0.1);
+  m = analyse(&s);
+  expect(m->verdict, "a, b and c cannot be told apart at batch 4 (inconclusive)");
+  size_t on = 0;
+  for (size_t i = 0; i < m->point_count; i++) on += m->points[i].on_front;
+  assert_true(on >= 1);
+  tear_down(&s);
+}
+
+static void smaller_types(void **state) {
+  (void)state;
+  set_up s = {0};
+  add(&s, "native", 1, 10, 100)->output_error = 2e-7;
+  add(&s, "openvino", 1, 12, 120)->output_error = 3e-7;
+  add_typed(&s, "native", "bfloat16", 1, 5, 60, "PASSED")->output_error = 0.004;
+  add_typed(&s, "openvino", "int8", 1, 7, 50, "PASSED");
+  hl_comparison *c = pair_typed(&s, "native", "float32", "native", "bfloat16", 1, 2, 0.05);
+  c->cosine = 0.99998;
+  c->top1 = 0.975;
+  const hl_engine_model *m = analyse(&s);
+  assert_int_equal(m->member_count, 4);
+  assert_string_equal(m->members[2].name, "native bfloat16");
+  assert_int_equal(m->precision_count, 2);
+  const hl_engine_precision *p = &m->precisions[0];
+  assert_int_equal(p->member, 2);
+  assert_int_equal(p->reference, 0);
+  assert_true(p->speedup.paired && close_to(p->speedup.ratio, 2));
+  assert_true(close_to(p->memory_ratio, 0.6) && close_to(p->memory_change_mb, -40));
+  assert_true(close_to(p->output_error, 0.004) && close_to(p->reference_output_error, 2e-7));
+  assert_true(close_to(p->cosine, 0.99998) && close_to(p->top1, 0.975));
+  p = &m->precisions[1];
+  assert_int_equal(p->reference, 1);
+  assert_true(!p->speedup.paired && close_to(p->speedup.ratio, 12.0 / 7) && isnan(p->cosine));
+  expect(m->verdict, "resnet50: in float32 native float32 is fastest at batch 1 (~1.200x openvino "
+                     "float32 [1.176, 1.224]); of all types native bfloat16 (output error 0.004) "
+                     "is fastest at batch 1");
+  expect(m->verdict, "least latency: native bfloat16 (output error 0.004) at batch 1, 5 ms");
+  expect(m->verdict, "openvino int8 (output error unknown) uses least memory");
+  expect(m->verdict, "native bfloat16 is 2.000x native float32 [1.950, 2.050] at batch 1, with 0.6 "
+                     "times the memory, at an output error of 0.004 instead of 2e-07, cosine "
+                     "0.99998, top-1 agreement 97.5 %");
+  tear_down(&s);
+}
+
+/* What did not pass takes no part and is named; the baseline is the first with a row. */
+static void rows_that_failed(void **state) {
+  (void)state;
+  set_up s = {0};
+  add_typed(&s, "native", "float32", 1, 1, 1, "SKIPPED");
+  add_typed(&s, "native", "float32", 8, 1, 1, "CRASHED");
+  add(&s, "openvino", 1, 12, 90);
+  add_typed(&s, "openvino", "float32", 8, 1, 1, "MISTRUSTED");
+  add_typed(&s, "openvino", "float32", 16, 1, 1, "MISTRUSTED");
+  add(&s, "onnxruntime", 1, 10, 100);
+  hl_comparison *c = pair(&s, "openvino", "onnxruntime", 1, 1.2, 0.01);
+  c->processes = 3;
+  c->agree = 0;
+  c->max_relative = 0.002;
+  c->tolerance = 1e-4;
+  const hl_engine_model *m = analyse(&s);
+  assert_int_equal(m->baseline, 1);
+  assert_int_equal(m->point_count, 2);
+  expect(m->verdict, "onnxruntime is fastest at batch 1 (1.200x openvino [1.190, 1.210])");
+  expect_remark(m, "The baseline is openvino: no row of native passed");
+  expect_remark(m, "Not in it: native at batch 8 (CRASHED); native at batch 1 (SKIPPED); openvino "
+                   "at batch 8, 16 (MISTRUSTED)");
+  expect_remark(m, "differ by 0.002 at batch 1, more than the allowed 0.0001");
+  expect_remark(m, "over 3 processes a side (fewer than 5)");
+  tear_down(&s);
+}
+
+static void little_to_compare(void **state) {
+  (void)state;
+  set_up s = {0};
+  add(&s, "native", 1, 10, 100);
+  assert_null(analyse(&s)); /* one engine */
+  tear_down(&s);
+  s = (set_up){0};
+  add(&s, "native", 1, 10, 100);
+  add_typed(&s, "openvino", "float32", 1, 1, 1, "SKIPPED");
+  expect(analyse(&s)->verdict, "only native has rows that passed");
+  tear_down(&s);
+  s = (set_up){0};
+  add(&s, "native", 1, 10, 100);
+  add(&s, "openvino", 2, 10, 100);
+  expect(analyse(&s)->verdict, "no batch size was measured on two engines");
+  tear_down(&s);
+  s = (set_up){0};
+  add_typed(&s, "native", "float32", 1, 1, 1, "CRASHED");
+  add_typed(&s, "openvino", "float32", 1, 1, 1, "SKIPPED");
+  expect(analyse(&s)->verdict, "no row passed");
+  tear_down(&s);
+}
+
+/* More engines than are compared: said, not silent. */
+static void many_engines(void **state) {
+  (void)state;
+  set_up s = {0};
+  char name[16];
+  for (int i = 0; i < 40; i++) {
+    snprintf(name, sizeof name, "engine%d", i);
+    add(&s, name, 1, 10 + i, 100);
+  }
+  const hl_engine_model *m = analyse(&s);
+  assert_int_equal(m->member_count, HL_ENGINES_MEMBERS_MOST);
+  expect(m->verdict, "engine0 is fastest at batch 1 (~1.100x engine1");
+  expect_remark(m, "Only the first 32 of 40 engines are compared");
+  tear_down(&s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(paired_and_unpaired_ratios),
+      cmocka_unit_test(front_by_brute_force),
+      cmocka_unit_test(front_with_intervals),
+      cmocka_unit_test(verdicts),
+      cmocka_unit_test(smaller_types),
+      cmocka_unit_test(rows_that_failed),
+      cmocka_unit_test(little_to_compare),
+      cmocka_unit_test(many_engines),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

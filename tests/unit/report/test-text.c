@@ -169,6 +169,72 @@ static void engines_on_a_terminal(void **state) {
   sample_release(&s);
 }
 
+static void expect_in_order(const char *text, const char *const *parts, size_t count);
+
+static void engines_in_the_report(void **state) {
+  (void)state;
+  static const char *const parts[] = {
+      "### Verdict\n\n- mlp:a\\|b: native is fastest at batch 1 (2.000x openvino \\[1.961, "
+      "2.041\\])",
+      "  - Not in it: openvino at batch 16 (MISTRUSTED).\n",
+      "## Performance Metrics\n",
+      "## Engines Side by Side\n\n### mlp:a\\|b\n",
+      "| Batch Size | Engine | over native | over openvino |\n|---:|---|---|---|\n"
+      "| 1 | native | 1 | 2.000 \\[1.961, 2.041\\] |\n"
+      "| 1 | openvino | 0.500 \\[0.490, 0.510\\] | 1 |\n",
+      "| Latency (ms) | Throughput (img/s) | Memory (MB) | Batch Size | Engine |\n"
+      "|---:|---:|---:|---:|---|\n| 15.00 | 66.67 | 12.00 | 1 | native |\n",
+      "## Recommendations\n",
+  };
+  sample s;
+  make_engines(&s);
+  hl_text text = HL_TEXT_INIT;
+  hl_report_markdown(&s.input, NULL, &text);
+  expect_in_order(text.data, parts, HL_COUNT(parts));
+  size_t bottlenecks = 0;
+  for (const char *at = text.data; (at = strstr(at, "peak FLOP/s and bandwidth")); at++)
+    bottlenecks++;
+  assert_int_equal(bottlenecks, s.analysis.group_count); /* told once for each group */
+  hl_text_release(&text);
+  sample_release(&s);
+}
+
+/* A type's gain and cost side by side, and colours on a terminal. */
+static void types_on_a_terminal(void **state) {
+  (void)state;
+  sample s;
+  sample_init(&s);
+  sample_pass(&s, "native", 1);
+  sample_pass(&s, "native", 1);
+  hl_record *small = &s.records.items[1];
+  hl_record_set_text(&small->dtype, "bfloat16");
+  small->latency_p50_ms /= 2;
+  small->throughput_ips *= 2;
+  small->throughput_ci_ips = (hl_pair){132, 134.6};
+  small->memory_mb = 9;
+  small->output_error = 0.004;
+  sample_analyse(&s);
+  hl_text text = HL_TEXT_INIT;
+  hl_report_engines(&s.engines, false, &text);
+  assert_non_null(strstr(text.data, "Precision: each type against float32 on the same engine\n"
+                                    "  Batch  Engine           Speed-up               Memory  "
+                                    "Change MB  Output error  of float32 "
+                                    "    Cosine   Top-1\n"
+                                    "      1  native bfloat16  ~2.000 [1.960, 2.039]  0.7500     "
+                                    "-3.000      0.004000           - "
+                                    "         -       -\n"));
+  assert_non_null(strstr(text.data,
+                         "    p50 ms   images/s  memory MB  Batch  Engine           output "
+                         "error\n     7.500      133.3      9.000      1  native bfloat16 "
+                         "     0.004000\n"));
+  assert_null(strchr(text.data, '\033'));
+  hl_text_clear(&text);
+  hl_report_engines(&s.engines, true, &text);
+  assert_non_null(strstr(text.data, "\033[32m~2.000 [1.960, 2.039]"));
+  hl_text_release(&text);
+  sample_release(&s);
+}
+
 /* A name from a file cannot move the cursor or end a line. */
 static void table_is_safe_on_a_terminal(void **state) {
   (void)state;
@@ -308,6 +374,8 @@ int main(void) {
       cmocka_unit_test(table_is_safe_on_a_terminal),
       cmocka_unit_test(table_has_a_heading_for_each_model),
       cmocka_unit_test(engines_on_a_terminal),
+      cmocka_unit_test(engines_in_the_report),
+      cmocka_unit_test(types_on_a_terminal),
       cmocka_unit_test(advice_names_the_batch),
       cmocka_unit_test(advice_without_a_passed_row),
       cmocka_unit_test(report_has_its_sections),
