@@ -200,6 +200,9 @@ static hl_status compile_for(hl_program *program, hl_dtype dtype, hl_error *erro
     if (engine->pinning) add(&s, "ENABLE_CPU_PINNING", engine->pinning);
   }
   hl_status status = build_parts(program, &s, error);
+  if (status == HL_OK && engine->hint == HL_OV_THROUGHPUT)
+    hl_engine_note(engine->host, "openvino", "%zu infer requests of %lld inputs in flight",
+                   program->parts, (long long)common_batch(program) / (long long)program->parts);
   return status == HL_OK ? check_precision(program, precision, error) : status;
 }
 

@@ -254,11 +254,15 @@ static bool fallback(const hl_analysis_input *input, hl_analysis_group *g) {
     else
       hl_text_append(&text, ": raise --memory-limit, or use a smaller model or precision");
   } else {
+    const char *reason = smallest->reason ? smallest->reason : "no reason given";
+    size_t shown = strnlen(reason, 200);
+    if (reason[shown])
+      while (shown > 0 && ((unsigned char)reason[shown] & 0xC0) == 0x80) shown--;
     hl_text_format(&text,
-                   "No row passed (%zu of %zu failed; batch %" PRId64 ": %s): until that is "
+                   "No row passed (%zu of %zu failed; batch %" PRId64 ": %.*s%s): until that is "
                    "solved use batch 1, the cautious default",
-                   g->failed_count, g->row_count, smallest->batch_size,
-                   smallest->reason ? smallest->reason : "no reason given");
+                   g->failed_count, g->row_count, smallest->batch_size, (int)shown, reason,
+                   reason[shown] ? " …" : "");
   }
   return add(g, HL_ADVICE_FALLBACK, smallest ? 1 : HL_INT_NULL, hl_text_take(&text));
 }

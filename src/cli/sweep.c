@@ -116,8 +116,20 @@ static hl_status show_results(hl_sweep *s, hl_error *error) {
   return status;
 }
 
+static void warn_of_threads(const hl_sweep *s) {
+  int64_t most = 0;
+  for (size_t i = 0; i < s->plan.count; i++)
+    if (s->plan.items[i].threads > most) most = s->plan.items[i].threads;
+  if (most > s->machine.cores)
+    fprintf(stderr,
+            "hotlap: warning: %lld threads are more than the %d core%s that may be used; they take "
+            "turns\n",
+            (long long)most, s->machine.cores, s->machine.cores == 1 ? "" : "s");
+}
+
 static int run(hl_sweep *s) {
   hl_error error = {0};
+  if (!hl_options_on(&s->options, HL_OPTION_QUIET)) warn_of_threads(s);
   hl_sweep_view view;
   hl_sweep_view_init(&view, &s->plan, &s->options);
   const hl_run_view hooks = hl_sweep_view_hooks(&view);

@@ -171,7 +171,7 @@ static void put_model(hl_report_table *table, const hl_record *record, hl_text *
 }
 
 void hl_report_table_row(hl_report_table *table, const hl_record *record, hl_text *out) {
-  char keys[HL_TABLE_KEYS][HL_TABLE_KEY_BYTES], number[HL_NUMBER_BYTES], reason[400];
+  char keys[HL_TABLE_KEYS][HL_TABLE_KEY_BYTES], number[HL_NUMBER_BYTES], reason[321];
   record_keys(record->workload, record->model, record->engine, record->dtype, record->threads,
               record->device, keys);
   const char *cells[HL_TABLE_KEYS];
@@ -183,12 +183,14 @@ void hl_report_table_row(hl_report_table *table, const hl_record *record, hl_tex
     put_numbers(record, out);
     put_remarks(table, record, out);
   } else {
-    clean_copy(reason, sizeof reason, record->reason ? record->reason : "no reason was given");
+    const char *whole = record->reason ? record->reason : "no reason was given";
+    clean_copy(reason, sizeof reason, whole);
     hl_text_append(out, "  ");
     paint(table, out, colour_bad);
     hl_text_append(out, record->outcome ? record->outcome : "FAILED");
     paint(table, out, colour_off);
-    hl_text_format(out, ": %s", reason);
+    hl_text_format(out, ": %s%s", reason,
+                   strlen(whole) < sizeof reason ? "" : " … (whole in --json and files)");
   }
   hl_text_char(out, '\n');
 }

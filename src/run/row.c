@@ -49,6 +49,9 @@ static void identify(const hl_configuration *c, const hl_row_context *context, h
   hl_record_set_text(&r->git_commit, context->environment->git_commit);
   r->batch_size = c->batch_size;
   r->threads = c->threads;
+  if (c->threads > context->info->cores && context->info->cores > 0)
+    hl_record_note(r, "more threads (%" PRId64 ") than cores that may be used (%" PRId64 ")",
+                   c->threads, context->info->cores);
   r->seed = c->seed;
   char *command = hl_configuration_reproduce(c, context->method);
   hl_record_set_text(&r->reproduce, command);
