@@ -100,6 +100,7 @@ static void series_block(const hl_report_input *input, const hl_analysis_group *
     hl_text_char(out, '\n');
     include(&facts->x, values[0]);
     include(&facts->throughput, p->throughput_ips);
+    include(&facts->throughput, p->throughput_ci_ips.high);
     include(&facts->latency, p->latency_ms);
     if (p->speedup > 0) include(&facts->speedup, p->speedup);
     include(&facts->memory, p->memory_mb);

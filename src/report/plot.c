@@ -429,7 +429,10 @@ static void front_panel(plot *p) {
   hl_text_append(p->out, "set xlabel 'Latency of a step (ms)'\nset format y '%g'\n");
   if (!(p->facts.latency.low > 0) || !(p->facts.throughput.low > 0)) return;
   log_axis(p, 'x', p->facts.latency.low, p->facts.latency.high);
-  log_axis(p, 'y', p->facts.throughput.low, p->facts.throughput.high);
+  if (p->facts.throughput.high >= 8 * p->facts.throughput.low)
+    log_axis(p, 'y', p->facts.throughput.low, p->facts.throughput.high);
+  else
+    linear_y(p, p->facts.throughput.high, 0.12);
   hl_text_append(p->out, "set key at graph 0.98, graph 0.03 right bottom\n"
                          "plot $front using 1:2 with points pt 6 ps 2 lw 1.5 lc rgb 'black' title "
                          "'no other is better in both'");
