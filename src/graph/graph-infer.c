@@ -15,11 +15,12 @@ hl_status hl_graph_resolve(hl_graph *graph, hl_error *error) {
     hl_node *node = &graph->nodes[n];
     node->row = hl_operator_find(node->domain, node->op, graph->opset);
     if (node->row) continue;
-    return hl_error_set(error, HL_UNIMPLEMENTED,
-                        "node '%.90s': operator %.60s%s%.60s at opset %" PRId64
-                        " is not implemented. docs/operators.md lists what is",
-                        node->name, node->domain, node->domain[0] ? "." : "", node->op,
-                        graph->opset);
+    return hl_error_set(
+        error, HL_UNIMPLEMENTED,
+        "node '%.90s': operator %.60s%s%.60s at opset %" PRId64 " is not implemented. %s",
+        node->name, node->domain, node->domain[0] ? "." : "", node->op, graph->opset,
+        graph->opset < 7 ? "Convert the model with onnx.version_converter"
+                         : "docs/operators.md lists what is");
   }
   return HL_OK;
 }

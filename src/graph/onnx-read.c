@@ -9,7 +9,7 @@
 #include <string.h>
 
 static const uint64_t max_file_bytes = (UINT64_C(1) << 31) - 1; /* protobuf's own limit */
-enum { oldest_opset = 7, newest_opset = 21, newest_ir = 13 };
+enum { oldest_opset = 1, newest_opset = 21, newest_ir = 13 };
 
 hl_status hl_onnx_fail(hl_onnx_reader *reader, hl_status status, const void *at, const char *format,
                        ...) {

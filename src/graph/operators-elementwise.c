@@ -204,9 +204,22 @@ static hl_status broadcast_inputs(hl_graph *graph, const hl_node *node, hl_shape
   return HL_OK;
 }
 
+/* Before opset 7, `axis` said where the second input lies in the first: at its end, as since, or
+ * in the middle, which no exporter used that is still around. */
+static hl_status check_old_axis(const hl_graph *graph, const hl_node *node, hl_error *error) {
+  if (graph->opset >= 7 || !hl_node_attribute(node, "axis") || node->input_count != 2) return HL_OK;
+  int32_t rank = hl_node_input(graph, node, 0)->shape.rank;
+  int64_t axis = hl_node_int(node, "axis", 0), other = hl_node_input(graph, node, 1)->shape.rank;
+  if ((axis < 0 ? axis + rank : axis) + other == rank) return HL_OK;
+  return hl_op_fail(node, HL_UNIMPLEMENTED, error,
+                    "broadcasting along axis %lld. Convert the model with onnx.version_converter",
+                    (long long)axis);
+}
+
 hl_status hl_infer_binary(hl_graph *graph, hl_node *node, hl_error *error) {
   hl_shape shape;
-  hl_status status = broadcast_inputs(graph, node, &shape, error);
+  hl_status status = check_old_axis(graph, node, error);
+  if (status == HL_OK) status = broadcast_inputs(graph, node, &shape, error);
   if (status != HL_OK) return status;
   hl_op_set(hl_node_output(graph, node, 0), hl_node_input(graph, node, 0)->dtype, shape.rank,
             shape.dims);
@@ -220,10 +233,19 @@ hl_status hl_infer_comparison(hl_graph *graph, hl_node *node, hl_error *error) {
   return status;
 }
 
+/* Before opset 7 a slope of several elements had one for each channel, whatever lies behind. */
+static hl_shape slope_shape(int64_t opset, const hl_shape *slope, int32_t rank) {
+  hl_shape shape = *slope;
+  if (opset >= 7 || slope->rank != 1 || slope->dims[0] == 1 || rank < 2) return shape;
+  for (shape.rank = 1; shape.rank < rank - 1; shape.rank++) shape.dims[shape.rank] = 1;
+  return shape;
+}
+
 /* The slope broadcasts to the input, not the other way round. */
 hl_status hl_infer_prelu(hl_graph *graph, hl_node *node, hl_error *error) {
   const hl_value *x = hl_node_input(graph, node, 0), *slope = hl_node_input(graph, node, 1);
-  if (!hl_op_broadcasts_to(&slope->shape, &x->shape))
+  hl_shape shape = slope_shape(graph->opset, &slope->shape, x->shape.rank);
+  if (!hl_op_broadcasts_to(&shape, &x->shape))
     return hl_op_fail(node, HL_BAD_DATA, error, "the slope does not broadcast to the input");
   return hl_op_infer_same(graph, node, error);
 }
@@ -249,12 +271,20 @@ static void accumulate(hl_tensor_view *out, const hl_tensor_view *in, const stru
 
 hl_status hl_evaluate_nary(const hl_graph *graph, const hl_node *node, const hl_tensor_view *inputs,
                            hl_tensor_view *outputs, hl_error *error) {
-  (void)graph;
   const struct nary *row = NULL;
   for (size_t i = 0; i < HL_COUNT(naries); i++)
     if (strcmp(naries[i].op, node->op) == 0) row = &naries[i];
   if (!row) return hl_op_fail(node, HL_INTERNAL, error, "no such function");
-  for (size_t i = 0; i < node->input_count; i++) accumulate(&outputs[0], &inputs[i], row, i == 0);
+  for (size_t i = 0; i < node->input_count; i++) {
+    hl_tensor_view in = inputs[i];
+    if (i == 1 && row->real == prelu) {
+      hl_shape own = hl_view_shape(&in);
+      hl_shape shape = slope_shape(graph->opset, &own, inputs[0].rank);
+      in.rank = shape.rank;
+      memcpy(in.dims, shape.dims, sizeof in.dims);
+    }
+    accumulate(&outputs[0], &in, row, i == 0);
+  }
   if (strcmp(node->op, "Mean") == 0) {
     int64_t count = hl_view_elements(&outputs[0]);
     for (int64_t i = 0; i < count; i++)

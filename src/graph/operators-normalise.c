@@ -208,7 +208,8 @@ hl_status hl_evaluate_group_norm(const hl_graph *graph, const hl_node *node,
 
 hl_status hl_infer_batch_norm(hl_graph *graph, hl_node *node, hl_error *error) {
   const hl_value *x = hl_node_input(graph, node, 0);
-  if (hl_node_int(node, "training_mode", 0) != 0 || hl_node_int(node, "spatial", 1) != 1)
+  bool old = graph->opset < 7 && hl_node_int(node, "is_test", 0) == 0;
+  if (old || hl_node_int(node, "training_mode", 0) != 0 || hl_node_int(node, "spatial", 1) != 1)
     return hl_op_fail(node, HL_UNIMPLEMENTED, error,
                       "training mode and per-element statistics. Export the model for inference");
   if (x->shape.rank < 1) return hl_op_fail(node, HL_BAD_DATA, error, "the input is a scalar");

@@ -46,7 +46,8 @@ static void print_all(hl_text *out) {
       out,
       "# ONNX operators\n\n"
       "<!-- Printed by `tools/operators` from the table in src/graph; do not edit. -->\n\n"
-      "hotlap reads ONNX models of opset 7 to 21 with these %zu operators. For each it "
+      "hotlap reads ONNX models of opset 7 to 21 with these %zu operators, and older models as "
+      "far as the column of opsets goes. For each it "
       "infers shapes, counts nominal FLOPs and has a reference function that computes it "
       "by its definition, in double. Attributes that became inputs, and defaults that "
       "changed between opsets, are read as the model's opset means them. Not read: model-local "
