@@ -1,12 +1,9 @@
 #include "statistics/line.h"
 
-#include "statistics/percentile.h"
-
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 
-enum { THEIL_SEN_MOST = 4096, PIECE_LEAST = 3 };
+enum { PIECE_LEAST = 3 };
 
 static double weight_of(const double *weights, size_t i) {
   return weights ? weights[i] : 1;
@@ -63,27 +60,6 @@ bool hl_line_fit(const double *x, const double *y, const double *weights, size_t
   judge(x, y, weights, &line);
   *ret_line = line;
   return true;
-}
-
-bool hl_line_theil_sen(const double *x, const double *y, size_t n, hl_line *ret_line) {
-  if (n > THEIL_SEN_MOST || !usable(x, y, NULL, n)) return false;
-  double *slopes = malloc(n * (n - 1) / 2 * sizeof *slopes);
-  double *offsets = malloc(n * sizeof *offsets);
-  size_t count = 0;
-  if (slopes && offsets)
-    for (size_t i = 0; i < n; i++)
-      for (size_t j = i + 1; j < n; j++)
-        if (x[i] < x[j] || x[i] > x[j]) slopes[count++] = (y[j] - y[i]) / (x[j] - x[i]);
-  if (count) {
-    hl_line line = {.n = n, .a1 = hl_median(slopes, count)};
-    for (size_t i = 0; i < n; i++) offsets[i] = y[i] - line.a1 * x[i];
-    line.a0 = hl_median(offsets, n);
-    judge(x, y, NULL, &line);
-    *ret_line = line;
-  }
-  free(slopes);
-  free(offsets);
-  return count > 0;
 }
 
 double hl_line_bic(double residual, size_t n, double floor, size_t parameters) {

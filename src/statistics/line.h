@@ -24,11 +24,6 @@ typedef struct hl_line {
 bool hl_line_fit(const double *x, const double *y, const double *weights, size_t n,
                  hl_line *ret_line);
 
-/* Theil-Sen: the median of the slopes of all pairs with different x, and the median of y - a1 x.
- * r_squared and residual are unweighted. Takes n (n - 1) / 2 slopes of memory; false without
- * memory, for n > 4096, or without two different x. */
-bool hl_line_theil_sen(const double *x, const double *y, size_t n, hl_line *ret_line);
-
 /* Bayesian information criterion of normal residuals: n log(max(residual / n, floor)) + k log n.
  * Below `floor` a variance is no evidence: with weights 1/y^2, the square of the relative error of
  * a measurement. */

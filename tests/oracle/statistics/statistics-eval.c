@@ -82,8 +82,6 @@ static size_t lines(const char *name, size_t n) {
   size_t third = n / 3;
   if (strcmp(name, "line") == 0)
     return hl_line_fit(v, v + third, v + 2 * third, third, &line) ? fit(&line) : 0;
-  if (strcmp(name, "theilsen") == 0)
-    return hl_line_theil_sen(v, v + n / 2, n / 2, &line) ? fit(&line) : 0;
   if (strcmp(name, "two") != 0) return 0;
   if (!hl_line_fit_two(v, v + third, v + 2 * third, third, 1e-8, &two)) return 0;
   result[0] = (double)two.low_count;

@@ -101,10 +101,6 @@ def lines():
             w = 1 / y ** 2
             a0, a1, residual, r2 = weighted(x, y, w)
             case('line', [*x, *y, *w], [a0, a1, r2])
-            slope = stats.theilslopes(y, x).slope
-            offset = np.median(y - slope * x)
-            rest = ((y - offset - slope * x) ** 2).sum()
-            case('theilsen', [*x, *y], [offset, slope, 1 - rest / ((y - y.mean()) ** 2).sum()])
             if n < 6:
                 case('two', [*x, *y, *w], [])
                 continue

@@ -22,20 +22,6 @@ static void exact(void **state) {
   assert_true(hl_line_fit(batches, y, weights, SIZES, &line));
   assert_true(fabs(line.a0 - 0.8) < 1e-9 && fabs(line.a1 - 1.9) < 1e-12);
   assert_true(fabs(line.r_squared - 1) < 1e-12);
-  assert_true(hl_line_theil_sen(batches, y, SIZES, &line));
-  assert_true(fabs(line.a0 - 0.8) < 1e-9 && fabs(line.a1 - 1.9) < 1e-12);
-}
-
-static void theil_sen_resists(void **state) {
-  (void)state;
-  double y[SIZES];
-  for (size_t i = 0; i < SIZES; i++) y[i] = 1 + 2 * batches[i];
-  y[6] *= 10;
-  hl_line robust, plain;
-  assert_true(hl_line_theil_sen(batches, y, SIZES, &robust));
-  assert_true(hl_line_fit(batches, y, NULL, SIZES, &plain));
-  assert_true(fabs(robust.a1 - 2) < 1e-9);
-  assert_true(fabs(plain.a1 - 2) > 1);
 }
 
 static void refused(void **state) {
@@ -44,7 +30,6 @@ static void refused(void **state) {
   double nan[] = {1, (double)NAN, 3};
   hl_line line;
   assert_false(hl_line_fit(same, y, NULL, 3, &line));
-  assert_false(hl_line_theil_sen(same, y, 3, &line));
   assert_false(hl_line_fit(y, y, NULL, 1, &line));
   assert_false(hl_line_fit(y, nan, NULL, 3, &line));
   assert_false(hl_line_fit(y, y, bad, 3, &line));
@@ -74,7 +59,6 @@ static void pieces(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(exact),
-      cmocka_unit_test(theil_sen_resists),
       cmocka_unit_test(refused),
       cmocka_unit_test(pieces),
   };
