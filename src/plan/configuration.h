@@ -14,6 +14,8 @@
 typedef struct hl_configuration {
   const char *model; /* built-in specification in canonical form, or path of an ONNX file */
   bool is_builtin;
+  const char *model_file; /* an 8-bit copy that is run in the model's place, or NULL; no part of
+                             what the row is called */
   const char *engine;
   const char *const *plugins; /* objects to look for the engine in before the built-in ones */
   size_t plugin_count;

@@ -33,13 +33,22 @@ hl_status hl_reference_find(hl_reference_cache *cache, const char *key,
                             const hl_run_environment *environment, const hl_run_view *view,
                             const hl_reference **ret_reference, hl_error *error);
 
-/* Largest max|a-b| / max|b| over the outputs (b is the reference). NaN in `values` gives infinity.
+/* How outputs agree with the reference. */
+typedef struct hl_agreement {
+  double error;  /* largest max|a-b| / max|b| over the outputs (b is the reference) */
+  double cosine; /* least over the outputs */
+  bool top1;     /* the first output's largest element is the same one */
+} hl_agreement;
+
+/* Compares. NaN in `values` gives an infinite error and a cosine of NaN.
  * BAD_DATA if the numbers of elements differ; UNAVAILABLE if there is nothing to compare. */
 hl_status hl_reference_compare(const hl_reference *reference, const float *values,
-                               const size_t *counts, size_t count, double *ret_error,
+                               const size_t *counts, size_t count, hl_agreement *ret_agreement,
                                hl_error *error);
 
-/* The largest error that a row may have: measured per type of arithmetic. */
+/* The largest error that a row may have: measured per type of arithmetic. Infinite for int8, whose
+ * outputs are judged by HL_REFERENCE_COSINE. */
+#define HL_REFERENCE_COSINE 0.99
 double hl_reference_tolerance(const char *dtype);
 
 #endif

@@ -102,8 +102,14 @@ static hl_status compare_outputs(row *r, const hl_message *reply, hl_error *erro
   if (status == HL_INTERRUPTED) return hl_error_set(error, status, "interrupted");
   if (status != HL_OK)
     return hl_error_set(error, HL_UNAVAILABLE, "reference evaluator: %s", failure.msg);
-  return hl_reference_compare(reference, (const float *)(const void *)reply->bytes, counts, count,
-                              &r->record->output_error, error);
+  hl_agreement agreement;
+  status = hl_reference_compare(reference, (const float *)(const void *)reply->bytes, counts, count,
+                                &agreement, error);
+  if (status != HL_OK) return status;
+  r->record->output_error = agreement.error;
+  r->record->output_cosine = agreement.cosine;
+  if (r->session.classifier) r->record->output_top1 = agreement.top1;
+  return HL_OK;
 }
 
 static hl_status check_outputs(row *r, hl_error *error) {
@@ -133,8 +139,20 @@ static hl_status check_outputs(row *r, hl_error *error) {
   return HL_OK;
 }
 
+/* Rounding to 8 bits may move a single element far, but not the direction of the whole. */
+static void judge_int8(hl_record *record) {
+  if (isnan(record->output_error) || record->output_cosine >= HL_REFERENCE_COSINE) return;
+  HL_CLEANUP(hl_free_pointer)
+  char *why = hl_format("the cosine of an output and the float32 reference is %.4f; %.2f is asked "
+                        "for int8",
+                        record->output_cosine, HL_REFERENCE_COSINE);
+  hl_record_set_text(&record->outcome, hl_outcome_name(HL_MISTRUSTED));
+  hl_record_set_text(&record->reason, why);
+}
+
 /* MISTRUSTED if the outputs differ too much. */
 static void judge_outputs(hl_record *record) {
+  if (strcmp(record->dtype, "int8") == 0) judge_int8(record);
   double tolerance = hl_reference_tolerance(record->dtype);
   if (!(record->output_error > tolerance)) return;
   HL_CLEANUP(hl_free_pointer)

@@ -1,10 +1,12 @@
 #include "run/session.h"
 
+#include "base/text.h"
 #include "machine/memory.h"
 #include "protocol/messages.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Reading data, generating or compiling a model: long, but not for ever. */
@@ -52,6 +54,56 @@ static uint64_t worker_limit(const hl_method_options *method) {
   return method->predict ? 0 : hl_process_memory_guard();
 }
 
+/* Asks a worker of its own, so that the row's memory is not that of calibrating: is the model
+ * quantised, and if not, where is its 8-bit copy? */
+static hl_status find_copy(const hl_row_context *context, const hl_configuration *configuration,
+                           hl_session *session, hl_record *record, hl_error *error) {
+  const hl_run_environment *environment = context->environment;
+  hl_configuration c = hl_configuration_with_batch(configuration, 1);
+  c.engine = "null";
+  c.plugins = NULL;
+  c.plugin_count = 0;
+  c.engine_option_count = 0;
+  const hl_launch launch = {.program = environment->program,
+                            .memory_limit_bytes = hl_process_memory_guard(),
+                            .verbose = environment->verbose,
+                            .wake_fd = environment->wake_fd};
+  hl_process process;
+  hl_message reply = {0};
+  hl_status status = hl_process_start(&launch, &process, error);
+  if (status != HL_OK) return status;
+  status =
+      hl_process_configure(&process, &c, environment->cache_directory, set_up_s, &reply, error);
+  bool quantised = status == HL_OK && hl_json_get_bool(reply.object, "quantised", false);
+  hl_message_release(&reply);
+  if (status == HL_OK && !quantised) {
+    if (context->view->phase) context->view->phase(context->view->context, "quantising");
+    status = hl_process_call(&process, "quantise", NULL, set_up_s, &reply, error);
+    if (status == HL_OK) {
+      session->copy = hl_strdup(hl_json_get_text(reply.object, "path", ""));
+      if (record)
+        hl_record_note(record,
+                       "int8: hotlap's 8-bit copy of the model, ranges from %" PRId64
+                       " images of the row's data",
+                       hl_json_get_int(reply.object, "images", 0));
+    }
+    hl_message_release(&reply);
+  }
+  return hl_process_end(&process, status, error);
+}
+
+static hl_status use_copy(const hl_row_context *context, const hl_configuration *configuration,
+                          hl_session *session, hl_record *record, hl_error *error) {
+  hl_status status = find_copy(context, configuration, session, record, error);
+  if (status != HL_OK || !session->copy) return status;
+  session->copied = malloc(sizeof *session->copied);
+  if (!session->copied) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a row");
+  *session->copied = *configuration;
+  session->copied->model_file = session->copy;
+  session->configuration = session->copied;
+  return HL_OK;
+}
+
 hl_status hl_session_open(const hl_row_context *context, const hl_configuration *configuration,
                           hl_session *session, hl_record *record, hl_error *error) {
   const hl_run_environment *environment = context->environment;
@@ -60,6 +112,11 @@ hl_status hl_session_open(const hl_row_context *context, const hl_configuration 
   /* A step longer than twice the row's budget is taken for a hang. */
   session->step_timeout_s = 2 * method->max_time_s + 5;
   session->limit_bytes = (uint64_t)method->memory_limit_mb * 1000000u;
+  if (strcmp(configuration->dtype, "int8") == 0) {
+    hl_status found = use_copy(context, configuration, session, record, error);
+    if (found != HL_OK) return found;
+    configuration = session->configuration;
+  }
   const hl_launch launch = {.program = environment->program,
                             .memory_limit_bytes = worker_limit(method),
                             .verbose = environment->verbose,
@@ -82,6 +139,7 @@ hl_status hl_session_open(const hl_row_context *context, const hl_configuration 
   if (status != HL_OK) return status;
   session->n_images = hl_json_get_int(reply.object, "n_images", 0);
   session->partial_images = hl_json_get_int(reply.object, "partial_images", 0);
+  session->classifier = hl_json_get_bool(reply.object, "classifier", false);
   session->wraps = hl_json_get_bool(reply.object, "wraps", false);
   snprintf(session->reference_key, sizeof session->reference_key, "%s",
            hl_json_get_text(reply.object, "reference_key", ""));
@@ -211,6 +269,10 @@ hl_status hl_session_peak(hl_session *session, hl_session_memory *ret_memory, hl
 }
 
 hl_status hl_session_close(hl_session *session, hl_status cause, hl_error *error) {
+  free(session->copied);
+  free(session->copy);
+  session->copied = NULL;
+  session->copy = NULL;
   if (!session->started) return cause;
   session->started = false;
   return hl_process_end(&session->process, cause, error);

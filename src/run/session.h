@@ -18,6 +18,9 @@ typedef struct hl_session {
   uint64_t limit_bytes; /* of the whole worker, 0: none */
   double clock_read_ns, step_timeout_s;
   char reference_key[17];
+  bool classifier;
+  hl_configuration *copied; /* the configuration with an 8-bit copy in the model's place, owned */
+  char *copy;               /* its path, owned */
 } hl_session;
 
 /* Starts a worker under the memory limit, configures it, and fills what that tells into `record`

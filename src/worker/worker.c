@@ -7,6 +7,7 @@
 #include "worker/control.h"
 #include "worker/room.h"
 #include "worker/timed-loop.h"
+#include "workloads/quantise.h"
 #include "workloads/reference.h"
 #include <fcntl.h>
 #include <math.h>
@@ -119,6 +120,8 @@ static void describe(worker *w, json_t *reply) {
   hl_json_set_text(reply, "engine_name", in->ops.name);
   hl_json_set_text(reply, "engine_version", in->ops.version());
   hl_json_set_text(reply, "reference_key", key);
+  hl_json_set_bool(reply, "quantised", file->quantised);
+  hl_json_set_bool(reply, "classifier", file->classifier);
   hl_json_set_bool(reply, "model_generated", file->generated);
   hl_json_set_bool(reply, "model_cached", file->memory_fd < 0);
   hl_text_release(&shape);
@@ -154,10 +157,24 @@ static hl_status need(bool ready, const char *verb_name, hl_error *error) {
                               verb_name);
 }
 
+/* The name of a row's type is what its products are computed in. */
+static hl_status check_type(const worker *w, hl_error *error) {
+  bool int8 = strcmp(w->configuration.dtype, "int8") == 0;
+  if (int8 == w->file.quantised) return HL_OK;
+  if (int8)
+    return hl_error_set(error, HL_UNIMPLEMENTED, "%s is not quantised", w->configuration.model);
+  return hl_error_set(error, HL_UNIMPLEMENTED,
+                      "%s is quantised: it computes in 8 bits and not in %s. Give --dtype int8, or "
+                      "the model that it was made from",
+                      w->configuration.model, w->configuration.dtype);
+}
+
 static hl_status verb_load(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
                            size_t *ret_byte_count, hl_error *error) {
   (void)request, (void)ret_bytes, (void)ret_byte_count;
   hl_status status = need(w->is_open && !w->is_loaded, "load", error);
+  if (status != HL_OK) return status;
+  status = check_type(w, error);
   if (status != HL_OK) return status;
   hl_memory memory = {0};
   bool reset = hl_memory_peak_reset(NULL) == HL_OK;
@@ -313,6 +330,23 @@ static hl_status verb_reference(worker *w, const json_t *request, json_t *reply,
   return reply_outputs(w, reference_outputs, reply, ret_bytes, ret_byte_count, error);
 }
 
+/* The 8-bit copy of a float32 model, made once for model and data and kept in the cache. */
+static hl_status verb_quantise(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
+                               size_t *ret_byte_count, hl_error *error) {
+  (void)request, (void)ret_bytes, (void)ret_byte_count;
+  char *path = NULL;
+  hl_status status = need(w->is_open, "quantise", error);
+  if (status == HL_OK)
+    status = hl_quantised_copy(&w->configuration, &w->file,
+                               hl_json_get_text(w->configure, "cache_directory", NULL), &host,
+                               &path, error);
+  if (status != HL_OK) return status;
+  hl_json_set_text(reply, "path", path);
+  hl_json_set_int(reply, "images", (uint64_t)hl_quantise_images(&w->configuration));
+  free(path);
+  return HL_OK;
+}
+
 static hl_status verb_memory(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
                              size_t *ret_byte_count, hl_error *error) {
   (void)request, (void)ret_bytes, (void)ret_byte_count;
@@ -339,10 +373,10 @@ static hl_status verb_quit(worker *w, const json_t *request, json_t *reply, void
 }
 
 static const verb verbs[] = {
-    {"hello", verb_hello},   {"configure", verb_configure}, {"load", verb_load},
-    {"plan", verb_plan},     {"prepare", verb_prepare},     {"run", verb_run},
-    {"output", verb_output}, {"reference", verb_reference}, {"memory", verb_memory},
-    {"quit", verb_quit},
+    {"hello", verb_hello},       {"configure", verb_configure}, {"load", verb_load},
+    {"plan", verb_plan},         {"prepare", verb_prepare},     {"run", verb_run},
+    {"output", verb_output},     {"reference", verb_reference}, {"memory", verb_memory},
+    {"quantise", verb_quantise}, {"quit", verb_quit},
 };
 
 static const verb *find_verb(const char *name) {

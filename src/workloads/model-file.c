@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "graph/onnx.h"
 #include "models/models.h"
+#include "quantize/quantize.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -156,6 +157,9 @@ static hl_status describe(hl_model_file *file, hl_error *error) {
   if (status == HL_OK) {
     file->parameters = hl_graph_parameters(graph);
     file->flops_per_image = hl_graph_flops(graph);
+    file->quantised = hl_graph_is_quantized(graph);
+    file->classifier = file->output_count > 0 && file->outputs[0].rank == 2 &&
+                       file->outputs[0].dims[1] > 1 && file->outputs[0].dtype == HL_FLOAT32;
   }
   hl_graph_free(graph);
   return status;
@@ -168,6 +172,16 @@ static hl_status open_and_describe(const hl_configuration *c, const char *cache_
   return status == HL_OK ? describe(file, error) : status;
 }
 
+/* The copy takes the model's place. */
+static hl_status substitute(const char *copy, hl_model_file *file, hl_error *error) {
+  char *path = hl_strdup(copy);
+  if (!path) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
+  free(file->path);
+  file->path = path;
+  file->quantised = true;
+  return HL_OK;
+}
+
 hl_status hl_model_file_open(const hl_configuration *configuration, const char *cache_directory,
                              hl_model_file *ret_file, hl_error *error) {
   hl_model_file file = {.memory_fd = -1};
@@ -178,6 +192,8 @@ hl_status hl_model_file_open(const hl_configuration *configuration, const char *
     hl_model_file_release(&file);
     status = open_and_describe(configuration, cache_directory, &file, error);
   }
+  if (status == HL_OK && configuration->model_file)
+    status = substitute(configuration->model_file, &file, error);
   if (status != HL_OK) {
     hl_model_file_release(&file);
     return status;

@@ -21,10 +21,14 @@ typedef struct hl_model_file {
   int64_t patterns_per_input;
   hl_port *inputs, *outputs; /* batch dimension -1; owned */
   size_t input_count, output_count;
-  bool generated; /* was written now */
+  bool generated;  /* was written now */
+  bool quantised;  /* holds quantised operators: an int8 model */
+  bool classifier; /* the first output is (batch, classes) */
 } hl_model_file;
 
-/* Finds or generates the file and reads its description. `cache_directory` may be NULL. */
+/* Finds or generates the file and reads its description. Where the configuration has a
+ * `model_file`, `path` is that, and all else describes the model that it is a copy of.
+ * `cache_directory` may be NULL. */
 hl_status hl_model_file_open(const hl_configuration *configuration, const char *cache_directory,
                              hl_model_file *ret_file, hl_error *error);
 void hl_model_file_release(hl_model_file *file);

@@ -1,5 +1,7 @@
 #include "workloads/quantise.h"
 
+#include "base/file.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "graph/onnx.h"
 #include <errno.h>
@@ -346,5 +348,55 @@ hl_status hl_quantise_model(const hl_configuration *configuration, const char *c
   hl_graph_free(c.model);
   hl_model_file_release(&c.file);
   if (status == HL_OK) *ret_result = result;
+  return status;
+}
+
+/* -- the copy of a row ------------------------------------------------------------------------ */
+
+int64_t hl_quantise_images(const hl_configuration *configuration) {
+  int64_t n = configuration->n_images;
+  return n > 0 && n < HL_QUANTISE_IMAGES ? n : HL_QUANTISE_IMAGES;
+}
+
+/* Changes with the model, the data, and how copies are made. */
+static uint64_t copy_key(const hl_configuration *c, const hl_model_file *file) {
+  enum { edition = 1 };
+  int64_t numbers[5] = {edition, hl_quantise_images(c), c->seed};
+  struct stat st;
+  uint64_t key = file->hash;
+  if (c->test_data && stat(c->test_data, &st) == 0) {
+    numbers[2] = st.st_size;
+    numbers[3] = st.st_mtim.tv_sec;
+    numbers[4] = st.st_mtim.tv_nsec;
+    key = hl_hash_bytes(key, c->test_data, strlen(c->test_data));
+  }
+  return hl_hash_bytes(key, numbers, sizeof numbers);
+}
+
+hl_status hl_quantised_copy(const hl_configuration *configuration, const hl_model_file *file,
+                            const char *cache_directory, const hl_host *host, char **ret_path,
+                            hl_error *error) {
+  static const hl_quantise_options options = {.ranges = HL_RANGES_MINMAX};
+  HL_CLEANUP(hl_free_pointer)
+  char *folder = cache_directory ? hl_format("%s/quantised", cache_directory) : NULL;
+  if (!folder || hl_directory_make(folder, NULL) != HL_OK)
+    return hl_error_set(error, HL_UNAVAILABLE,
+                        "the 8-bit copy of the model has no place: the cache directory cannot be "
+                        "written. Set XDG_CACHE_HOME, or give a file of 'hotlap models quantize'");
+  char *path = hl_format("%s/%016" PRIx64 ".onnx", folder, copy_key(configuration, file));
+  if (!path) return no_memory(error);
+  hl_configuration c = *configuration;
+  c.engine = "native";
+  c.plugin_count = 0;
+  c.engine_option_count = 0;
+  c.n_images = hl_quantise_images(configuration);
+  hl_quantise_result result;
+  hl_status status = HL_OK;
+  if (access(path, R_OK) != 0)
+    status = hl_quantise_model(&c, cache_directory, host, &options, path, &result, error);
+  if (status == HL_OK)
+    *ret_path = path;
+  else
+    free(path);
   return status;
 }

@@ -43,6 +43,16 @@ hl_status hl_quantise_model(const hl_configuration *configuration, const char *c
                             const hl_host *host, const hl_quantise_options *options,
                             const char *path, hl_quantise_result *ret_result, hl_error *error);
 
+/* Images that the copy of a row is calibrated with: those of the row, HL_QUANTISE_IMAGES at most.
+ */
+int64_t hl_quantise_images(const hl_configuration *configuration);
+
+/* The path (free() it) of the cached copy with the default ranges, from the configuration's data by
+ * the native engine; made now if it is not there. UNAVAILABLE without a cache directory. */
+hl_status hl_quantised_copy(const hl_configuration *configuration, const hl_model_file *file,
+                            const char *cache_directory, const hl_host *host, char **ret_path,
+                            hl_error *error);
+
 /* How two sets of outputs agree: `a` and `b` hold `images` times `count` elements. */
 double hl_least_cosine(const float *a, const float *b, int64_t images, size_t count);
 double hl_top1_agreement(const float *a, const float *b, int64_t images, size_t count);

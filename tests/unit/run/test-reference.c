@@ -15,7 +15,10 @@ static hl_status compare(const float *reference, const float *values, const size
     r.counts[i] = counts[i];
     r.total += counts[i];
   }
-  return hl_reference_compare(&r, values, counts, count, ret_error, error);
+  hl_agreement agreement;
+  hl_status status = hl_reference_compare(&r, values, counts, count, &agreement, error);
+  if (status == HL_OK) *ret_error = agreement.error;
+  return status;
 }
 
 static void errors_are_relative_to_the_largest_value(void **state) {
@@ -51,10 +54,29 @@ static void errors_are_relative_to_the_largest_value(void **state) {
   }
 }
 
+static void direction_and_largest_element(void **state) {
+  (void)state;
+  const float expected[] = {1, 2, 3, 4}, half[] = {0.5f, 1, 1.5f, 2}, turned[] = {4, 3, 2, 1};
+  const float bad[] = {1, 2, (float)NAN, 4}, zeros[4] = {0};
+  hl_reference r = {.values = (float *)(uintptr_t)expected, .counts = {4}, .count = 1, .total = 4};
+  hl_agreement found;
+  hl_error error = {0};
+  const size_t four[] = {4};
+  assert_int_equal(hl_reference_compare(&r, half, four, 1, &found, &error), HL_OK);
+  assert_true(fabs(found.cosine - 1) < 1e-12 && found.top1 && found.error == 0.5);
+  assert_int_equal(hl_reference_compare(&r, turned, four, 1, &found, &error), HL_OK);
+  assert_true(fabs(found.cosine - 20.0 / 30) < 1e-12 && !found.top1);
+  assert_int_equal(hl_reference_compare(&r, bad, four, 1, &found, &error), HL_OK);
+  assert_true(isnan(found.cosine));
+  r.values = (float *)(uintptr_t)zeros;
+  assert_int_equal(hl_reference_compare(&r, zeros, four, 1, &found, &error), HL_OK);
+  assert_true(found.cosine == 1 && found.top1);
+}
+
 static void what_cannot_be_compared(void **state) {
   (void)state;
   const float values[] = {1, 2, 3};
-  double found = -1;
+  hl_agreement found;
   hl_error error = {0};
   const size_t three[] = {3}, two[] = {2}, none[] = {0};
   hl_reference r = {.values = (float *)(uintptr_t)values, .counts = {3}, .count = 1, .total = 3};
@@ -78,6 +100,7 @@ static void tolerances_widen_with_the_type(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(errors_are_relative_to_the_largest_value),
+      cmocka_unit_test(direction_and_largest_element),
       cmocka_unit_test(what_cannot_be_compared),
       cmocka_unit_test(tolerances_widen_with_the_type),
   };
