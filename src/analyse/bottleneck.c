@@ -27,9 +27,13 @@ static const char *obstacle(const hl_run_info *info, const hl_record *r,
                             const hl_analysis_point *p) {
   if (r->device_type && strcmp(r->device_type, "cpu") != 0)
     return "the limits of this device are not measured";
-  if (r->dtype && strcmp(r->dtype, "float32") != 0) return "the peak is measured for float32 only";
+  bool rounded = r->dtype && strcmp(r->dtype, "bfloat16") == 0;
+  if (r->dtype && strcmp(r->dtype, "float32") != 0 && !rounded)
+    return "the peak is measured for float32 and bfloat16 only";
   if (!(info->peak_gflops > 0) || !(info->peak_bandwidth_gbs > 0))
     return "peak FLOP/s and bandwidth were not measured in this run";
+  if (rounded && !(info->peak_bfloat16_gflops > 0))
+    return "this processor has no peak of bfloat16: it is emulated";
   if (!isfinite(p->gflops)) return "the engine does not tell how many FLOPs it executes";
   if (p->compute_use > use_most)
     return "the machine was busy when its peak was measured: repeat the run when it is idle";
@@ -68,7 +72,7 @@ bool hl__analyse_bottleneck(const hl_analysis_input *input, hl_analysis_group *g
   if (why && isfinite(p->compute_use) && isfinite(p->gflops)) {
     g->bottleneck_evidence = hl_format(
         "%s; at batch %" PRId64 " %s GFLOP/s executed, %.0f %% of a peak of %s", why, p->batch_size,
-        HL_NUM(p->gflops), 100 * p->compute_use, HL_NUM(info->peak_gflops));
+        HL_NUM(p->gflops), 100 * p->compute_use, HL_NUM(hl__analysis_peak(info, r)));
   } else if (why) {
     g->bottleneck_evidence = hl_strdup(why);
   } else {
@@ -78,7 +82,7 @@ bool hl__analyse_bottleneck(const hl_analysis_input *input, hl_analysis_group *g
     g->bottleneck_evidence = hl_format(
         "at batch %" PRId64 " %s GFLOP/s executed is %.0f %% of the measured %s, and %s GB/s "
         "of planned traffic is %.0f %% of the measured %s GB/s%s; %s",
-        p->batch_size, HL_NUM(p->gflops), 100 * p->compute_use, HL_NUM(info->peak_gflops),
+        p->batch_size, HL_NUM(p->gflops), 100 * p->compute_use, HL_NUM(hl__analysis_peak(info, r)),
         HL_NUM(p->memory_use * info->peak_bandwidth_gbs), 100 * p->memory_use,
         HL_NUM(info->peak_bandwidth_gbs), cached ? " (the caches serve it)" : "",
         conclusion(g->bottleneck));

@@ -18,6 +18,9 @@ void hl__analyse_curves(const hl_analysis_input *input, hl_analysis_group *group
 bool hl__analyse_bottleneck(const hl_analysis_input *input, hl_analysis_group *group);
 bool hl__analyse_advice(const hl_analysis_input *input, hl_analysis_group *group);
 
+/* The measured peak of the row's type of arithmetic, GFLOP/s; NaN if there is none. */
+double hl__analysis_peak(const hl_run_info *info, const hl_record *r);
+
 static inline const hl_record *hl__analysis_record(const hl_analysis_input *input, size_t row) {
   return &input->records->items[row];
 }

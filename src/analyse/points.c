@@ -44,8 +44,14 @@ static void insert(hl_analysis_group *g, hl_analysis_point p) {
   g->point_count++;
 }
 
+double hl__analysis_peak(const hl_run_info *info, const hl_record *r) {
+  if (!r->dtype || strcmp(r->dtype, "float32") == 0) return info->peak_gflops;
+  return strcmp(r->dtype, "bfloat16") == 0 ? info->peak_bfloat16_gflops : (double)NAN;
+}
+
 static void roofline(const hl_run_info *info, const hl_record *r, hl_analysis_point *p) {
-  if (info->peak_gflops > 0) p->compute_use = p->gflops / info->peak_gflops;
+  double peak = hl__analysis_peak(info, r);
+  if (peak > 0) p->compute_use = p->gflops / peak;
   /* MB per ms is GB/s. */
   if (info->peak_bandwidth_gbs > 0 && p->latency_ms > 0 && r->traffic_mb_per_step > 0)
     p->memory_use = r->traffic_mb_per_step / p->latency_ms / info->peak_bandwidth_gbs;

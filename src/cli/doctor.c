@@ -90,6 +90,7 @@ static void write_json(const checkup *found, hl_text *out) {
   hl_json_int(&json, "threads", found->roofline.threads);
   hl_json_text(&json, "kernel", found->roofline.isa);
   hl_json_real(&json, "peak_gflops", found->roofline.compute_gflops);
+  hl_json_real(&json, "peak_bfloat16_gflops", found->roofline.bfloat16_gflops);
   hl_json_real(&json, "peak_bandwidth_gbs", found->roofline.bandwidth_gbs);
   hl_json_real(&json, "clock_read_ns", found->clock.read_ns);
   hl_json_real(&json, "clock_resolution_ns", found->clock.resolution_ns);
@@ -139,12 +140,13 @@ static void view_machine(const checkup *found, hl_text *out) {
   for (int i = 0; i < m->gpu_count; i++) hl_text_format(out, "GPU        %s\n", m->gpus[i]);
   hl_text_format(out, "System     %s, %s\n", m->os, m->kernel);
   hl_text_format(out, "Machine    %s\n", m->id);
-  hl_text_format(out,
-                 "Measured   %.0f GFLOP/s f32 (%s), %.1f GB/s triad, %d thread%s; "
-                 "clock read %.0f ns\n",
-                 found->roofline.compute_gflops, found->roofline.isa, found->roofline.bandwidth_gbs,
-                 found->roofline.threads, found->roofline.threads == 1 ? "" : "s",
-                 found->clock.read_ns);
+  hl_text_format(out, "Measured   %.0f GFLOP/s f32 (%s)", found->roofline.compute_gflops,
+                 found->roofline.isa);
+  if (isfinite(found->roofline.bfloat16_gflops))
+    hl_text_format(out, ", %.0f bf16", found->roofline.bfloat16_gflops);
+  hl_text_format(out, ", %.1f GB/s triad, %d thread%s; clock read %.0f ns\n",
+                 found->roofline.bandwidth_gbs, found->roofline.threads,
+                 found->roofline.threads == 1 ? "" : "s", found->clock.read_ns);
 }
 
 static void view_findings(const checkup *found, bool colour, hl_text *out) {

@@ -13,6 +13,7 @@ typedef struct hl_roofline_kernel {
   int rows, columns; /* of the block of C that stays in registers */
   /* C (rows × columns) += A (depth × rows) · B (depth × columns), `repeat` times. */
   void (*product)(const float *a, const float *b, float *c, size_t repeat);
+  int flops; /* of one element of A times one of B: 2, or 4 where an element is a pair */
 } hl_roofline_kernel;
 
 /* What is measured is left as it is by the sanitizers. */
@@ -21,5 +22,8 @@ typedef struct hl_roofline_kernel {
 
 /* The best that this processor runs. */
 const hl_roofline_kernel *hl_roofline_kernel_best(void);
+/* The same for bfloat16: a float of A and of B stands for a pair of bfloat16, whose products are
+ * summed in float32. NULL where the processor has no such instruction. */
+const hl_roofline_kernel *hl_roofline_kernel_bfloat16(void);
 
 #endif

@@ -4,6 +4,7 @@
 #include "machine/sysfs.h"
 #include "machine/topology.h"
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,19 +17,22 @@ enum {
 };
 static const uint64_t triad_max_bytes = 256u << 20;
 
+/* Passes of one kind follow each other, in this order; the last only with a kernel for it. */
+enum { FLOAT32, TRIAD, BFLOAT16, KINDS };
+
 typedef struct team team;
 
 typedef struct worker {
   pthread_t thread;
   team *team;
   float *a, *b, *c; /* this thread's part of the triad */
-  uint64_t start_ns[2 * PASSES], end_ns[2 * PASSES];
+  uint64_t start_ns[KINDS * PASSES], end_ns[KINDS * PASSES];
 } worker;
 
 struct team {
-  const hl_roofline_kernel *kernel;
-  size_t repeat; /* products in one pass */
-  size_t floats; /* of each array of one thread */
+  const hl_roofline_kernel *kernels[KINDS]; /* of the products, or NULL */
+  size_t repeat[KINDS];                     /* products in one pass */
+  size_t floats;                            /* of each array of one thread */
   pthread_barrier_t barrier;
   pthread_mutex_t gate; /* held until it is known that all threads started */
   bool go;
@@ -69,11 +73,14 @@ static void *work(void *argument) {
   fill(self->a, 0, team_->floats); /* first touch puts the pages near this thread */
   fill(self->b, 1, team_->floats);
   fill(self->c, 2, team_->floats);
-  for (int pass = 0; pass < 2 * PASSES; pass++) {
+  for (int pass = 0; pass < KINDS * PASSES; pass++) {
+    int kind = pass / PASSES;
+    const hl_roofline_kernel *kernel = team_->kernels[kind];
+    if (kind != TRIAD && !kernel) continue;
     pthread_barrier_wait(&team_->barrier);
     self->start_ns[pass] = hl_clock_ns();
-    if (pass < PASSES)
-      team_->kernel->product(p.a, p.b, p.c, team_->repeat);
+    if (kernel)
+      kernel->product(p.a, p.b, p.c, team_->repeat[kind]);
     else
       triad(self->a, self->b, self->c, 3.0f, team_->floats);
     self->end_ns[pass] = hl_clock_ns();
@@ -110,10 +117,10 @@ static uint64_t triad_size(void) {
   return bytes < triad_max_bytes ? bytes : triad_max_bytes;
 }
 
-/* From the first thread's start to the last one's end, the shortest of the passes [from, to). */
-static double best_seconds(const worker *workers, int threads, int from, int to) {
+/* From the first thread's start to the last one's end, the shortest of the passes of a kind. */
+static double best_seconds(const worker *workers, int threads, int kind) {
   uint64_t best = UINT64_MAX;
-  for (int pass = from; pass < to; pass++) {
+  for (int pass = kind * PASSES; pass < (kind + 1) * PASSES; pass++) {
     uint64_t start = UINT64_MAX, end = 0;
     for (int i = 0; i < threads; i++) {
       if (workers[i].start_ns[pass] < start) start = workers[i].start_ns[pass];
@@ -145,13 +152,24 @@ static hl_status run_team(team *team_, worker *workers, int threads, hl_error *e
                  : HL_OK;
 }
 
+static double gflops(const team *team_, const worker *workers, int threads, int kind) {
+  const hl_roofline_kernel *kernel = team_->kernels[kind];
+  if (!kernel) return (double)NAN;
+  double flops = (double)kernel->flops * kernel->rows * kernel->columns * HL_ROOFLINE_DEPTH *
+                 (double)team_->repeat[kind] * threads;
+  return flops / best_seconds(workers, threads, kind) * 1e-9;
+}
+
 hl_status hl_roofline_measure(int threads, hl_roofline *ret_roofline, hl_error *error) {
   if (threads < 1 || threads > MAX_THREADS)
     return hl_error_set(error, HL_INVALID_ARGUMENT, "%d threads; expected 1 to %d", threads,
                         MAX_THREADS);
   uint64_t bytes = triad_size();
   size_t floats = (size_t)(bytes / 12 / (uint64_t)threads) & ~(size_t)63;
-  team team_ = {.kernel = hl_roofline_kernel_best(), .floats = floats};
+  team team_ = {
+      .kernels =
+          {[FLOAT32] = hl_roofline_kernel_best(), [BFLOAT16] = hl_roofline_kernel_bfloat16()},
+      .floats = floats};
   size_t array_bytes = floats * sizeof(float) * (size_t)threads;
   worker *workers = calloc((size_t)threads, sizeof *workers);
   float *arrays = aligned_alloc(4096, (3 * array_bytes + 4095) & ~(size_t)4095);
@@ -165,19 +183,19 @@ hl_status hl_roofline_measure(int threads, hl_roofline *ret_roofline, hl_error *
       workers[i].team = &team_;
       workers[i].a = mine, workers[i].b = mine + floats, workers[i].c = mine + 2 * floats;
     }
-    team_.repeat = calibrate(team_.kernel);
+    for (int kind = 0; kind < KINDS; kind++)
+      if (team_.kernels[kind]) team_.repeat[kind] = calibrate(team_.kernels[kind]);
     status = run_team(&team_, workers, threads, error);
   }
   if (!status) {
-    double flops = 2.0 * team_.kernel->rows * team_.kernel->columns * HL_ROOFLINE_DEPTH *
-                   (double)team_.repeat * threads;
     double moved = 16.0 * (double)floats * threads;
-    *ret_roofline = (hl_roofline){
-        .compute_gflops = flops / best_seconds(workers, threads, 0, PASSES) * 1e-9,
-        .bandwidth_gbs = moved / best_seconds(workers, threads, PASSES, 2 * PASSES) * 1e-9,
-        .threads = threads,
-        .isa = team_.kernel->isa,
-        .triad_bytes = 3 * array_bytes};
+    *ret_roofline =
+        (hl_roofline){.compute_gflops = gflops(&team_, workers, threads, FLOAT32),
+                      .bfloat16_gflops = gflops(&team_, workers, threads, BFLOAT16),
+                      .bandwidth_gbs = moved / best_seconds(workers, threads, TRIAD) * 1e-9,
+                      .threads = threads,
+                      .isa = team_.kernels[FLOAT32]->isa,
+                      .triad_bytes = 3 * array_bytes};
   }
   free(arrays);
   free(workers);

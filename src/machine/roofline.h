@@ -9,6 +9,8 @@
  * the first-level cache, all threads at once, 2 FLOPs for each multiply-add, 10⁹ a second. An upper
  * bound for any f32 kernel of this instruction set; not of bf16 or int8 units.
  *
+ * bfloat16_gflops: the same for products of bfloat16 pairs with float32 sums.
+ *
  * bandwidth_gbs (β): the triad a[i] = b[i] + s·c[i] of STREAM on arrays that are larger than the
  * caches, all threads at once, 10⁹ bytes a second. Counts 16 bytes an element: b and c are read,
  * and a is read, too, before it is written, since ordinary stores fetch their line first. (STREAM
@@ -22,12 +24,13 @@
 
 typedef struct hl_roofline {
   double compute_gflops, bandwidth_gbs;
+  double bfloat16_gflops; /* NaN where the processor has no such instruction */
   int threads;
   const char *isa;      /* of the kernel: "avx512", "avx2" or "baseline" */
   uint64_t triad_bytes; /* size of the three arrays together */
 } hl_roofline;
 
-/* About 0.3 s on `threads` threads (1..1024) of default affinity. OUT_OF_MEMORY, or UNAVAILABLE if
+/* About 0.4 s on `threads` threads (1..1024) of default affinity. OUT_OF_MEMORY, or UNAVAILABLE if
  * threads cannot be started. */
 hl_status hl_roofline_measure(int threads, hl_roofline *ret_roofline, hl_error *error);
 

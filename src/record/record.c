@@ -179,6 +179,7 @@ void hl_run_info_init(hl_run_info *info) {
                         .clock_read_ns = (double)NAN,
                         .clock_resolution_ns = (double)NAN,
                         .peak_gflops = (double)NAN,
+                        .peak_bfloat16_gflops = (double)NAN,
                         .peak_bandwidth_gbs = (double)NAN,
                         .safety_margin = 0.1,
                         .memory_limit_mb = HL_INT_NULL};

@@ -89,9 +89,10 @@ typedef struct hl_run_info {
   char *warmup;         /* "auto" or a number */
   double first_step_ms; /* from the command to the end of the first step, all set-up included */
   double max_time_s, overhead_ns, clock_read_ns, clock_resolution_ns;
-  double peak_gflops, peak_bandwidth_gbs; /* measured limits of the roofline; NaN if not measured */
-  double safety_margin;                   /* 0.1 */
-  int64_t memory_limit_mb;                /* HL_INT_NULL: none */
+  /* Measured limits of the roofline; NaN if not measured. bfloat16: or if there is none. */
+  double peak_gflops, peak_bfloat16_gflops, peak_bandwidth_gbs;
+  double safety_margin;    /* 0.1 */
+  int64_t memory_limit_mb; /* HL_INT_NULL: none */
 } hl_run_info;
 void hl_run_info_init(hl_run_info *info);
 void hl_run_info_release(hl_run_info *info);

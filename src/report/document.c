@@ -19,6 +19,7 @@ static void write_machine(hl_json *json, const hl_run_info *info) {
   hl_json_text(json, "os", info->os);
   hl_json_text(json, "kernel", info->kernel);
   hl_json_real(json, "peak_gflops", info->peak_gflops);
+  hl_json_real(json, "peak_bfloat16_gflops", info->peak_bfloat16_gflops);
   hl_json_real(json, "peak_bandwidth_gbs", info->peak_bandwidth_gbs);
   hl_json_end(json);
 }

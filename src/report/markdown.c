@@ -131,6 +131,7 @@ static void put_machine(const hl_run_info *info, hl_text *out) {
   line(out, "Operating system", info->os);
   line(out, "Kernel", info->kernel);
   number_line(out, "Measured peak", info->peak_gflops, "GFLOP/s");
+  number_line(out, "Measured peak, bfloat16", info->peak_bfloat16_gflops, "GFLOP/s");
   number_line(out, "Measured bandwidth", info->peak_bandwidth_gbs, "GB/s");
   line(out, "hotlap", info->hotlap_version);
   line(out, "Machine id", info->machine_id);

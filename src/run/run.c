@@ -81,6 +81,7 @@ static void measure_limits(const runner *r) {
   hl_roofline roofline;
   if (hl_roofline_measure((int)r->plan->items[0].threads, &roofline, NULL) != HL_OK) return;
   r->context.info->peak_gflops = roofline.compute_gflops;
+  r->context.info->peak_bfloat16_gflops = roofline.bfloat16_gflops;
   r->context.info->peak_bandwidth_gbs = roofline.bandwidth_gbs;
 }
 

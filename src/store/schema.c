@@ -38,6 +38,7 @@ static const hl_store_column run_columns[] = {
     RUN(REAL, clock_read_ns),
     RUN(REAL, clock_resolution_ns),
     RUN(REAL, peak_gflops),
+    RUN(REAL, peak_bfloat16_gflops),
     RUN(REAL, peak_bandwidth_gbs),
     RUN(REAL, safety_margin),
     RUN(INT, memory_limit_mb),

@@ -294,6 +294,12 @@ static void roofline(void **state) {
     assert_int_equal(hl_analysis_make(&records, &info, &a, NULL), HL_OK);
     assert_int_equal(a.groups[0].bottleneck, HL_BOUND_UNKNOWN);
     hl_analysis_release(&a);
+    /* ... which has a limit of its own. */
+    info.peak_gflops = 1;
+    info.peak_bfloat16_gflops = 100;
+    assert_int_equal(hl_analysis_make(&records, &info, &a, NULL), HL_OK);
+    assert_int_equal(a.groups[0].bottleneck, cases[i].expected);
+    hl_analysis_release(&a);
     hl_records_release(&records);
   }
 }
