@@ -4,18 +4,14 @@
  *   onnxruntime-bare LIBRARY MODEL.onnx BATCH THREADS run|binding
  *
  * One input and its outputs, the settings that ONNX Runtime recommends, nothing of hotlap's but the
- * declarations. `run` calls Run with outputs that are used again; `binding` RunWithBinding. After
- * two steps it prints `ready`; then each line N on standard input runs N steps and prints the
- * median of their times in milliseconds.
+ * declarations. `run` calls Run with outputs that are used again; `binding` RunWithBinding. Two
+ * steps are run before it is ready.
  */
-#include "api.h"
+#include "bare-loop.h"
+#include "onnxruntime/api.h"
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
-enum { MAX_OUTPUTS = 16, MAX_RANK = 8, MAX_STEPS = 100000, FLOAT32 = 1, RUN_PLACE = 9 };
+enum { MAX_OUTPUTS = 16, FLOAT32 = 1, RUN_PLACE = 9 };
 
 typedef hl_ort_status *(*run_function)(hl_ort_session *, const void *options,
                                        const char *const *input_names,
@@ -82,18 +78,15 @@ static void open_session(const char *model, int threads) {
 static void make_input(const hl_ort_memory *memory, int64_t batch) {
   hl_ort_type *type;
   const hl_ort_shape *shape;
-  int64_t dims[MAX_RANK];
-  size_t rank, elements = 1;
+  int64_t dims[BARE_MAX_RANK];
+  size_t rank, elements;
   check(api.SessionGetInputTypeInfo(session, 0, &type));
   check(api.CastTypeInfoToTensorInfo(type, &shape));
   check(api.GetDimensionsCount(shape, &rank));
-  if (rank > MAX_RANK) exit(1);
+  if (rank > BARE_MAX_RANK) exit(1);
   check(api.GetDimensions(shape, dims, rank));
   if (rank > 0) dims[0] = batch;
-  for (size_t i = 0; i < rank; i++) elements *= (size_t)dims[i];
-  float *data = aligned_alloc(64, (elements * sizeof *data + 63) / 64 * 64);
-  if (!data) exit(1);
-  for (size_t i = 0; i < elements; i++) data[i] = (float)(i * 7919 % 2001) / 1000.0f - 1.0f;
+  float *data = bare_input(dims, rank, &elements);
   check(api.CreateTensorWithDataAsOrtValue(memory, data, elements * sizeof *data, dims, rank,
                                            FLOAT32, &input));
 }
@@ -120,42 +113,16 @@ static void warm(int with_binding) {
   step();
 }
 
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double now_ms(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
 int main(int argc, char **argv) {
   if (argc != 6) {
     fprintf(stderr, "usage: onnxruntime-bare LIBRARY MODEL.onnx BATCH THREADS run|binding\n");
     return 2;
   }
-  static double times[MAX_STEPS];
   hl_ort_memory *memory;
   open_library(argv[1]);
   open_session(argv[2], atoi(argv[4]));
   check(api.CreateCpuMemoryInfo(HL_ORT_ARENA, HL_ORT_MEMORY_DEFAULT, &memory));
   make_input(memory, atoll(argv[3]));
   warm(strcmp(argv[5], "binding") == 0);
-  printf("ready\n");
-  fflush(stdout);
-  for (int steps; scanf("%d", &steps) == 1 && steps > 0 && steps <= MAX_STEPS;) {
-    double start = now_ms();
-    for (int i = 0; i < steps; i++) {
-      step();
-      double end = now_ms();
-      times[i] = end - start;
-      start = end;
-    }
-    qsort(times, (size_t)steps, sizeof *times, by_value);
-    printf("%.6f\n", times[steps / 2]);
-    fflush(stdout);
-  }
-  return 0;
+  return bare_loop(step);
 }

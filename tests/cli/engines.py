@@ -1,6 +1,5 @@
 """Engines and what they stand on: options and libraries by engine, and everything that goes wrong."""
 import os
-import time
 
 from harness import ENGINES, FAULTY, HOME, case, environment, file, hotlap, main
 
@@ -47,9 +46,8 @@ def a_library_that_crashes_or_exits_costs_a_row():
 
 @case
 def an_engine_that_hangs_does_not_hang_the_list():
-    start = time.monotonic()
     engine = listed('onnxruntime', env=fake('hang'))
-    assert 'did not end within' in engine['reason'] and time.monotonic() - start < 60, engine
+    assert 'did not end within' in engine['reason'], engine
 
 
 @case
