@@ -105,9 +105,9 @@ def completion_knows_commands_and_options():
 @case
 def options_in_examples_exist():
     known = set(re.findall(r'`--([\w-]+)', page('docs/options.md')))
-    # Those of meson, pkg-config, ./check, tools and test tools.
+    # Those of meson, pkg-config, ./quickstart, ./check, tools and test tools.
     foreign = {'destdir', 'buildtype', 'variable', 'cflags', 'suite', 'quick', 'all', 'self-test',
-               'profile'}
+               'profile', 'engines'}
     for path in PAGES:
         for option in re.findall(r'(?<![\w-])--([a-z][\w-]+)', path.read_text()):
             assert option in known | foreign, f'{path.name}: there is no option --{option}'
