@@ -18,7 +18,7 @@ static const char usage[] =
 
 /* The run that was asked for. */
 static hl_status load_run(const hl_options *options, hl_run_info *ret_info, hl_records *ret_records,
-                          hl_error *error) {
+                          hl_comparisons *comparisons, hl_error *error) {
   if (options->positional_count > 1)
     return hl_error_set(error, HL_INVALID_ARGUMENT, "one RUN at a time, not also '%s'",
                         options->positionals[1]);
@@ -32,6 +32,7 @@ static hl_status load_run(const hl_options *options, hl_run_info *ret_info, hl_r
   status = hl_store_open(path, HL_STORE_READ, &store, error);
   if (status == HL_OK) status = hl_store_run_resolve(store, wanted, &id, error);
   if (status == HL_OK) status = hl_store_run_load(store, id, ret_info, ret_records, error);
+  if (status == HL_OK) status = hl_store_comparisons_load(store, id, comparisons, error);
   hl_store_free(store);
   return status;
 }
@@ -89,22 +90,28 @@ int hl_cli_report(int argc, char **argv) {
   hl_records records = {0};
   hl_analysis analysis = {0};
   hl_engines engines = {0};
+  hl_comparisons comparisons = {0};
   unsigned formats = 0;
   hl_run_info_init(&info);
   hl_status status = formats_of(&options, &formats, &error);
-  if (status == HL_OK) status = load_run(&options, &info, &records, &error);
+  if (status == HL_OK) status = load_run(&options, &info, &records, &comparisons, &error);
   if (status == HL_OK) status = hl_analysis_make(&records, &info, &analysis, &error);
-  if (status == HL_OK) status = hl_engines_make(&analysis, &records, NULL, &engines, &error);
+  if (status == HL_OK)
+    status = hl_engines_make(&analysis, &records, &comparisons, &engines, &error);
   if (status != HL_OK) {
     exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
   } else {
-    hl_report_input input = {
-        .info = &info, .records = &records, .analysis = &analysis, .engines = &engines};
+    hl_report_input input = {.info = &info,
+                             .records = &records,
+                             .analysis = &analysis,
+                             .engines = &engines,
+                             .comparisons = &comparisons};
     show(&options, &input);
     exit_status = formats ? write_files(&options, &input, formats) : HL_EXIT_OK;
     if (exit_status == HL_EXIT_OK && records.count == 0) exit_status = HL_EXIT_NOTHING;
   }
   hl_engines_release(&engines);
+  hl_comparisons_release(&comparisons);
   hl_analysis_release(&analysis);
   hl_records_release(&records);
   hl_run_info_release(&info);

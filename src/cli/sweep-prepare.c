@@ -20,6 +20,7 @@ void hl_sweep_release(hl_sweep *sweep) {
   hl_engines_release(&s->engines);
   hl_analysis_release(&s->analysis);
   hl_records_release(&s->records);
+  hl_comparisons_release(&s->comparisons);
   hl_run_info_release(&s->info);
   hl_machine_release(&s->machine);
   hl_plan_release(&s->plan);

@@ -86,12 +86,15 @@ static void tell_failures(const hl_records *records) {
 }
 
 static hl_status show_results(hl_sweep *s, hl_error *error) {
-  const hl_report_input input = {
-      .info = &s->info, .records = &s->records, .analysis = &s->analysis, .engines = &s->engines};
+  const hl_report_input input = {.info = &s->info,
+                                 .records = &s->records,
+                                 .analysis = &s->analysis,
+                                 .engines = &s->engines,
+                                 .comparisons = &s->comparisons};
   bool quiet = hl_options_on(&s->options, HL_OPTION_QUIET);
   hl_status status = hl_analysis_make(&s->records, &s->info, &s->analysis, error);
   if (status == HL_OK)
-    status = hl_engines_make(&s->analysis, &s->records, NULL, &s->engines, error);
+    status = hl_engines_make(&s->analysis, &s->records, &s->comparisons, &s->engines, error);
   if (status != HL_OK) return status;
   hl_text text = HL_TEXT_INIT, written = HL_TEXT_INIT;
   if (hl_options_on(&s->options, HL_OPTION_JSON))
@@ -140,8 +143,8 @@ static int run(hl_sweep *s) {
                                           .start_ns = s->start_ns,
                                           .git_commit = s->commit,
                                           .resume = s->resumed};
-  hl_status status =
-      hl_run_execute(&s->plan, &environment, &hooks, s->store, &s->info, &s->records, &error);
+  hl_status status = hl_run_execute(&s->plan, &environment, &hooks, s->store, &s->info, &s->records,
+                                    &s->comparisons, &error);
   hl_sweep_view_end(&view);
   int exit_status = exit_status_of(s);
   if (status == HL_INTERRUPTED) {

@@ -18,6 +18,7 @@ typedef struct hl_sweep {
   hl_machine machine;
   hl_run_info info;
   hl_records records;
+  hl_comparisons comparisons;
   hl_analysis analysis;
   hl_engines engines;
   hl_store *store;

@@ -57,6 +57,13 @@ void hl_report_json(const hl_report_input *input, hl_text *out) {
     hl_json_end(&json);
   }
   hl_json_end(&json);
+  hl_json_array(&json, "comparisons");
+  for (size_t i = 0; input->comparisons && i < input->comparisons->count; i++) {
+    hl_json_object(&json, NULL);
+    hl_comparison_write_json(&input->comparisons->items[i], &json);
+    hl_json_end(&json);
+  }
+  hl_json_end(&json);
   hl_analysis_write_json(input->analysis, &json, "analysis");
   hl_engines_write_json(input->engines, &json, "engines");
   hl_json_end(&json);

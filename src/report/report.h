@@ -15,13 +15,14 @@
 
 #include "analyse/analyse.h"
 #include "analyse/engines.h"
-#include "record/record.h"
+#include "record/comparison.h"
 
 typedef struct hl_report_input {
   const hl_run_info *info;
   const hl_records *records;
-  const hl_analysis *analysis; /* of these records */
-  const hl_engines *engines;   /* of these records */
+  const hl_analysis *analysis;       /* of these records */
+  const hl_engines *engines;         /* of these records */
+  const hl_comparisons *comparisons; /* NULL: none */
 } hl_report_input;
 
 enum hl_report_format {

@@ -12,6 +12,7 @@ typedef struct runner {
   hl_row_context context;
   hl_store *store;
   hl_records *records;
+  hl_comparisons *comparisons;
 } runner;
 
 /* Whether a resumed run has the row already. */
@@ -34,7 +35,7 @@ static hl_status run_row(runner *r, size_t index, hl_error *error) {
   hl_record_init(&record);
   status = hl_row_measure(&r->context, c, &record, error);
   if (status == HL_OK && r->store)
-    status = hl_store_row_add(r->store, r->context.info->id, key, &record, error);
+    status = hl_store_row_add(r->store, r->context.info->id, key, (int64_t)index, &record, error);
   if (status == HL_OK && view->row_end) view->row_end(view->context, &record);
   if (status == HL_OK) status = hl_records_take(r->records, &record, error);
   hl_record_release(&record);
@@ -133,6 +134,8 @@ static hl_status load_earlier(runner *r, hl_error *error) {
   status = keep_origin(r->context.info, &info, error);
   for (size_t i = 0; i < earlier.count && status == HL_OK; i++)
     status = hl_records_take(r->records, &earlier.items[i], error);
+  if (status == HL_OK)
+    status = hl_store_comparisons_load(r->store, r->context.info->id, r->comparisons, error);
   hl_run_info_release(&info);
   hl_records_release(&earlier);
   return status;
@@ -140,7 +143,7 @@ static hl_status load_earlier(runner *r, hl_error *error) {
 
 hl_status hl_run_execute(const hl_plan *plan, const hl_run_environment *environment,
                          const hl_run_view *view, hl_store *store, hl_run_info *info,
-                         hl_records *records, hl_error *error) {
+                         hl_records *records, hl_comparisons *comparisons, hl_error *error) {
   hl_reference_cache references = {0};
   runner r = {.plan = plan,
               .context = {.environment = environment,
@@ -149,7 +152,8 @@ hl_status hl_run_execute(const hl_plan *plan, const hl_run_environment *environm
                           .references = &references,
                           .info = info},
               .store = store,
-              .records = records};
+              .records = records,
+              .comparisons = comparisons};
   r.context.bad_input_ends = true;
   for (size_t i = 1; i < plan->count; i++)
     if (strcmp(plan->items[i].model, plan->items[0].model) != 0) r.context.bad_input_ends = false;

@@ -45,11 +45,12 @@ typedef struct hl_run_view {
 } hl_run_view;
 
 /* Runs every configuration of the plan, then the searches. `store` may be NULL. `info` (id,
- * machine, method filled in) gains what becomes known; `records` receives rows in order, those of
- * a resumed run included. INTERRUPTED after a wake (what was measured is in records and store);
+ * machine, method filled in) gains what becomes known; `records` receives rows in the order
+ * of the plan, `comparisons` those of rows that were measured in turns, those of a resumed run
+ * included. INTERRUPTED after a wake (what was measured is in records and store);
  * other failures are of the runner itself. */
 hl_status hl_run_execute(const hl_plan *plan, const hl_run_environment *environment,
                          const hl_run_view *view, hl_store *store, hl_run_info *info,
-                         hl_records *records, hl_error *error);
+                         hl_records *records, hl_comparisons *comparisons, hl_error *error);
 
 #endif

@@ -64,6 +64,8 @@ static hl_status count_missing(hl_store *store, const hl_store_table *table, boo
 static hl_status columns_missing(hl_store *store, bool add, size_t *ret_missing, hl_error *error) {
   hl_status status = count_missing(store, &hl_store_runs_table, add, ret_missing, error);
   if (status == HL_OK) status = count_missing(store, &hl_store_rows_table, add, ret_missing, error);
+  if (status == HL_OK)
+    status = count_missing(store, &hl_store_comparisons_table, add, ret_missing, error);
   return status;
 }
 

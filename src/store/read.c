@@ -63,8 +63,8 @@ static hl_status load_samples(hl_store *store, int64_t row_id, hl_record *record
 static hl_status load_rows(hl_store *store, const char *run_id, hl_records *records,
                            hl_error *error) {
   HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
-  hl_status status = hl_sql_prepare(store, "SELECT * FROM rows WHERE run_id = ? ORDER BY row_id",
-                                    &statement, error);
+  hl_status status = hl_sql_prepare(
+      store, "SELECT * FROM rows WHERE run_id = ? ORDER BY position, row_id", &statement, error);
   hl_sql_bind_text(statement, 1, run_id);
   bool row = false;
   while (status == HL_OK && (status = hl_sql_step(store, statement, &row, error)) == HL_OK && row) {

@@ -2,17 +2,23 @@
 
 #include <stddef.h>
 
-#define COLUMN_TEXT(key) {#key, HL_METRIC_TEXT, offsetof(hl_record, key)},
-#define COLUMN_INT(key) {#key, HL_METRIC_INT, offsetof(hl_record, key)},
-#define COLUMN_REAL(key) {#key, HL_METRIC_REAL, offsetof(hl_record, key)},
-#define COLUMN_BOOL(key) {#key, HL_METRIC_BOOL, offsetof(hl_record, key)},
-#define COLUMN_PAIR(key)                                                                           \
-  {#key "_low", HL_METRIC_REAL, offsetof(hl_record, key) + offsetof(hl_pair, low)},                \
-      {#key "_high", HL_METRIC_REAL, offsetof(hl_record, key) + offsetof(hl_pair, high)},
+#define COLUMN_TEXT(type, key) {#key, HL_METRIC_TEXT, offsetof(type, key)},
+#define COLUMN_INT(type, key) {#key, HL_METRIC_INT, offsetof(type, key)},
+#define COLUMN_REAL(type, key) {#key, HL_METRIC_REAL, offsetof(type, key)},
+#define COLUMN_BOOL(type, key) {#key, HL_METRIC_BOOL, offsetof(type, key)},
+#define COLUMN_PAIR(type, key)                                                                     \
+  {#key "_low", HL_METRIC_REAL, offsetof(type, key) + offsetof(hl_pair, low)},                     \
+      {#key "_high", HL_METRIC_REAL, offsetof(type, key) + offsetof(hl_pair, high)},
 
 static const hl_store_column row_columns[] = {
-#define X(kind, key, unit, better, title, doc) COLUMN_##kind(key)
+#define X(kind, key, unit, better, title, doc) COLUMN_##kind(hl_record, key)
 #include "record/metrics.def"
+#undef X
+};
+
+static const hl_store_column comparison_columns[] = {
+#define X(kind, key, unit, better, title, doc) COLUMN_##kind(hl_comparison, key)
+#include "record/comparisons.def"
 #undef X
 };
 
@@ -46,3 +52,5 @@ static const hl_store_column run_columns[] = {
 
 const hl_store_table hl_store_rows_table = {"rows", row_columns, HL_COUNT(row_columns)};
 const hl_store_table hl_store_runs_table = {"runs", run_columns, HL_COUNT(run_columns)};
+const hl_store_table hl_store_comparisons_table = {"comparisons", comparison_columns,
+                                                   HL_COUNT(comparison_columns)};

@@ -2,13 +2,12 @@
  * store/schema.h - what the tables of a store look like (inside src/store only).
  *
  * hl_store_schemas[n - 1] is schema/000n.sql, which brings a store from version n - 1 to n. The
- * columns of rows and runs that hold fields of hl_record and hl_run_info come from the two lists
- * below.
+ * columns that hold fields of hl_record, hl_run_info and hl_comparison come from the lists below.
  */
 #ifndef HL_STORE_SCHEMA_H
 #define HL_STORE_SCHEMA_H
 
-#include "record/record.h"
+#include "record/comparison.h"
 
 extern const char *const hl_store_schemas[];
 extern const int hl_store_schema_count;
@@ -26,7 +25,8 @@ typedef struct hl_store_table {
   size_t count;
 } hl_store_table;
 
-extern const hl_store_table hl_store_rows_table; /* fields of hl_record, from metrics.def */
-extern const hl_store_table hl_store_runs_table; /* fields of hl_run_info */
+extern const hl_store_table hl_store_rows_table;        /* fields of hl_record, from metrics.def */
+extern const hl_store_table hl_store_runs_table;        /* fields of hl_run_info */
+extern const hl_store_table hl_store_comparisons_table; /* of hl_comparison, from comparisons.def */
 
 #endif

@@ -46,4 +46,10 @@ void hl_sql_bind_fields(sqlite3_stmt *statement, int first, const hl_store_table
 /* Reads the columns that have a field's name into the object; others stay as they are. */
 void hl_sql_read_fields(sqlite3_stmt *statement, const hl_store_table *table, void *object);
 
+/* Prepares to insert the fields of `table` after the columns `keys`, or to replace the row with the
+ * same `conflict` columns. */
+hl_status hl__store_upsert(hl_store *store, const hl_store_table *table, const char *const *keys,
+                           size_t key_count, const char *conflict, sqlite3_stmt **ret_statement,
+                           hl_error *error);
+
 #endif

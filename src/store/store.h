@@ -19,7 +19,7 @@
 #ifndef HL_STORE_STORE_H
 #define HL_STORE_STORE_H
 
-#include "record/record.h"
+#include "record/comparison.h"
 
 typedef struct hl_store hl_store;
 
@@ -45,10 +45,19 @@ hl_status hl_store_run_begin(hl_store *store, const hl_run_info *info, const cha
 
 /*
  * Adds a row and commits it. `configuration` names what was measured, the same string in each run
- * of a plan; a second row of one configuration in one run replaces the first.
+ * of a plan; a second row of one configuration in one run replaces the first. Rows are read
+ * back by `position` (that of the plan), equal ones in the order of adding.
  */
 hl_status hl_store_row_add(hl_store *store, const char *run_id, const char *configuration,
-                           const hl_record *record, hl_error *error);
+                           int64_t position, const hl_record *record, hl_error *error);
+
+/* Adds a comparison of the rows of configurations `a` and `b`, or replaces it. */
+hl_status hl_store_comparison_add(hl_store *store, const char *run_id, const char *a, const char *b,
+                                  const hl_comparison *comparison, hl_error *error);
+
+/* Appends the run's comparisons, in the order of adding, to an initialised list. */
+hl_status hl_store_comparisons_load(hl_store *store, const char *run_id,
+                                    hl_comparisons *comparisons, hl_error *error);
 
 /* Writes max_batch_size (HL_INT_NULL: null) into a row that is there; its place stays. */
 hl_status hl_store_row_set_boundary(hl_store *store, const char *run_id, const char *configuration,
@@ -77,7 +86,7 @@ hl_status hl_store_row_exists(hl_store *store, const char *run_id, const char *c
 hl_status hl_store_run_resolve(hl_store *store, const char *text, char **ret_id, hl_error *error);
 
 /*
- * Loads one run: `ret_info` and `ret_records` (in the order of measuring, with samples) are
+ * Loads one run: `ret_info` and `ret_records` (in the order of the plan, with samples) are
  * initialised by the callee; release both. A run has one machine, so its rows are never mixed.
  */
 hl_status hl_store_run_load(hl_store *store, const char *run_id, hl_run_info *ret_info,

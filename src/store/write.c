@@ -42,9 +42,9 @@ static char *upsert_sql(const hl_store_table *table, const char *const *keys, si
   return hl_text_take(&sql);
 }
 
-static hl_status prepare_upsert(hl_store *store, const hl_store_table *table,
-                                const char *const *keys, size_t key_count, const char *conflict,
-                                sqlite3_stmt **ret_statement, hl_error *error) {
+hl_status hl__store_upsert(hl_store *store, const hl_store_table *table, const char *const *keys,
+                           size_t key_count, const char *conflict, sqlite3_stmt **ret_statement,
+                           hl_error *error) {
   HL_CLEANUP(hl_free_pointer) char *sql = upsert_sql(table, keys, key_count, conflict);
   if (!sql) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory");
   return hl_sql_prepare(store, sql, ret_statement, error);
@@ -58,7 +58,7 @@ hl_status hl_store_run_begin(hl_store *store, const hl_run_info *info, const cha
   process_start(getpid(), start);
   HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
   hl_status status =
-      prepare_upsert(store, &hl_store_runs_table, keys, HL_COUNT(keys), "id", &statement, error);
+      hl__store_upsert(store, &hl_store_runs_table, keys, HL_COUNT(keys), "id", &statement, error);
   if (status != HL_OK) return status;
   hl_sql_bind_text(statement, 1, info->id);
   hl_sql_bind_text(statement, 2, plan_hash);
@@ -87,7 +87,7 @@ hl_status hl_store_run_end(hl_store *store, const hl_run_info *info, hl_run_stat
   hl_clock_utc(now, sizeof now);
   HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
   hl_status status =
-      prepare_upsert(store, &hl_store_runs_table, keys, HL_COUNT(keys), "id", &statement, error);
+      hl__store_upsert(store, &hl_store_runs_table, keys, HL_COUNT(keys), "id", &statement, error);
   if (status != HL_OK) return status;
   hl_sql_bind_text(statement, 1, info->id);
   hl_sql_bind_text(statement, 2, hl_run_state_name(state));
@@ -131,25 +131,26 @@ static hl_status insert_samples(hl_store *store, int64_t row_id, const hl_record
 }
 
 static hl_status insert_row(hl_store *store, const char *run_id, const char *configuration,
-                            const hl_record *record, hl_error *error) {
-  static const char *const keys[] = {"run_id", "configuration"};
+                            int64_t position, const hl_record *record, hl_error *error) {
+  static const char *const keys[] = {"run_id", "configuration", "position"};
   HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
-  hl_status status = prepare_upsert(store, &hl_store_rows_table, keys, HL_COUNT(keys),
-                                    "run_id, configuration", &statement, error);
+  hl_status status = hl__store_upsert(store, &hl_store_rows_table, keys, HL_COUNT(keys),
+                                      "run_id, configuration", &statement, error);
   if (status != HL_OK) return status;
   hl_sql_bind_text(statement, 1, run_id);
   hl_sql_bind_text(statement, 2, configuration);
+  sqlite3_bind_int64(statement, 3, position);
   hl_sql_bind_fields(statement, 1 + (int)HL_COUNT(keys), &hl_store_rows_table, record);
   return hl_sql_finish(store, statement, error);
 }
 
 hl_status hl_store_row_add(hl_store *store, const char *run_id, const char *configuration,
-                           const hl_record *record, hl_error *error) {
+                           int64_t position, const hl_record *record, hl_error *error) {
   hl_status status = hl_sql_run(store, "BEGIN IMMEDIATE", error);
   if (status != HL_OK) return status;
   /* The earlier row goes with its samples, so that rows stay in the order of measuring. */
   status = delete_row(store, run_id, configuration, error);
-  if (status == HL_OK) status = insert_row(store, run_id, configuration, record, error);
+  if (status == HL_OK) status = insert_row(store, run_id, configuration, position, record, error);
   if (status == HL_OK)
     status = insert_samples(store, sqlite3_last_insert_rowid(store->db), record, error);
   return hl_sql_end(store, status, error);

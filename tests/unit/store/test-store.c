@@ -113,9 +113,9 @@ static void every_metric_comes_back(void **state) {
   memcpy(full.samples_ns, samples, sizeof samples);
   full.sample_count = HL_COUNT(samples);
   hl_error error = {0};
-  if (hl_store_row_add(store, "run-1", "batch=1", &full, &error) != HL_OK)
+  if (hl_store_row_add(store, "run-1", "batch=1", 0, &full, &error) != HL_OK)
     fail_msg("%s", error.msg);
-  assert_int_equal(hl_store_row_add(store, "run-1", "batch=2", &empty, NULL), HL_OK);
+  assert_int_equal(hl_store_row_add(store, "run-1", "batch=2", 0, &empty, NULL), HL_OK);
   assert_int_equal(hl_store_run_end(store, &info, HL_RUN_FINISHED, NULL), HL_OK);
   hl_store_free(store);
 
@@ -149,7 +149,7 @@ static void second_row_replaces_the_first(void **state) {
     free(record.samples_ns);
     record.samples_ns = calloc(1, 8);
     record.sample_count = 1;
-    assert_int_equal(hl_store_row_add(store, "run-1", keys[i], &record, NULL), HL_OK);
+    assert_int_equal(hl_store_row_add(store, "run-1", keys[i], 0, &record, NULL), HL_OK);
   }
   bool there = false;
   assert_int_equal(hl_store_row_exists(store, "run-1", "b=1", &there, NULL), HL_OK);
@@ -164,7 +164,7 @@ static void second_row_replaces_the_first(void **state) {
   hl_records_release(&records);
   hl_run_info_release(&back);
   /* A row of a run that was never begun is refused. */
-  assert_int_not_equal(hl_store_row_add(store, "no-run", "b=1", &record, NULL), HL_OK);
+  assert_int_not_equal(hl_store_row_add(store, "no-run", "b=1", 0, &record, NULL), HL_OK);
   hl_record_release(&record);
   hl_run_info_release(&info);
   hl_store_free(store);
@@ -187,7 +187,7 @@ static void boundary_leaves_rows_in_their_order(void **state) {
     hl_record record;
     fill(&record);
     record.batch_size = (int64_t)i + 1;
-    assert_int_equal(hl_store_row_add(store, "run-1", keys[i], &record, NULL), HL_OK);
+    assert_int_equal(hl_store_row_add(store, "run-1", keys[i], 0, &record, NULL), HL_OK);
     hl_record_release(&record);
   }
   assert_int_equal(hl_store_row_set_boundary(store, "run-1", "a", 12, NULL), HL_OK);
@@ -262,7 +262,7 @@ static int write_many(const char *id) {
   for (int i = 0; i < 40; i++) {
     char key[32];
     snprintf(key, sizeof key, "b=%d", i);
-    if (hl_store_row_add(store, id, key, &record, &error) != HL_OK) {
+    if (hl_store_row_add(store, id, key, 0, &record, &error) != HL_OK) {
       fprintf(stderr, "%s\n", error.msg);
       return 1;
     }
@@ -318,7 +318,7 @@ static void history_filters_and_finds_the_best(void **state) {
     record.throughput_ips = rows[i].ips;
     record.batch_size = 8;
     assert_int_equal(hl_store_run_begin(store, &info, NULL, NULL), HL_OK);
-    assert_int_equal(hl_store_row_add(store, rows[i].id, rows[i].model, &record, NULL), HL_OK);
+    assert_int_equal(hl_store_row_add(store, rows[i].id, rows[i].model, 0, &record, NULL), HL_OK);
     hl_record_release(&record);
     hl_run_info_release(&info);
   }
@@ -402,8 +402,54 @@ static void older_schema_is_converted(void **state) {
   hl_record record;
   fill(&record);
   assert_int_equal(hl_store_run_begin(store, &info, "hash", NULL), HL_OK);
-  assert_int_equal(hl_store_row_add(store, "r", "b=2", &record, NULL), HL_OK);
+  assert_int_equal(hl_store_row_add(store, "r", "b=2", 0, &record, NULL), HL_OK);
   hl_record_release(&record);
+  hl_run_info_release(&info);
+  hl_store_free(store);
+}
+
+static void a_run_keeps_the_order_of_its_plan_and_its_comparisons(void **state) {
+  (void)state;
+  hl_store *store = open_store("turns.db");
+  hl_run_info info, back;
+  make_info(&info, "run-1", "m1");
+  assert_int_equal(hl_store_run_begin(store, &info, "hash", NULL), HL_OK);
+  static const char *const keys[] = {"second", "first"};
+  for (int64_t i = 0; i < 2; i++) {
+    hl_record record;
+    hl_record_init(&record);
+    hl_record_set_text(&record.engine, keys[i]);
+    assert_int_equal(hl_store_row_add(store, "run-1", keys[i], 1 - i, &record, NULL), HL_OK);
+    hl_record_release(&record);
+  }
+  hl_comparison c;
+  hl_comparison_init(&c);
+  hl_record_set_text(&c.verdict, "faster");
+  c.ratio = 1.5;
+  c.ci = (hl_pair){1.25, 1.75};
+  c.agree = 1;
+  for (int64_t pairs = 20; pairs <= 40; pairs += 20) { /* the second takes the place of the first */
+    c.pairs = pairs;
+    assert_int_equal(hl_store_comparison_add(store, "run-1", "first", "second", &c, NULL), HL_OK);
+  }
+  assert_int_not_equal(hl_store_comparison_add(store, "no-run", "a", "b", &c, NULL), HL_OK);
+  hl_comparison_release(&c);
+
+  hl_records records;
+  hl_comparisons comparisons = {0};
+  assert_int_equal(hl_store_run_load(store, "run-1", &back, &records, NULL), HL_OK);
+  assert_int_equal(hl_store_comparisons_load(store, "run-1", &comparisons, NULL), HL_OK);
+  assert_string_equal(records.items[0].engine, "first");
+  assert_string_equal(records.items[1].engine, "second");
+  assert_int_equal(comparisons.count, 1);
+  assert_string_equal(comparisons.items[0].verdict, "faster");
+  assert_int_equal(comparisons.items[0].pairs, 40);
+  assert_true(comparisons.items[0].ci.high == 1.75);
+  assert_int_equal(comparisons.items[0].agree, 1);
+  assert_int_equal(comparisons.items[0].voided, HL_INT_NULL);
+  hl_comparisons_release(&comparisons);
+  hl_records_release(&records);
+  hl_run_info_release(&back);
   hl_run_info_release(&info);
   hl_store_free(store);
 }
@@ -491,7 +537,7 @@ static void full_disk_loses_nothing(void **state) {
     int rows = 0;
     for (char key[32]; status == HL_OK && rows < 10000; rows++) {
       snprintf(key, sizeof key, "b=%d", rows);
-      status = hl_store_row_add(mine, "run-1", key, &record, &error);
+      status = hl_store_row_add(mine, "run-1", key, 0, &record, &error);
     }
     bool good = status == HL_IO && strstr(error.msg, "full") && rows > 1;
     _exit(good ? 0 : 1);
@@ -519,6 +565,7 @@ int main(void) {
       STORE_TEST(processes_write_at_once),
       STORE_TEST(history_filters_and_finds_the_best),
       STORE_TEST(older_schema_is_converted),
+      STORE_TEST(a_run_keeps_the_order_of_its_plan_and_its_comparisons),
       STORE_TEST(foreign_newer_and_damaged_files_are_refused),
       STORE_TEST(damage_is_survived),
       STORE_TEST(full_disk_loses_nothing),
