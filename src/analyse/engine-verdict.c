@@ -104,7 +104,7 @@ typedef struct fastest {
   hl_member_set candidates;
   hl_member_set *winners; /* by batch size; 0: fewer than two have a row */
   bool *marked;
-  size_t sizes, kinds; /* batch sizes that are compared, different sets of winners */
+  size_t kinds; /* different sets of winners */
 } fastest;
 
 /* The lead of a lone winner over the next, at one batch size. */
@@ -196,8 +196,7 @@ static void put_winners(const fastest *f, hl_member_set set, hl_text *out) {
 
 /* Appends who of `candidates` is fastest where; nothing where no two have a row of one size. False
  * without memory. */
-static bool put_fastest(const hl_engine_model *m, hl_member_set candidates, const char *where,
-                        hl_text *out) {
+static bool put_fastest(const hl_engine_model *m, hl_member_set candidates, hl_text *out) {
   fastest f = {.m = m, .candidates = candidates};
   f.winners = calloc(m->batch_count + 1, sizeof *f.winners);
   f.marked = calloc(m->batch_count + 1, sizeof *f.marked);
@@ -209,9 +208,7 @@ static bool put_fastest(const hl_engine_model *m, hl_member_set candidates, cons
     bool seen = false;
     for (size_t j = 0; j < k; j++) seen |= f.winners[j] == f.winners[k];
     f.kinds += !seen;
-    f.sizes++;
   }
-  if (ok && f.sizes) hl_text_format(out, "%s%s", out->length ? "; " : "", where);
   bool first = true;
   for (size_t k = 0; ok && k < m->batch_count; k++) {
     if (!f.winners[k] || done[k]) continue;
@@ -407,20 +404,38 @@ static hl_member_set of_type(const hl_engine_model *m, const char *dtype) {
   return set;
 }
 
+static void put_clause(hl_text *out, const char *where, const char *clause) {
+  if (clause[0]) hl_text_format(out, "%s%s%s", out->length ? "; " : "", where, clause);
+}
+
 /* Each type by itself, then all. */
 static bool put_speed(const hl_engine_model *m, hl_text *out) {
-  const hl_member_set all = ~(hl_member_set)0;
+  const hl_member_set everyone = ~(hl_member_set)0;
+  hl_text all = HL_TEXT_INIT, one = HL_TEXT_INIT;
   hl_member_set done = 0;
-  bool several = of_type(m, m->members[0].group->dtype) != hl__member(m->member_count - 1) * 2 - 1;
-  for (size_t i = 0; several && i < m->member_count; i++) {
+  const char *same_as_all = NULL;
+  bool ok = put_fastest(m, everyone, &all), several = false;
+  for (size_t i = 0; i < m->member_count; i++)
+    several |= !same(m->members[i].group->dtype, m->members[0].group->dtype);
+  for (size_t i = 0; ok && several && i < m->member_count; i++) {
     if (has(done, i)) continue;
-    const char *dtype = m->members[i].group->dtype;
-    hl_member_set set = of_type(m, dtype);
+    const char *dtype = m->members[i].group->dtype ? m->members[i].group->dtype : "unknown type";
+    hl_member_set set = of_type(m, m->members[i].group->dtype);
+    HL_CLEANUP(hl_free_pointer) char *where = hl_format("in %s ", dtype);
     done |= set;
-    HL_CLEANUP(hl_free_pointer) char *where = hl_format("in %s ", dtype ? dtype : "unknown type");
-    if (!where || !put_fastest(m, set, where, out)) return false;
+    hl_text_clear(&one);
+    ok = where && put_fastest(m, set, &one);
+    if (ok) put_clause(out, where, one.data);
+    if (one.length && strcmp(one.data, all.data) == 0) same_as_all = dtype;
   }
-  return put_fastest(m, all, several ? "of all types " : "", out);
+  if (ok && same_as_all)
+    hl_text_format(out, "; of all types the same as in %s", same_as_all);
+  else if (ok)
+    put_clause(out, several ? "of all types " : "", all.data);
+  ok = ok && !all.failed && !one.failed;
+  hl_text_release(&all);
+  hl_text_release(&one);
+  return ok;
 }
 
 static void put_nothing(const hl_engine_model *m, hl_text *out) {

@@ -110,14 +110,13 @@ static void matrix_line(const hl_engine_model *m, const matrix *x, size_t k, siz
   hl_text_release(&cell);
 }
 
-/* What the marks in the cells mean, as far as there are any. */
-void hl_report_ratio_legend(const hl_engine_model *m, hl_text *out) {
+void hl_report_ratio_legend(const hl_engine_model *m, bool baseline_only, hl_text *out) {
   bool unpaired = false, equal = false, unsure = false;
   for (size_t k = 0; k < m->batch_count; k++)
     for (size_t a = 0; a < m->member_count; a++)
       for (size_t b = 0; b < m->member_count; b++) {
         const hl_engine_ratio *r = hl_engines_ratio(m, k, a, b);
-        if (!isfinite(r->ratio)) continue;
+        if (!isfinite(r->ratio) || (baseline_only && a != m->baseline)) continue;
         unpaired |= !r->paired;
         equal |= r->verdict == HL_VERDICT_EQUIVALENT;
         unsure |= r->verdict == HL_VERDICT_INCONCLUSIVE;
@@ -150,7 +149,7 @@ static void put_matrix(const hl_engine_model *m, bool colour, hl_text *out) {
     }
   }
   hl_text_append(out, "  ");
-  hl_report_ratio_legend(m, out);
+  hl_report_ratio_legend(m, x.shortened, out);
   if (m->member_count > MATRIX_COLUMNS) hl_text_append(out, "; every pair is in --json");
   hl_text_char(out, '\n');
 }

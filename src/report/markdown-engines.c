@@ -62,7 +62,7 @@ static void put_matrix(const hl_engine_model *m, hl_text *out) {
       hl_text_char(out, '\n');
     }
   hl_text legend = HL_TEXT_INIT;
-  hl_report_ratio_legend(m, &legend);
+  hl_report_ratio_legend(m, false, &legend);
   hl_text_append(out, "\nTime of the column's engine ÷ time of the line's: ");
   hl_markdown_text(out, legend.data);
   hl_text_append(out, ".\n\n");

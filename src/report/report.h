@@ -62,9 +62,10 @@ void hl_report_advice(const hl_analysis *analysis, bool colour, hl_text *out);
 void hl_report_engines(const hl_engines *engines, bool colour, hl_text *out);
 
 /* The parts that terminal and Markdown share. A ratio with its mark: "~1.02 [0.99, 1.05] ?"; what
- * the marks of a model's matrix mean; whether output errors are told beside its numbers. */
+ * the marks of a model's matrix, or of its baseline's column, mean; whether output errors are told
+ * beside its numbers. */
 void hl_report_ratio_cell(const hl_engine_ratio *ratio, hl_text *out);
-void hl_report_ratio_legend(const hl_engine_model *model, hl_text *out);
+void hl_report_ratio_legend(const hl_engine_model *model, bool baseline_only, hl_text *out);
 bool hl_report_shows_error(const hl_engine_model *model);
 
 /* --profile-memory: a line per row with its memory by phase. */

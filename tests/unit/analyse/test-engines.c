@@ -299,6 +299,22 @@ static void smaller_types(void **state) {
   tear_down(&s);
 }
 
+/* Where all of the fastest are of one type, it is not told twice. */
+static void one_type_is_fastest(void **state) {
+  (void)state;
+  set_up s = {0};
+  add(&s, "native", 1, 10, 100);
+  add(&s, "openvino", 1, 12, 120);
+  add_typed(&s, "native", "bfloat16", 1, 5, 60, "PASSED");
+  add_typed(&s, "openvino", "bfloat16", 1, 5, 50, "PASSED");
+  const hl_engine_model *m = analyse(&s);
+  expect(m->verdict, "in bfloat16 native bfloat16 (output error unknown) and openvino bfloat16 "
+                     "(output error unknown) cannot be told apart at batch 1 (inconclusive: "
+                     "openvino bfloat16 ~1.000x native bfloat16 [0.980, 1.020]); of all types the "
+                     "same as in bfloat16; least");
+  tear_down(&s);
+}
+
 /* What did not pass takes no part and is named; the baseline is the first with a row. */
 static void rows_that_failed(void **state) {
   (void)state;
@@ -372,6 +388,7 @@ int main(void) {
       cmocka_unit_test(front_with_intervals),
       cmocka_unit_test(verdicts),
       cmocka_unit_test(smaller_types),
+      cmocka_unit_test(one_type_is_fastest),
       cmocka_unit_test(rows_that_failed),
       cmocka_unit_test(little_to_compare),
       cmocka_unit_test(many_engines),
