@@ -262,4 +262,20 @@ HL_EVALUATE(hl_evaluate_einsum);
 HL_INFER(hl_infer_det);
 HL_EVALUATE(hl_evaluate_det);
 
+HL_INFER(hl_infer_quantised);
+HL_FLOPS(hl_flops_quantised);
+HL_EVALUATE(hl_evaluate_quantised);
+HL_INFER(hl_infer_dynamic_quantize);
+HL_EVALUATE(hl_evaluate_dynamic_quantize);
+
+HL_INFER(hl_infer_nms);
+HL_EVALUATE(hl_evaluate_nms);
+
+HL_INFER(hl_infer_lrn);
+HL_EVALUATE(hl_evaluate_lrn);
+HL_INFER(hl_infer_lp_norm);
+HL_EVALUATE(hl_evaluate_lp_norm);
+HL_INFER(hl_infer_mvn);
+HL_EVALUATE(hl_evaluate_mvn);
+
 #endif

@@ -390,5 +390,39 @@ def algebra():
     case("Det", 11, [np.array([[0, 1], [2, 0]], np.float32)], "pivot")
 
 
-for build in [blocks, algebra, places, integers, reductions, elementwise, convolution, matrix, normalise, pool, shapes, resample, quantise]:
+def quantised():
+    u8 = lambda *shape: random.integers(0, 255, shape).astype(np.uint8)
+    i8 = lambda *shape: random.integers(-127, 127, shape).astype(np.int8)
+    zero = lambda value, kind: Const(kind(value))
+    x, w = u8(2, 4, 6, 5), i8(6, 2, 3, 3)
+    case("ConvInteger", 10, [u8(1, 3, 5, 5), Const(u8(4, 3, 3, 3)), zero(120, np.uint8)],
+         pads=[1, 1, 1, 1])
+    case("MatMulInteger", 10, [u8(3, 4), Const(i8(4, 5)), zero(100, np.uint8), zero(3, np.int8)])
+    scale = lambda value: Const(np.float32(value))
+    case("QLinearConv", 10, [x, scale(0.02), zero(120, np.uint8), Const(w),
+                             Const(f32(6, low=0.01, high=0.05)), Const(np.zeros(6, np.int8)),
+                             scale(0.5), zero(128, np.uint8),
+                             Const(random.integers(-500, 500, 6).astype(np.int32))],
+         "channels", group=2, pads=[1, 1, 1, 1])
+    case("QLinearMatMul", 10, [i8(3, 4), scale(0.05), zero(3, np.int8), Const(i8(4, 5)),
+                               scale(0.1), zero(-2, np.int8), scale(0.2), zero(5, np.int8)])
+    case("DynamicQuantizeLinear", 11, [f32(3, 4, high=7)], outputs=3)
+    case("DynamicQuantizeLinear", 11, [f32(3, 4, low=1)], "positive", outputs=3)
+
+
+def local_norms():
+    x = f32(2, 6, 3, 4)
+    case("LRN", 13, [x], size=3, alpha=0.1, beta=0.6, bias=1.5)
+    for p in [1, 2]:
+        case("LpNormalization", 11, [x], f"p{p}", axis=1, p=p)
+    case("MeanVarianceNormalization", 13, [x], "axes", axes=[1, 3])
+    boxes = np.array([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [1, 1, 0, -0.1], [0, 10, 1, 11],
+                       [0, 10.1, 1, 11.1], [0, 100, 1, 101]]], np.float32)
+    scores = np.array([[[0.9, 0.75, 0.6, 0.95, 0.5, 0.3], [0.1, 0.9, 0.2, 0.4, 0.8, 0.7]]],
+                      np.float32)
+    case("NonMaxSuppression", 11, [Const(boxes), Const(scores), i64(3), Const(np.float32([0.5])),
+                                   Const(np.float32([0.35]))])
+
+
+for build in [quantised, local_norms, blocks, algebra, places, integers, reductions, elementwise, convolution, matrix, normalise, pool, shapes, resample, quantise]:
     build()

@@ -267,19 +267,20 @@ static void resolves_by_opset(void **state) {
     const char *domain, *op;
     int64_t opset;
     bool exists;
-  } cases[] = {
-      {"", "Conv", 17, true},      {"", "Conv", 6, false},       {"", "Conv", 22, false},
-      {"", "Gelu", 19, false},     {"", "Gelu", 20, true},       {"", "Upsample", 9, true},
-      {"", "Upsample", 10, false}, {"ai.onnx", "Add", 17, true}, {"ai.onnx.ml", "Add", 17, false}};
+  } cases[] = {{"", "Conv", 17, true},       {"", "Conv", 1, true},
+               {"", "Conv", 22, false},      {"", "Add", 5, false},
+               {"", "Gelu", 19, false},      {"", "Gelu", 20, true},
+               {"", "Upsample", 9, true},    {"", "Upsample", 10, false},
+               {"ai.onnx", "Add", 17, true}, {"ai.onnx.ml", "Add", 17, false}};
   for (size_t i = 0; i < HL_COUNT(cases); i++)
     assert_int_equal(hl_operator_find(cases[i].domain, cases[i].op, cases[i].opset) != NULL,
                      cases[i].exists);
   hl_graph *graph = fresh();
   hl_error error;
   hl_value_id x = hl_graph_input(graph, "x", HL_FLOAT32, 1, (int64_t[]){4}), y;
-  hl_graph_node(graph, "NonMaxSuppression", "nms", &x, 1, &y, 1);
+  hl_graph_node(graph, "ImageDecoder", "image", &x, 1, &y, 1);
   assert_int_equal(hl_graph_resolve(graph, &error), HL_UNIMPLEMENTED);
-  assert_non_null(strstr(error.msg, "'nms': operator NonMaxSuppression at opset 17"));
+  assert_non_null(strstr(error.msg, "'image': operator ImageDecoder at opset 17"));
   hl_graph_free(graph);
 }
 
@@ -287,7 +288,7 @@ static void table_is_consistent(void **state) {
   (void)state;
   const hl_operator *row, *last = NULL;
   for (size_t i = 0; (row = hl_operator_at(i)); last = row, i++) {
-    assert_true(row->since >= 7 && row->since <= row->last && row->last <= 21);
+    assert_true(row->since >= 1 && row->since <= row->last && row->last <= 21);
     assert_non_null(row->infer);
     assert_non_null(row->evaluate);
     assert_ptr_equal(hl_operator_find("", row->name, row->since), row);
