@@ -1,7 +1,8 @@
 """Engines and what they stand on: options and libraries by engine, and everything that goes wrong."""
 import os
+import re
 
-from harness import ENGINES, FAULTY, HOME, case, environment, file, hotlap, main
+from harness import ENGINES, FAULTY, HOME, SOURCE, Skip, case, environment, file, hotlap, main
 
 FAKE = os.path.join(ENGINES, 'fake-onnxruntime.so')
 SHORT = ('--batch-sizes', '1', '--iterations', '3', '--warmup', '1', '--max-time', '20', '--json')
@@ -126,6 +127,26 @@ def a_plug_in_without_a_table_of_options_gets_what_nobody_claims():
                  'fault=prepare:oom', '--engine-option', 'spin_ns=5', *SHORT)
     outcomes = {r['engine']: r['outcome'] for r in run.rows}
     assert outcomes == {'faulty': 'OUT_OF_MEMORY', 'null': 'PASSED'}, run.explain()
+
+
+@case
+def thread_runtimes_of_engines_never_meet_in_a_process():
+    """Two of them in one process spin against each other: native has libgomp, OpenVINO TBB."""
+    if not sorted((SOURCE / '.deps/venv').glob('lib/python3*/site-packages/openvino/libs/libopenvino_c.so*')):
+        raise Skip('the Python package openvino is not in .deps/venv')
+    trace = HOME / 'opened'
+    env = environment(LD_DEBUG='libs', LD_DEBUG_OUTPUT=str(trace), VIRTUAL_ENV=str(SOURCE / '.deps/venv'))
+    run = hotlap('sweep', 'mlp:dims=64-64', '--engine', 'native,openvino', *SHORT, env=env)
+    if 'RTLD_DEEPBIND' in run.out:
+        raise Skip("a sanitizer's runtime does not let OpenVINO's TBB open a library of its own")
+    assert [r['outcome'] for r in run.rows] == ['PASSED', 'PASSED'], run.explain()
+    seen = set()
+    for process in HOME.glob('opened.*'):
+        opened = set(re.findall(r'calling init: .*/(lib\w+)\.so', process.read_text(errors='replace')))
+        runtimes = opened & {'libgomp', 'libomp', 'libiomp5', 'libtbb'}
+        assert len(runtimes) <= 1, f'{process.name}: {runtimes}'
+        seen |= runtimes
+    assert seen == {'libgomp', 'libtbb'}, f'the trace shows {seen}'
 
 
 @case

@@ -139,11 +139,34 @@ static void utf8_is_told_from_other_bytes(void **state) {
   for (size_t i = 0; i < HL_COUNT(invalid); i++) assert_false(hl_utf8_valid(invalid[i]));
 }
 
+static void lines_are_wrapped_at_spaces(void **state) {
+  (void)state;
+  static const struct {
+    const char *words, *expected;
+    size_t column;
+  } cases[] = {
+      {"", "", 0},
+      {"   ", "", 0},
+      {"one two", "one two", 0},
+      {"one two three", "one two\n  three", 0},
+      {"one  two", "one two", 3},
+      {"one two", "one\n  two", 4},
+      {"a-word-that-is-too-long is", "a-word-that-is-too-long\n  is", 0},
+  };
+  for (size_t i = 0; i < HL_COUNT(cases); i++) {
+    hl_text text = HL_TEXT_INIT;
+    hl_text_wrap(&text, cases[i].words, cases[i].column, 2, 10);
+    assert_string_equal(text.data, cases[i].expected);
+    hl_text_release(&text);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(text_grows),         cmocka_unit_test(beyond_the_cap_nothing_is_added),
-      cmocka_unit_test(formats_and_copies), cmocka_unit_test(whole_numbers_are_strict),
-      cmocka_unit_test(reals_are_strict),   cmocka_unit_test(utf8_is_told_from_other_bytes),
+      cmocka_unit_test(lines_are_wrapped_at_spaces),     cmocka_unit_test(text_grows),
+      cmocka_unit_test(beyond_the_cap_nothing_is_added), cmocka_unit_test(formats_and_copies),
+      cmocka_unit_test(whole_numbers_are_strict),        cmocka_unit_test(reals_are_strict),
+      cmocka_unit_test(utf8_is_told_from_other_bytes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
