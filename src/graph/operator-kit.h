@@ -278,4 +278,8 @@ HL_EVALUATE(hl_evaluate_lp_norm);
 HL_INFER(hl_infer_mvn);
 HL_EVALUATE(hl_evaluate_mvn);
 
+HL_INFER(hl_infer_recurrent);
+HL_FLOPS(hl_flops_recurrent);
+HL_EVALUATE(hl_evaluate_recurrent);
+
 #endif

@@ -34,8 +34,14 @@ static const hl_operator table[] = {
     ROW("Det", 11, NEWEST, hl_infer_det, NULL, hl_evaluate_det, false, 1, 1, 1),
     ROW("Einsum", 12, NEWEST, hl_infer_einsum, hl_flops_einsum, hl_evaluate_einsum, false, 1, MANY,
         1),
+    ROW("GRU", 7, NEWEST, hl_infer_recurrent, hl_flops_recurrent, hl_evaluate_recurrent, false, 3,
+        6, 2),
     ROW("Gemm", 6, NEWEST, hl_infer_gemm, hl_flops_gemm, hl_evaluate_gemm, false, 2, 3, 1),
+    ROW("LSTM", 7, NEWEST, hl_infer_recurrent, hl_flops_recurrent, hl_evaluate_recurrent, false, 3,
+        8, 3),
     ROW("MatMul", 1, NEWEST, hl_infer_matmul, hl_flops_matmul, hl_evaluate_matmul, false, 2, 2, 1),
+    ROW("RNN", 7, NEWEST, hl_infer_recurrent, hl_flops_recurrent, hl_evaluate_recurrent, false, 3,
+        6, 2),
 #undef GROUP
 #define GROUP HL_OPERATORS_ELEMENTWISE
     UNARY("Abs", 6),
@@ -255,7 +261,9 @@ static const struct {
     {"Dropout", "inference only: the identity"},
     {"Einsum", "at most 16 inputs"},
     {"Expand", "the shape must be computable before the run"},
+    {"GRU", "activations Sigmoid, Tanh and Relu"},
     {"GridSample", "linear and nearest, 1 to 3 spatial dimensions; not cubic"},
+    {"LSTM", "activations Sigmoid, Tanh and Relu"},
     {"MatMulInteger", "zero points of the tensor, of the second factor also by column"},
     {"NonMaxSuppression", "all inputs must be known before the run"},
     {"NonZero", "the input must be known before the run"},
@@ -264,6 +272,7 @@ static const struct {
     {"QLinearConv", "scales and zero points of the tensor, of the weights also by channel"},
     {"QLinearMatMul", "scales and zero points of the tensor, of the second factor also by column"},
     {"QuantizeLinear", "to integers of 8 and 16 bits; not int4 and float8"},
+    {"RNN", "activations Sigmoid, Tanh and Relu"},
     {"Range", "its length must be computable before the run"},
     {"Reshape", "the shape must be computable before the run"},
     {"Resize", "nearest and linear; not cubic, antialias, tf_crop_and_resize or an aspect ratio "

@@ -16,7 +16,8 @@ static const struct {
   const char *title, *flops;
 } groups[] = {
     {HL_OPERATORS_CONVOLUTION, "Convolution", "2 per multiply-add, padding taps counted"},
-    {HL_OPERATORS_MATRIX, "Matrix product", "2 per multiply-add"},
+    {HL_OPERATORS_MATRIX, "Matrix product",
+     "2 per multiply-add; of recurrent cells those of both matrices"},
     {HL_OPERATORS_ELEMENTWISE, "Element-wise", "1 per output element; Cast and Identity 0"},
     {HL_OPERATORS_NORMALISE, "Normalisation",
      "Softmax and LogSoftmax 5 per element; Layer-, Instance- and GroupNormalization 7; "

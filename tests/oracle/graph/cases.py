@@ -424,5 +424,24 @@ def local_norms():
                                    Const(np.float32([0.35]))])
 
 
-for build in [quantised, local_norms, blocks, algebra, places, integers, reductions, elementwise, convolution, matrix, normalise, pool, shapes, resample, quantise]:
+def recurrent():
+    x = f32(5, 2, 3)
+    none = None
+    for op, gates in [("RNN", 1), ("GRU", 3), ("LSTM", 4)]:
+        one = [Const(f32(1, gates * 4, 3)), Const(f32(1, gates * 4, 4)), Const(f32(1, gates * 8))]
+        two = [Const(f32(2, gates * 4, 3)), Const(f32(2, gates * 4, 4)), Const(f32(2, gates * 8))]
+        count = 3 if op == "LSTM" else 2
+        case(op, 14, [x, *one], outputs=count, hidden_size=4)
+        case(op, 14, [x, *one], "reverse", outputs=count, hidden_size=4, direction="reverse")
+        states = [f32(2, 2, 4)] * (2 if op == "LSTM" else 1)
+        case(op, 14, [x, *two, np.array([5, 3], np.int32), *states], "bidirectional",
+             outputs=count, hidden_size=4, direction="bidirectional")
+    gru = [Const(f32(1, 12, 3)), Const(f32(1, 12, 4)), Const(f32(1, 24))]
+    case("GRU", 14, [x, *gru], "before-reset", outputs=2, hidden_size=4, linear_before_reset=1)
+    lstm = [Const(f32(1, 16, 3)), Const(f32(1, 16, 4)), Const(f32(1, 32))]
+    case("LSTM", 14, [x, *lstm, none, none, none, Const(f32(1, 12))], "peepholes", outputs=3,
+         hidden_size=4, clip=0.8)
+
+
+for build in [recurrent, quantised, local_norms, blocks, algebra, places, integers, reductions, elementwise, convolution, matrix, normalise, pool, shapes, resample, quantise]:
     build()
