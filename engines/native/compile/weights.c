@@ -7,7 +7,8 @@
 #include <unistd.h>
 
 #define WEIGHT_ALIGN 64u
-/* So often the file's pages are given back, so that the weights never lie in memory twice. */
+/* After so much of the file its pages are given back, so that the weights never lie in memory
+ * twice. */
 #define FORGET_BYTES ((uint64_t)16 << 20)
 
 struct hl_native_weights {
@@ -273,15 +274,16 @@ hl_status hl_native_weights_make(hl_model *model, const hl_graph *graph, hl_nati
   for (int32_t i = 0; i < count && status == HL_OK; i++) {
     const hl_native_weight *found = find(weights, &list[i]);
     if (!found) {
+      uint64_t source = graph->values[list[i].recipe.value].bytes;
+      if (since > 0 && since + source > FORGET_BYTES) {
+        hl_native_model_forget(model);
+        since = 0;
+      }
+      since += source;
       status = make(model, graph, &list[i], at, error);
       if (status == HL_OK) status = keep(weights, &list[i], at, error);
       if (status != HL_OK) break;
       at += rounded(list[i].bytes);
-      since += list[i].bytes;
-      if (since > FORGET_BYTES) {
-        hl_native_model_forget(model);
-        since = 0;
-      }
       found = &weights->items[weights->count - 1];
     }
     list[i].data = found->data;
