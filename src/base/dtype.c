@@ -31,3 +31,7 @@ hl_dtype hl_dtype_from_name(const char *name) {
     if (strcmp(dtypes[i].name, name) == 0) return (hl_dtype)i;
   return HL_DTYPE_NONE;
 }
+
+bool hl_dtype_is_float(hl_dtype dtype) {
+  return dtype == HL_FLOAT32 || dtype == HL_FLOAT64 || dtype == HL_FLOAT16 || dtype == HL_BFLOAT16;
+}

@@ -103,6 +103,14 @@ static float bfloat16_to_float(uint16_t bits) {
   return value;
 }
 
+/* Round to nearest, ties to even; NaN stays one. */
+static uint16_t bfloat16_from_float(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  if (isnan(value)) return (uint16_t)((bits >> 16) | 0x40);
+  return (uint16_t)((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
+}
+
 /* long double holds every int64, uint64 and double exactly on the machines we build for. */
 static long double load(const hl_tensor_view *array, int64_t i) {
   const void *d = array->data;
@@ -164,6 +172,9 @@ static bool store(const hl_tensor_view *array, int64_t i, long double v) {
   case HL_FLOAT16:
     ((uint16_t *)d)[i] = hl_half_from_float((float)v);
     return true;
+  case HL_BFLOAT16:
+    ((uint16_t *)d)[i] = bfloat16_from_float((float)v);
+    return true;
   case HL_UINT8:
     INTEGER(uint8_t, 0, UINT8_MAX);
   case HL_INT8:
@@ -217,7 +228,7 @@ static hl_status convert_real(const hl_tensor_view *from, const hl_tensor_view *
 
 hl_status hl_array_convert(const hl_tensor_view *array, hl_dtype to, const char *what,
                            hl_tensor_view *ret_array, hl_error *error) {
-  if (to == HL_BFLOAT16 || is_complex(array->dtype) != is_complex(to))
+  if (is_complex(array->dtype) != is_complex(to))
     return hl_error_set(error, HL_UNIMPLEMENTED, "%s is %s and cannot become %s", what,
                         hl_dtype_name(array->dtype), hl_dtype_name(to));
   hl_tensor_view result;

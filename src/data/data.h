@@ -12,8 +12,14 @@
 
 /* Arrays a file holds, decoded to native-endian row-major order on demand: see data/npz.h. */
 
+/* What is known of a model's input besides its port. */
+typedef struct hl_data_rule {
+  int32_t batch_axis;  /* -1: none, the input is the same in each step */
+  int64_t index_limit; /* integers are indices below this; 0: not known to be any */
+} hl_data_rule;
+
 /* A set of inputs of one model: for each model input a dense array whose first dimension is
- * `count`. */
+ * `count`, the others being the port's in their order; or, without a batch, the port's shape. */
 typedef struct hl_dataset {
   int64_t count;          /* inputs (first dimension) */
   size_t input_count;     /* arrays, in the model's order */
@@ -23,20 +29,25 @@ typedef struct hl_dataset {
 
 void hl_dataset_free(hl_dataset *dataset);
 
-/* Seeded synthetic inputs for `ports` (batch dimension -1): floats standard normal, integers 0 or
- * 1, bools; `count` inputs. */
-hl_status hl_dataset_synthetic(const hl_port *ports, size_t port_count, int64_t count,
-                               uint64_t seed, hl_dataset **ret_dataset, hl_error *error);
+/* Seeded synthetic inputs for `ports` (batch dimension -1), `count` of them. `rules` says more of
+ * each port; NULL: the batch comes first and nothing else is known. Integers and bools with "mask"
+ * in their name, and numbers called "attention_mask", are ones; indices are uniform over their
+ * table; bytes (uint8) are 0 to 255; other integers and bools are 0 or 1; other numbers are
+ * standard normal. `description` says so. */
+hl_status hl_dataset_synthetic(const hl_port *ports, const hl_data_rule *rules, size_t port_count,
+                               int64_t count, uint64_t seed, hl_dataset **ret_dataset,
+                               hl_error *error);
 
 /* Reads a file for a model with these ports. A port of shape (-1, C, N, N) named "diffraction" is
  * filled from a ptychography file (npz, npz.bz2): amplitude, fftshift where DC is at a corner,
  * cropped or binned to N (and said so in `description`), grouped by nearest neighbours for C = 4,
  * normalised as PtychoPINN does (intensity scale); a "positions" port from the coordinates. Other
- * ports are taken from arrays of the port's name (or the only array) with matching shape.
- * `max_images` 0: all. */
-hl_status hl_dataset_read(const char *path, const hl_port *ports, size_t port_count,
-                          int64_t max_images, uint64_t seed, hl_dataset **ret_dataset,
-                          hl_error *error);
+ * ports are taken from arrays of the port's name (or the only array) with matching shape and kind:
+ * fractions are no integers, and indices must be of their table. `max_images` 0: all. `rules` as
+ * for hl_dataset_synthetic. */
+hl_status hl_dataset_read(const char *path, const hl_port *ports, const hl_data_rule *rules,
+                          size_t port_count, int64_t max_images, uint64_t seed,
+                          hl_dataset **ret_dataset, hl_error *error);
 
 /* `hotlap data show`: what a file holds, as text for a person. */
 hl_status hl_data_describe(const char *path, hl_text *ret_text, hl_error *error);

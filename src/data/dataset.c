@@ -1,10 +1,8 @@
-#include "data/data.h"
-
 #include "data/array.h"
+#include "data/dataset-internal.h"
 #include "data/neighbours.h"
 #include "data/npz.h"
 #include "data/ptychography.h"
-#include "numeric/random.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -18,11 +16,15 @@ void hl_dataset_free(hl_dataset *dataset) {
   free(dataset);
 }
 
-static hl_status no_memory(hl_error *error) {
+hl_status hl__dataset_no_memory(hl_error *error) {
   return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the data set");
 }
 
-static hl_status new_dataset(size_t port_count, hl_dataset **ret, hl_error *error) {
+static hl_status no_memory(hl_error *error) {
+  return hl__dataset_no_memory(error);
+}
+
+hl_status hl__dataset_new(size_t port_count, hl_dataset **ret_dataset, hl_error *error) {
   hl_dataset *dataset = calloc(1, sizeof *dataset);
   if (!dataset) return no_memory(error);
   dataset->inputs = calloc(port_count + 1, sizeof *dataset->inputs);
@@ -31,81 +33,25 @@ static hl_status new_dataset(size_t port_count, hl_dataset **ret, hl_error *erro
     return no_memory(error);
   }
   dataset->input_count = port_count;
-  *ret = dataset;
+  *ret_dataset = dataset;
   return HL_OK;
 }
 
-/* A port's shape with `count` as its first dimension. */
-static hl_status port_dims(const hl_port *port, int64_t count, int64_t ret_dims[HL_MAX_RANK],
-                           hl_error *error) {
-  if (port->rank < 1 || port->rank > HL_MAX_RANK)
+hl_status hl__dataset_dims(const hl_port *port, hl_data_rule rule, int64_t count,
+                           int64_t ret_dims[HL_MAX_RANK], hl_error *error) {
+  if (port->rank <= rule.batch_axis || port->rank < 0 || port->rank > HL_MAX_RANK)
     return hl_error_set(error, HL_INVALID_ARGUMENT, "input '%s' has no batch dimension",
                         port->name);
-  ret_dims[0] = count;
-  for (int32_t i = 1; i < port->rank; i++) {
+  int32_t at = 0;
+  if (rule.batch_axis >= 0) ret_dims[at++] = count;
+  for (int32_t i = 0; i < port->rank; i++) {
+    if (i == rule.batch_axis) continue;
     if (port->dims[i] < 0)
-      return hl_error_set(error, HL_INVALID_ARGUMENT,
-                          "input '%s': dimension %d is not fixed. Give data with --test-data, or "
-                          "export the model with this dimension fixed",
+      return hl_error_set(error, HL_INVALID_ARGUMENT, "input '%s': dimension %d is not fixed",
                           port->name, i);
-    ret_dims[i] = port->dims[i];
+    ret_dims[at++] = port->dims[i];
   }
   return HL_OK;
-}
-
-/* --- synthetic --------------------------------------------------------------------------- */
-
-static bool is_float(hl_dtype dtype) {
-  return dtype == HL_FLOAT32 || dtype == HL_FLOAT64 || dtype == HL_FLOAT16;
-}
-
-static hl_status synthetic_input(const hl_port *port, int64_t count, uint64_t seed,
-                                 hl_tensor_view *ret, hl_error *error) {
-  int64_t dims[HL_MAX_RANK] = {0}, elements = 0;
-  hl_status status = port_dims(port, count, dims, error);
-  if (status != HL_OK) return status;
-  hl_dtype drawn = is_float(port->dtype) ? HL_FLOAT32 : HL_UINT8;
-  hl_tensor_view array;
-  status = hl_array_new(port->name, drawn, port->rank, dims, &array, error);
-  if (status != HL_OK) return status;
-  hl_array_count(array.rank, array.dims, &elements);
-  uint64_t stream = hl_random_stream(port->name);
-  if (drawn == HL_FLOAT32) {
-    hl_random_fill_normal(array.data, (size_t)elements, 0, 1, seed, stream);
-  } else {
-    hl_random random;
-    hl_random_init(&random, seed, stream);
-    for (int64_t i = 0; i < elements; i++)
-      ((uint8_t *)array.data)[i] = (uint8_t)(hl_random_u32(&random) & 1);
-  }
-  if (port->dtype == drawn) {
-    *ret = array;
-    return HL_OK;
-  }
-  status = hl_array_convert(&array, port->dtype, port->name, ret, error);
-  hl_array_release(&array);
-  return status;
-}
-
-hl_status hl_dataset_synthetic(const hl_port *ports, size_t port_count, int64_t count,
-                               uint64_t seed, hl_dataset **ret_dataset, hl_error *error) {
-  if (count < 1) return hl_error_set(error, HL_INVALID_ARGUMENT, "a data set needs an input");
-  hl_dataset *dataset = NULL;
-  hl_status status = new_dataset(port_count, &dataset, error);
-  for (size_t i = 0; i < port_count && status == HL_OK; i++)
-    status = synthetic_input(&ports[i], count, seed, &dataset->inputs[i], error);
-  if (status == HL_OK) {
-    dataset->count = count;
-    dataset->description =
-        hl_format("%" PRId64 " synthetic input%s (standard normal, seed %" PRIu64 ")", count,
-                  count == 1 ? "" : "s", seed);
-    if (!dataset->description) status = no_memory(error);
-  }
-  if (status != HL_OK)
-    hl_dataset_free(dataset);
-  else
-    *ret_dataset = dataset;
-  return status;
 }
 
 /* --- ptychography ------------------------------------------------------------------------ */
@@ -127,7 +73,7 @@ static hl_status fill_diffraction(const hl_scan *scan, const hl_port *port, cons
                                   int channels, int64_t count, hl_tensor_view *ret,
                                   hl_error *error) {
   int64_t dims[HL_MAX_RANK] = {0};
-  hl_status status = port_dims(port, count, dims, error);
+  hl_status status = hl__dataset_dims(port, (hl_data_rule){0}, count, dims, error);
   if (status != HL_OK) return status;
   double factor = hl_scan_normalise_factor(scan, HL_SCAN_PHOTONS);
   if (factor <= 0)
@@ -149,7 +95,7 @@ static hl_status fill_diffraction(const hl_scan *scan, const hl_port *port, cons
 static hl_status fill_positions(const hl_scan *scan, const hl_port *port, const int64_t *groups,
                                 int channels, int64_t count, hl_tensor_view *ret, hl_error *error) {
   int64_t dims[HL_MAX_RANK] = {0}, elements = 0;
-  hl_status status = port_dims(port, count, dims, error);
+  hl_status status = hl__dataset_dims(port, (hl_data_rule){0}, count, dims, error);
   if (status != HL_OK) return status;
   int32_t last = port->rank - 1;
   bool axis_last = dims[last] == 2 && channels != 2;
@@ -240,11 +186,11 @@ static hl_status read_ptychography(hl_npz *npz, const hl_port *ports, size_t por
 
 /* --- arrays by name ---------------------------------------------------------------------- */
 
-static hl_status mismatch(const hl_npz *npz, const hl_port *port, const char *reason,
-                          hl_status status, hl_error *error) {
+static hl_status mismatch(const hl_npz *npz, const hl_port *port, hl_data_rule rule,
+                          const char *reason, hl_status status, hl_error *error) {
   hl_text want = HL_TEXT_INIT, list = HL_TEXT_INIT;
   int64_t dims[HL_MAX_RANK];
-  for (int32_t i = 0; i < port->rank; i++) dims[i] = i ? port->dims[i] : -1;
+  for (int32_t i = 0; i < port->rank; i++) dims[i] = i == rule.batch_axis ? -1 : port->dims[i];
   hl_array_format_shape(&want, port->rank, dims);
   for (size_t i = 0; i < hl_npz_count(npz) && list.length < 180; i++) {
     const hl_npz_entry *entry = hl_npz_at(npz, i);
@@ -262,10 +208,12 @@ static hl_status mismatch(const hl_npz *npz, const hl_port *port, const char *re
   return status;
 }
 
-static bool shape_fits(const hl_port *port, const hl_npy_header *header) {
-  if (port->rank != header->rank || port->rank < 1 || header->dims[0] < 1) return false;
-  for (int32_t i = 1; i < port->rank; i++)
-    if (port->dims[i] >= 0 ? port->dims[i] != header->dims[i] : header->dims[i] < 1) return false;
+static bool shape_fits(const hl_port *port, hl_data_rule rule, const hl_npy_header *header) {
+  if (port->rank != header->rank || port->rank <= rule.batch_axis) return false;
+  for (int32_t i = 0; i < port->rank; i++) {
+    bool open = i == rule.batch_axis || port->dims[i] < 0;
+    if (open ? header->dims[i] < 1 : port->dims[i] != header->dims[i]) return false;
+  }
   return true;
 }
 
@@ -276,63 +224,126 @@ static void truncate_array(hl_tensor_view *array, int64_t count) {
   array->dims[0] = count;
 }
 
-static hl_status read_port(hl_npz *npz, const hl_port *port, bool only_port, hl_tensor_view *ret,
-                           hl_error *error) {
+/* Moves dimension `axis` to the front. */
+static hl_status move_front(hl_tensor_view *array, int32_t axis, hl_error *error) {
+  int64_t before = 1, count = array->dims[axis];
+  for (int32_t i = 0; i < axis; i++) before *= array->dims[i];
+  if (axis < 1 || array->bytes == 0) return HL_OK;
+  size_t part = (size_t)(array->bytes / (uint64_t)before / (uint64_t)count);
+  char *moved = malloc((size_t)array->bytes);
+  if (!moved) return no_memory(error);
+  for (int64_t c = 0; c < count; c++)
+    for (int64_t b = 0; b < before; b++)
+      memcpy(moved + (size_t)(c * before + b) * part,
+             (char *)array->data + (size_t)(b * count + c) * part, part);
+  free(array->data);
+  array->data = moved;
+  memmove(array->dims + 1, array->dims, (size_t)axis * sizeof array->dims[0]);
+  array->dims[0] = count;
+  return HL_OK;
+}
+
+/* An index beyond its table would be read from who knows where. */
+static hl_status check_indices(const hl_tensor_view *array, hl_data_rule rule, const char *what,
+                               hl_error *error) {
+  int64_t count = 0;
+  if (rule.index_limit <= 0) return HL_OK;
+  hl_array_count(array->rank, array->dims, &count);
+  for (int64_t i = 0; i < count; i++) {
+    double value = hl_array_at(array, i);
+    if (value >= -(double)rule.index_limit && value < (double)rule.index_limit) continue;
+    hl_text at = HL_TEXT_INIT;
+    hl_array_format_index(&at, array->rank, array->dims, i);
+    hl_error_set(error, HL_BAD_DATA,
+                 "%s holds %.0f at %s; the model looks it up in a table of %" PRId64
+                 " rows, 0 to %" PRId64,
+                 what, value, at.data, rule.index_limit, rule.index_limit - 1);
+    hl_text_release(&at);
+    return HL_BAD_DATA;
+  }
+  return HL_OK;
+}
+
+/* Takes the array, or makes one of the port's type; says so in `notes`. */
+static hl_status take(hl_tensor_view *raw, const hl_port *port, const char *what,
+                      hl_tensor_view *ret, hl_text *notes, hl_error *error) {
+  if (raw->dtype == port->dtype) {
+    *ret = *raw;
+    *raw = (hl_tensor_view){0};
+    return HL_OK;
+  }
+  hl_error failure = {0};
+  hl_status status = hl_array_convert(raw, port->dtype, what, ret, &failure);
+  if (status != HL_OK)
+    return hl_error_set(error, status, "%s. Save it as %s: array.astype('%s')", failure.msg,
+                        hl_dtype_name(port->dtype), hl_dtype_name(port->dtype));
+  hl_text_format(notes, "; '%.60s' converted from %s to %s", port->name, hl_dtype_name(raw->dtype),
+                 hl_dtype_name(port->dtype));
+  return HL_OK;
+}
+
+static hl_status read_port(hl_npz *npz, const hl_port *port, hl_data_rule rule, bool only_port,
+                           hl_tensor_view *ret, hl_text *notes, hl_error *error) {
   const hl_npz_entry *entry = hl_npz_find(npz, port->name);
   if (!entry && only_port && hl_npz_count(npz) == 1) entry = hl_npz_at(npz, 0);
-  if (!entry) return mismatch(npz, port, "no array", HL_NOT_FOUND, error);
+  if (!entry) return mismatch(npz, port, rule, "no array", HL_NOT_FOUND, error);
   hl_tensor_view raw;
-  if (!entry->problem && !shape_fits(port, &entry->header))
-    return mismatch(npz, port, "the array has another shape than needed", HL_BAD_DATA, error);
+  if (!entry->problem && !shape_fits(port, rule, &entry->header))
+    return mismatch(npz, port, rule, "the array has another shape than needed", HL_BAD_DATA, error);
   hl_status status = hl_npz_read(npz, entry->name, &raw, error);
   if (status != HL_OK) return status;
   HL_CLEANUP(hl_free_pointer)
   char *what = hl_format("%s: array '%s'", hl_npz_name(npz), entry->name);
   status = what ? hl_array_check_finite(&raw, what, error) : no_memory(error);
-  if (status == HL_OK && raw.dtype == port->dtype) {
-    *ret = raw;
-    raw = (hl_tensor_view){0};
-  } else if (status == HL_OK) {
-    status = hl_array_convert(&raw, port->dtype, what, ret, error);
-  }
+  if (status == HL_OK) status = check_indices(&raw, rule, what, error);
+  if (status == HL_OK) status = take(&raw, port, what, ret, notes, error);
   hl_array_release(&raw);
+  if (status == HL_OK) status = move_front(ret, rule.batch_axis, error);
   if (status != HL_OK || strcmp(ret->name, port->name) == 0) return status;
   free((void *)(uintptr_t)ret->name);
   ret->name = hl_strdup(port->name);
   return ret->name ? HL_OK : no_memory(error);
 }
 
-static hl_status read_arrays(hl_npz *npz, const hl_port *ports, size_t port_count,
-                             int64_t max_images, hl_dataset *dataset, hl_error *error) {
-  int64_t count = INT64_MAX;
+static hl_status read_arrays(hl_npz *npz, const hl_port *ports, const hl_data_rule *rules,
+                             size_t port_count, int64_t max_images, hl_dataset *dataset,
+                             hl_text *notes, hl_error *error) {
+  int64_t count = -1;
+  const char *counted = NULL;
+  if (port_count == 0) return hl_error_set(error, HL_INVALID_ARGUMENT, "the model has no inputs");
   for (size_t i = 0; i < port_count; i++) {
-    hl_status status = read_port(npz, &ports[i], port_count == 1, &dataset->inputs[i], error);
+    hl_data_rule rule = hl__rule_of(rules, i);
+    hl_status status =
+        read_port(npz, &ports[i], rule, port_count == 1, &dataset->inputs[i], notes, error);
     if (status != HL_OK) return status;
     const hl_tensor_view *array = &dataset->inputs[i];
-    if (i && array->dims[0] != count)
-      return hl_error_set(
-          error, HL_BAD_DATA,
-          "%s: '%s' has %" PRId64 " inputs but '%s' has %" PRId64 ". They must have equally many",
-          hl_npz_name(npz), array->name, array->dims[0], dataset->inputs[0].name, count);
+    if (rule.batch_axis < 0) continue;
+    if (counted && array->dims[0] != count)
+      return hl_error_set(error, HL_BAD_DATA,
+                          "%s: '%s' has %" PRId64 " inputs but '%s' has %" PRId64
+                          ". They must have equally many",
+                          hl_npz_name(npz), array->name, array->dims[0], counted, count);
+    counted = array->name;
     count = array->dims[0];
   }
-  if (port_count == 0) return hl_error_set(error, HL_INVALID_ARGUMENT, "the model has no inputs");
+  if (!counted) count = 1; /* nothing has a batch: one run is one input */
   if (max_images > 0 && max_images < count) count = max_images;
-  for (size_t i = 0; i < port_count; i++) truncate_array(&dataset->inputs[i], count);
+  for (size_t i = 0; i < port_count; i++)
+    if (hl__rule_of(rules, i).batch_axis >= 0) truncate_array(&dataset->inputs[i], count);
   dataset->count = count;
-  dataset->description = hl_format("%s: %" PRId64 " input%s, taken as they are", hl_npz_name(npz),
-                                   count, count == 1 ? "" : "s");
+  dataset->description = hl_format("%s: %" PRId64 " input%s, taken as they are%s", hl_npz_name(npz),
+                                   count, count == 1 ? "" : "s", notes->data);
   return dataset->description ? HL_OK : no_memory(error);
 }
 
-hl_status hl_dataset_read(const char *path, const hl_port *ports, size_t port_count,
-                          int64_t max_images, uint64_t seed, hl_dataset **ret_dataset,
-                          hl_error *error) {
+hl_status hl_dataset_read(const char *path, const hl_port *ports, const hl_data_rule *rules,
+                          size_t port_count, int64_t max_images, uint64_t seed,
+                          hl_dataset **ret_dataset, hl_error *error) {
   hl_npz *npz = NULL;
   hl_dataset *dataset = NULL;
   hl_status status = hl_npz_open(path, NULL, &npz, error);
   if (status != HL_OK) return status;
-  status = new_dataset(port_count, &dataset, error);
+  status = hl__dataset_new(port_count, &dataset, error);
   if (status == HL_OK) {
     int channels = 0;
     int64_t size = 0;
@@ -340,10 +351,15 @@ hl_status hl_dataset_read(const char *path, const hl_port *ports, size_t port_co
     while (i < port_count && !is_diffraction(&ports[i], &channels, &size)) i++;
     /* An array of the port's own name and full shape is input made ready by somebody else. */
     const hl_npz_entry *ready = i < port_count ? hl_npz_find(npz, ports[i].name) : NULL;
-    if (ready && ready->header.rank == 4 && shape_fits(&ports[i], &ready->header)) i = port_count;
-    status = i < port_count ? read_ptychography(npz, ports, port_count, channels, size, max_images,
-                                                seed, dataset, error)
-                            : read_arrays(npz, ports, port_count, max_images, dataset, error);
+    if (ready && ready->header.rank == 4 &&
+        shape_fits(&ports[i], (hl_data_rule){0}, &ready->header))
+      i = port_count;
+    hl_text notes = HL_TEXT_INIT;
+    status = i < port_count
+                 ? read_ptychography(npz, ports, port_count, channels, size, max_images, seed,
+                                     dataset, error)
+                 : read_arrays(npz, ports, rules, port_count, max_images, dataset, &notes, error);
+    hl_text_release(&notes);
   }
   hl_npz_free(npz);
   if (status != HL_OK)

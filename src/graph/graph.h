@@ -207,6 +207,10 @@ int64_t hl_graph_parameters(const hl_graph *graph);
  * count, as the usual counters do. 0 for data movement. */
 double hl_graph_flops(const hl_graph *graph);
 
+/* Rows of the smallest table that Gather looks up by `value`, an integer input, directly or through
+ * operators that only move it; of an inferred graph. -1 where it looks up nothing. */
+int64_t hl_graph_index_limit(const hl_graph *graph, hl_value_id value);
+
 /* A deep copy whose constants borrow from `graph`, which must outlive it. */
 hl_status hl_graph_clone(const hl_graph *graph, hl_graph **ret_copy, hl_error *error);
 

@@ -157,10 +157,6 @@ static float from_bfloat(uint16_t b) {
   return f;
 }
 
-bool hl_dtype_is_float(hl_dtype dtype) {
-  return dtype == HL_FLOAT32 || dtype == HL_FLOAT64 || dtype == HL_FLOAT16 || dtype == HL_BFLOAT16;
-}
-
 bool hl_dtype_is_int(hl_dtype dtype) {
   return (dtype >= HL_UINT8 && dtype <= HL_INT64) || dtype == HL_UINT32 || dtype == HL_UINT64;
 }

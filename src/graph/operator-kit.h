@@ -56,7 +56,6 @@ double hl_view_get(const hl_tensor_view *view, int64_t i);
 void hl_view_put(hl_tensor_view *view, int64_t i, double x);
 int64_t hl_view_get_int(const hl_tensor_view *view, int64_t i);
 void hl_view_put_int(hl_tensor_view *view, int64_t i, int64_t x);
-bool hl_dtype_is_float(hl_dtype dtype);
 bool hl_dtype_is_int(hl_dtype dtype); /* signed and unsigned, not bool */
 
 /* All elements as doubles, free() it; NULL without memory. Never NULL for an empty tensor. */

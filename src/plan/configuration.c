@@ -66,6 +66,12 @@ static void append_identity(hl_text *out, const hl_configuration *c) {
   if (strcmp(c->device, "cpu") != 0) option_text(out, "device", c->device);
   if (c->provider) option_text(out, "provider", c->provider);
   option_int(out, "threads", c->threads);
+  for (size_t i = 0; i < c->input_shape_count; i++) {
+    hl_text shape = HL_TEXT_INIT;
+    hl_input_shape_format(&c->input_shapes[i], &shape);
+    option_text(out, "input-shape", shape.data);
+    hl_text_release(&shape);
+  }
   option_int(out, "batch-sizes", c->batch_size);
   if (c->test_data) option_text(out, "test-data", c->test_data);
   if (c->n_images) option_int(out, "n-images", c->n_images);

@@ -8,6 +8,7 @@
 #define HL_PLAN_CONFIGURATION_H
 
 #include "base/arena.h"
+#include "plan/input-shape.h"
 #include "plan/options.h"
 
 /* One row: everything that decides what a step computes. */
@@ -23,7 +24,9 @@ typedef struct hl_configuration {
   size_t engine_option_count;
   const char *dtype;
   const char *device;
-  const char *provider; /* execution provider, or NULL: not asked for */
+  const char *provider;               /* execution provider, or NULL: not asked for */
+  const hl_input_shape *input_shapes; /* of dimensions that the model leaves open */
+  size_t input_shape_count;
   int64_t batch_size;
   int64_t threads;
   const char *test_data; /* file, or NULL: synthetic */
@@ -107,5 +110,11 @@ void hl_shell_quote(hl_text *out, const char *word);
 hl_status hl_batch_sizes_parse(const char *text, int64_t **ret_sizes, size_t *ret_count,
                                hl_error *error);
 #define HL_BATCH_LIMIT 1000000
+
+/* Limits of a configuration's numbers, wherever it comes from. */
+#define HL_THREADS_LIMIT 4096
+#define HL_IMAGES_LIMIT 100000000
+#define HL_CLOCK_T0_LIMIT 1e15 /* nanoseconds, so that no duration overflows */
+#define HL_CLOCK_T1_LIMIT 1e12
 
 #endif

@@ -71,6 +71,26 @@ static hl_status read_plugins(const hl_options *o, hl_arena *arena, hl_configura
   return HL_OK;
 }
 
+static hl_status read_input_shapes(const hl_options *o, hl_arena *arena, hl_configuration *base,
+                                   hl_error *error) {
+  size_t count = 0;
+  while (hl_options_at(o, HL_OPTION_INPUT_SHAPE, count)) count++;
+  hl_input_shape *shapes = hl_arena_array(arena, count, sizeof *shapes);
+  if (!shapes) return no_memory(error);
+  for (size_t i = 0; i < count; i++) {
+    const char *text = hl_options_at(o, HL_OPTION_INPUT_SHAPE, i);
+    hl_status status = hl_input_shape_parse(text, arena, &shapes[i], error);
+    if (status != HL_OK) return status;
+    for (size_t k = 0; k < i; k++)
+      if (strcmp(shapes[k].name, shapes[i].name) == 0)
+        return hl_error_set(error, HL_INVALID_ARGUMENT,
+                            "--input-shape: input '%.100s' is given twice", shapes[i].name);
+  }
+  base->input_shapes = shapes;
+  base->input_shape_count = count;
+  return HL_OK;
+}
+
 /* Of a plus that belongs to an exponent, 1e+6+100, the first half is not a number: the next is. */
 static bool clock_halves(const char *text, double *ret_t0, double *ret_t1) {
   for (const char *plus = strchr(text, '+'); plus; plus = strchr(plus + 1, '+')) {
@@ -79,8 +99,8 @@ static bool clock_halves(const char *text, double *ret_t0, double *ret_t1) {
     if (length >= sizeof first) return false;
     memcpy(first, text, length);
     first[length] = '\0';
-    if (hl_parse_real(first, 0, 1e15, "T0", ret_t0, NULL) == HL_OK)
-      return hl_parse_real(plus + 1, 0, 1e12, "T1", ret_t1, NULL) == HL_OK;
+    if (hl_parse_real(first, 0, HL_CLOCK_T0_LIMIT, "T0", ret_t0, NULL) == HL_OK)
+      return hl_parse_real(plus + 1, 0, HL_CLOCK_T1_LIMIT, "T1", ret_t1, NULL) == HL_OK;
   }
   return false;
 }
@@ -110,11 +130,13 @@ static hl_status read_base(const hl_options *o, hl_arena *arena, hl_configuratio
   if (!base->device[0])
     return hl_error_set(error, HL_INVALID_ARGUMENT, "--device: '' names no device");
   if (base->test_data && strcmp(base->test_data, "synthetic") == 0) base->test_data = NULL;
-  hl_status status = hl_options_int(o, HL_OPTION_N_IMAGES, 1, 100000000, 0, &base->n_images, error);
+  hl_status status =
+      hl_options_int(o, HL_OPTION_N_IMAGES, 1, HL_IMAGES_LIMIT, 0, &base->n_images, error);
   if (status == HL_OK)
     status = hl_options_int(o, HL_OPTION_SEED, 0, INT64_MAX, 42, &base->seed, error);
   if (status == HL_OK) status = read_plugins(o, arena, base, error);
   read_provider(o, base);
+  if (status == HL_OK) status = read_input_shapes(o, arena, base, error);
   if (status == HL_OK) status = read_simulated(o, base, error);
   return status;
 }
@@ -173,7 +195,7 @@ static hl_status read_threads(hl_arena *arena, const hl_options *o, int64_t defa
   threads[0] = default_threads;
   for (size_t i = 0; i < w.count; i++) {
     int64_t number;
-    hl_status status = hl_parse_int(w.items[i], 1, 4096, "--threads", &number, error);
+    hl_status status = hl_parse_int(w.items[i], 1, HL_THREADS_LIMIT, "--threads", &number, error);
     if (status != HL_OK) return status;
     bool seen = false; /* "2,02" */
     for (size_t k = 0; k < count; k++) seen = seen || threads[k] == number;

@@ -22,6 +22,20 @@ static json_t *engine_options_of(const hl_configuration *c) {
   return options;
 }
 
+static json_t *input_shapes_of(const hl_configuration *c) {
+  json_t *shapes = json_array();
+  for (size_t i = 0; i < c->input_shape_count; i++) {
+    hl_text text = HL_TEXT_INIT;
+    hl_input_shape_format(&c->input_shapes[i], &text);
+    int failed = text.failed || json_array_append_new(shapes, json_string(text.data)) != 0;
+    hl_text_release(&text);
+    if (!failed) continue;
+    json_decref(shapes);
+    return NULL;
+  }
+  return shapes;
+}
+
 json_t *hl_message_from_configuration(const hl_configuration *configuration,
                                       const char *cache_directory) {
   const hl_configuration *c = configuration;
@@ -33,6 +47,7 @@ json_t *hl_message_from_configuration(const hl_configuration *configuration,
   hl_json_set_text(object, "engine", c->engine);
   int failed = json_object_set_new(object, "plugins", plugins_of(c));
   failed |= json_object_set_new(object, "engine_options", engine_options_of(c));
+  failed |= json_object_set_new(object, "input_shapes", input_shapes_of(c));
   hl_json_set_text(object, "dtype", c->dtype);
   hl_json_set_text(object, "device", c->device);
   hl_json_set_text(object, "provider", c->provider);
@@ -81,13 +96,30 @@ static hl_status read_plugins(const json_t *object, hl_arena *arena, hl_configur
   return HL_OK;
 }
 
-/* Bounds as on the command line, so that no duration overflows. */
+static hl_status read_input_shapes(const json_t *object, hl_arena *arena, hl_configuration *c,
+                                   hl_error *error) {
+  const json_t *list = json_object_get(object, "input_shapes");
+  size_t count = json_array_size(list);
+  hl_input_shape *shapes = hl_arena_array(arena, count, sizeof *shapes);
+  if (!shapes) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for input shapes");
+  for (size_t i = 0; i < count; i++) {
+    const char *text = json_string_value(json_array_get(list, i));
+    if (!text || hl_input_shape_parse(text, arena, &shapes[i], NULL) != HL_OK)
+      return hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "configure: 'input_shapes' holds other things than NAME=DIMS");
+  }
+  c->input_shapes = shapes;
+  c->input_shape_count = count;
+  return HL_OK;
+}
+
 static hl_status read_clock(const json_t *object, hl_configuration *c, hl_error *error) {
   const json_t *clock = json_object_get(object, "simulated_clock");
   if (!clock) return HL_OK;
   double t0 = json_number_value(json_array_get(clock, 0));
   double t1 = json_number_value(json_array_get(clock, 1));
-  if (json_array_size(clock) != 2 || !(t0 >= 0 && t0 < 1e15 && t1 >= 0 && t1 < 1e12))
+  if (json_array_size(clock) != 2 ||
+      !(t0 >= 0 && t0 <= HL_CLOCK_T0_LIMIT && t1 >= 0 && t1 <= HL_CLOCK_T1_LIMIT))
     return hl_error_set(error, HL_INVALID_ARGUMENT,
                         "configure: 'simulated_clock' is not two durations");
   c->simulated = true;
@@ -127,11 +159,13 @@ hl_status hl_message_to_configuration(const json_t *object, hl_arena *arena,
   if (status == HL_OK) status = need_text(object, "device", &c.device, error);
   if (status == HL_OK)
     status = need_int(object, "batch_size", 1, HL_BATCH_LIMIT, &c.batch_size, error);
-  if (status == HL_OK) status = need_int(object, "threads", 1, 4096, &c.threads, error);
-  if (status == HL_OK) status = need_int(object, "n_images", 0, 100000000, &c.n_images, error);
+  if (status == HL_OK) status = need_int(object, "threads", 1, HL_THREADS_LIMIT, &c.threads, error);
+  if (status == HL_OK)
+    status = need_int(object, "n_images", 0, HL_IMAGES_LIMIT, &c.n_images, error);
   if (status == HL_OK) status = need_int(object, "seed", 0, INT64_MAX, &c.seed, error);
   if (status == HL_OK) status = read_plugins(object, arena, &c, error);
   if (status == HL_OK) status = read_options(object, arena, &c, error);
+  if (status == HL_OK) status = read_input_shapes(object, arena, &c, error);
   if (status == HL_OK) status = read_clock(object, &c, error);
   if (status != HL_OK) return status;
   *ret_configuration = c;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum { evaluate_s = 1800 };
-static const char magic[8] = "hlref02";
+static const char magic[8] = "hlref03";
 
 static void release(hl_reference *reference) {
   free(reference->values);
@@ -37,6 +37,9 @@ static bool is_whole(const char *data, size_t bytes) {
   return stored == checksum(data, bytes - sizeof stored);
 }
 
+/* Elements and, in the highest bit, whether they are to be equal. */
+static const uint64_t exact_bit = UINT64_C(1) << 63;
+
 /* File: magic, number of outputs, elements of each (u64), the floats, a checksum (u64). A file that
  * is not exactly so is ignored and written anew. */
 static bool read_file(const char *path, hl_reference *ret_reference) {
@@ -53,6 +56,8 @@ static bool read_file(const char *path, hl_reference *ret_reference) {
   ok = ok && count <= HL_REFERENCE_OUTPUTS && bytes >= 16 + 8 * count;
   for (size_t i = 0; ok && i < count; i++) {
     memcpy(&elements, data + 16 + 8 * i, 8);
+    r.exact[i] = (elements & exact_bit) != 0;
+    elements &= ~exact_bit;
     ok = elements <= bytes / sizeof(float);
     r.counts[i] = (size_t)elements;
     r.total += (size_t)elements;
@@ -79,7 +84,7 @@ static void write_file(const char *directory, const char *path, const hl_referen
   hl_text_append_n(&text, magic, 8);
   hl_text_append_n(&text, (const char *)&count, 8);
   for (size_t i = 0; i < r->count; i++) {
-    uint64_t elements = r->counts[i];
+    uint64_t elements = r->counts[i] | (r->exact[i] ? exact_bit : 0);
     hl_text_append_n(&text, (const char *)&elements, 8);
   }
   hl_text_append_n(&text, (const char *)r->values, r->total * sizeof(float));
@@ -110,16 +115,18 @@ hl_status hl_reference_counts(const hl_message *reply, size_t ret_counts[HL_REFE
 static hl_status from_reply(hl_message *reply, hl_reference *r, hl_error *error) {
   hl_status status = hl_reference_counts(reply, r->counts, &r->count, error);
   if (status != HL_OK) return status;
+  const json_t *exact = json_object_get(reply->object, "exact");
+  for (size_t i = 0; i < r->count; i++) r->exact[i] = json_is_true(json_array_get(exact, i));
   r->total = reply->byte_count / sizeof(float);
   r->values = (float *)(void *)reply->bytes; /* malloc'ed: aligned for floats */
   reply->bytes = NULL;
   return HL_OK;
 }
 
-static hl_status evaluate(const hl_configuration *configuration,
+static hl_status evaluate(const hl_configuration *configuration, int64_t batch,
                           const hl_run_environment *environment, hl_reference *r, hl_error *error) {
   /* The definition needs no engine: null takes its place. */
-  hl_configuration c = hl_configuration_with_batch(configuration, 1);
+  hl_configuration c = hl_configuration_with_batch(configuration, batch);
   c.engine = "null";
   c.model_file = NULL; /* the model is the reference of its 8-bit copy */
   c.plugins = NULL;
@@ -145,7 +152,7 @@ static hl_status evaluate(const hl_configuration *configuration,
 }
 
 hl_status hl_reference_find(hl_reference_cache *cache, const char *key,
-                            const hl_configuration *configuration,
+                            const hl_configuration *configuration, int64_t batch,
                             const hl_run_environment *environment, const hl_run_view *view,
                             const hl_reference **ret_reference, hl_error *error) {
   *ret_reference = &cache->current;
@@ -155,7 +162,7 @@ hl_status hl_reference_find(hl_reference_cache *cache, const char *key,
   hl_reference fresh = {0};
   if (!read_file(path, &fresh)) {
     if (view->phase) view->phase(view->context, "computing reference outputs");
-    hl_status status = evaluate(configuration, environment, &fresh, error);
+    hl_status status = evaluate(configuration, batch, environment, &fresh, error);
     if (status != HL_OK) {
       release(&fresh);
       return status;
@@ -185,9 +192,28 @@ static size_t largest(const float *values, size_t count) {
   return at;
 }
 
-static bool same_largest(const hl_reference *reference, const float *values) {
-  size_t n = reference->count ? reference->counts[0] : 0;
-  return n == 0 || largest(values, n) == largest(reference->values, n);
+/* `n`: elements of the first output that were given. */
+static bool same_largest(const hl_reference *reference, const float *values, size_t n) {
+  return n == 0 || n != reference->counts[0] || largest(values, n) == largest(reference->values, n);
+}
+
+/* max|a-b| / max|b| of one output. */
+static double relative_error(const float *values, const float *reference, size_t count) {
+  double difference = 0, scale = 0;
+  for (size_t k = 0; k < count; k++) {
+    double found = values[k], expected = reference[k];
+    bool same = found == expected || (isnan(found) && isnan(expected)); /* infinities too */
+    double d = same ? 0 : fabs(found - expected);
+    if (!(d <= difference)) difference = isnan(d) ? (double)INFINITY : d;
+    if (isfinite(expected) && fabs(expected) > scale) scale = fabs(expected);
+  }
+  return difference == 0 ? 0 : scale > 0 ? difference / scale : (double)INFINITY;
+}
+
+static double share_that_differs(const float *values, const float *reference, size_t count) {
+  size_t different = 0;
+  for (size_t k = 0; k < count; k++) different += values[k] != reference[k];
+  return (double)different / (double)count;
 }
 
 hl_status hl_reference_compare(const hl_reference *reference, const float *values,
@@ -196,31 +222,36 @@ hl_status hl_reference_compare(const hl_reference *reference, const float *value
   if (count != reference->count)
     return hl_error_set(error, HL_BAD_DATA, "%zu outputs; the reference has %zu", count,
                         reference->count);
-  hl_agreement result = {.cosine = 1, .top1 = same_largest(reference, values)};
-  size_t at = 0, compared = 0;
+  hl_agreement result = {.cosine = 1,
+                         .top1 = same_largest(reference, values, count ? counts[0] : 0)};
+  const float *expected = reference->values;
+  size_t compared = 0;
   for (size_t i = 0; i < count; i++) {
-    if (counts[i] != reference->counts[i])
+    if (counts[i] && counts[i] != reference->counts[i])
       return hl_error_set(error, HL_BAD_DATA, "output %zu has %zu elements; the reference has %zu",
                           i, counts[i], reference->counts[i]);
-    double difference = 0, scale = 0;
-    for (size_t k = at; k < at + counts[i]; k++) {
-      double found = values[k], expected = reference->values[k];
-      bool same = found == expected || (isnan(found) && isnan(expected)); /* infinities too */
-      double d = same ? 0 : fabs(found - expected);
-      if (!(d <= difference)) difference = isnan(d) ? (double)INFINITY : d;
-      if (isfinite(expected) && fabs(expected) > scale) scale = fabs(expected);
+    if (counts[i]) {
+      double found = reference->exact[i] ? share_that_differs(values, expected, counts[i])
+                                         : relative_error(values, expected, counts[i]);
+      double cosine = cosine_of(values, expected, counts[i]);
+      if (found > result.error) result.error = found;
+      if (!reference->exact[i] && !(cosine >= result.cosine)) result.cosine = cosine;
     }
-    double cosine = cosine_of(values + at, reference->values + at, counts[i]);
-    if (counts[i] && !(cosine >= result.cosine)) result.cosine = cosine;
-    at += counts[i];
+    values += counts[i];
+    expected += reference->counts[i];
     compared += counts[i];
-    double relative = difference == 0 ? 0 : scale > 0 ? difference / scale : (double)INFINITY;
-    if (relative > result.error) result.error = relative;
   }
-  if (compared == 0)
-    return hl_error_set(error, HL_UNAVAILABLE, "no output of type float32 belongs to one image");
+  if (compared == 0) return hl_error_set(error, HL_UNAVAILABLE, "no output belongs to one image");
   *ret_agreement = result;
   return HL_OK;
+}
+
+int hl_reference_nan(const hl_reference *reference) {
+  const float *value = reference->values;
+  for (size_t i = 0; i < reference->count; i++)
+    for (size_t k = 0; k < reference->counts[i]; k++)
+      if (isnan(*value++)) return (int)i;
+  return -1;
 }
 
 double hl_reference_tolerance(const char *dtype) {

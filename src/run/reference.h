@@ -13,6 +13,7 @@ typedef struct hl_reference {
   char key[17];
   float *values; /* outputs one after another */
   size_t counts[HL_REFERENCE_OUTPUTS], count, total;
+  bool exact[HL_REFERENCE_OUTPUTS]; /* integers and bools: equal or not */
 } hl_reference;
 
 /* The one most recently used; a sweep has one model for many rows. */
@@ -27,9 +28,10 @@ hl_status hl_reference_counts(const hl_message *reply, size_t ret_counts[HL_REFE
                               size_t *ret_count, hl_error *error);
 
 /* Finds the outputs for `key` in memory, in the cache directory, or by a worker that evaluates
- * `configuration` (slow; `view` is told). The result belongs to the cache. */
+ * `configuration` (slow; `view` is told) at `batch`: 1, or what the model has fixed. The result
+ * belongs to the cache. */
 hl_status hl_reference_find(hl_reference_cache *cache, const char *key,
-                            const hl_configuration *configuration,
+                            const hl_configuration *configuration, int64_t batch,
                             const hl_run_environment *environment, const hl_run_view *view,
                             const hl_reference **ret_reference, hl_error *error);
 
@@ -40,11 +42,16 @@ typedef struct hl_agreement {
   bool top1;     /* the first output's largest element is the same one */
 } hl_agreement;
 
-/* Compares. NaN in `values` gives an infinite error and a cosine of NaN.
- * BAD_DATA if the numbers of elements differ; UNAVAILABLE if there is nothing to compare. */
+/* Compares; of integers and bools the error is the share that differs. NaN in `values` alone gives
+ * an infinite error and a cosine of NaN. Outputs of which `counts` is 0 belong to no single image
+ * and are left out. BAD_DATA if the numbers of elements differ; UNAVAILABLE if there is nothing to
+ * compare. */
 hl_status hl_reference_compare(const hl_reference *reference, const float *values,
                                const size_t *counts, size_t count, hl_agreement *ret_agreement,
                                hl_error *error);
+
+/* The first output that holds NaN, from 0; -1 if none does. */
+int hl_reference_nan(const hl_reference *reference);
 
 /* The largest error that a row may have: measured per type of arithmetic. Infinite for int8, whose
  * outputs are judged by HL_REFERENCE_COSINE. */

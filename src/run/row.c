@@ -24,6 +24,7 @@ typedef struct row {
   uint64_t *full;    /* those of full batches */
   size_t count, capacity, full_count;
   uint32_t group;
+  int nan_output; /* output of the reference that holds NaN, -1: none is known to */
   uint64_t steps;
   /* sums over the measured slices */
   double minor, major, user_ns, system_ns, steal_s, cpu_s;
@@ -87,6 +88,15 @@ static hl_slice make_slice(const row *r, const hl_session_samples *s, const uint
                     .major_faults = (uint64_t)hl_json_get_int(reply, "major_faults", 0)};
 }
 
+/* Outputs that belong to no single image are not compared, and not in silence. */
+static void note_left_out(hl_record *record, const size_t *counts, size_t count) {
+  size_t left_out = 0;
+  for (size_t i = 0; i < count; i++) left_out += counts[i] == 0;
+  if (left_out && left_out < count)
+    hl_record_note(record, "%zu of %zu outputs belong to no single image and were not compared",
+                   left_out, count);
+}
+
 /* UNAVAILABLE, with the reason, where nothing can be compared: that the reference cannot be had
  * says nothing about the engine. */
 static hl_status compare_outputs(row *r, const hl_message *reply, hl_error *error) {
@@ -98,10 +108,13 @@ static hl_status compare_outputs(row *r, const hl_message *reply, hl_error *erro
   if (status != HL_OK) return status;
   status =
       hl_reference_find(context->references, r->session.reference_key, r->session.configuration,
-                        context->environment, context->view, &reference, &failure);
+                        r->session.fixed_batch ? r->session.fixed_batch : 1, context->environment,
+                        context->view, &reference, &failure);
   if (status == HL_INTERRUPTED) return hl_error_set(error, status, "interrupted");
   if (status != HL_OK)
     return hl_error_set(error, HL_UNAVAILABLE, "reference evaluator: %s", failure.msg);
+  note_left_out(r->record, counts, count);
+  r->nan_output = hl_reference_nan(reference);
   hl_agreement agreement;
   status = hl_reference_compare(reference, (const float *)(const void *)reply->bytes, counts, count,
                                 &agreement, error);
@@ -139,6 +152,11 @@ static hl_status check_outputs(row *r, hl_error *error) {
   return HL_OK;
 }
 
+static void mistrust(hl_record *record, const char *why) {
+  hl_record_set_text(&record->outcome, hl_outcome_name(HL_MISTRUSTED));
+  hl_record_set_text(&record->reason, why);
+}
+
 /* Rounding to 8 bits may move a single element far, but not the direction of the whole. */
 static void judge_int8(hl_record *record) {
   if (isnan(record->output_error) || record->output_cosine >= HL_REFERENCE_COSINE) return;
@@ -146,12 +164,28 @@ static void judge_int8(hl_record *record) {
   char *why = hl_format("the cosine of an output and the float32 reference is %.4f; %.2f is asked "
                         "for int8",
                         record->output_cosine, HL_REFERENCE_COSINE);
-  hl_record_set_text(&record->outcome, hl_outcome_name(HL_MISTRUSTED));
-  hl_record_set_text(&record->reason, why);
+  mistrust(record, why);
 }
 
-/* MISTRUSTED if the outputs differ too much. */
-static void judge_outputs(hl_record *record) {
+/* NaN equals NaN, so that a network of them would pass; it is faster than one of numbers, too. */
+static bool judge_nan(const row *r) {
+  if (r->session.not_a_number[0]) {
+    mistrust(r->record, r->session.not_a_number);
+    return true;
+  }
+  if (r->nan_output < 0) return false;
+  HL_CLEANUP(hl_free_pointer)
+  char *why = hl_format("output %d is NaN, by the reference evaluator too: look at the weights and "
+                        "at the data",
+                        r->nan_output);
+  mistrust(r->record, why);
+  return true;
+}
+
+/* MISTRUSTED if the outputs differ too much, or are no numbers. */
+static void judge_outputs(const row *r) {
+  hl_record *record = r->record;
+  if (judge_nan(r)) return;
   if (strcmp(record->dtype, "int8") == 0) judge_int8(record);
   double tolerance = hl_reference_tolerance(record->dtype);
   if (!(record->output_error > tolerance)) return;
@@ -159,8 +193,7 @@ static void judge_outputs(hl_record *record) {
   char *why = hl_format("outputs differ from the reference by %.2g of the largest value; %.0e is "
                         "allowed for %s",
                         record->output_error, tolerance, record->dtype);
-  hl_record_set_text(&record->outcome, hl_outcome_name(HL_MISTRUSTED));
-  hl_record_set_text(&record->reason, why);
+  mistrust(record, why);
 }
 
 static uint64_t steps_per_pass(const row *r) {
@@ -372,7 +405,7 @@ static bool is_bad_input(hl_status status) {
 
 hl_status hl_row_measure(const hl_row_context *context, const hl_configuration *configuration,
                          hl_record *record, hl_error *error) {
-  row r = {.context = context, .record = record, .group = 1};
+  row r = {.context = context, .record = record, .group = 1, .nan_output = -1};
   hl_error failure = {0};
   identify(configuration, context, record);
   hl_status status = hl_session_open(context, configuration, &r.session, record, &failure);
@@ -387,7 +420,7 @@ hl_status hl_row_measure(const hl_row_context *context, const hl_configuration *
   if (bad_input) return hl_error_set(error, status, "%s", failure.msg);
   hl_record_set_text(&record->outcome, hl_outcome_name(hl_outcome_from_status(status)));
   if (status != HL_OK) hl_record_set_text(&record->reason, whole ? whole : failure.msg);
-  if (status == HL_OK) judge_outputs(record);
+  if (status == HL_OK) judge_outputs(&r);
   char now[32];
   hl_clock_utc(now, sizeof now);
   hl_record_set_text(&record->timestamp, now);

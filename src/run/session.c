@@ -140,9 +140,12 @@ hl_status hl_session_open(const hl_row_context *context, const hl_configuration 
   session->n_images = hl_json_get_int(reply.object, "n_images", 0);
   session->partial_images = hl_json_get_int(reply.object, "partial_images", 0);
   session->classifier = hl_json_get_bool(reply.object, "classifier", false);
+  session->fixed_batch = hl_json_get_int(reply.object, "fixed_batch", 0);
   session->wraps = hl_json_get_bool(reply.object, "wraps", false);
   snprintf(session->reference_key, sizeof session->reference_key, "%s",
            hl_json_get_text(reply.object, "reference_key", ""));
+  snprintf(session->not_a_number, sizeof session->not_a_number, "%s",
+           hl_json_get_text(reply.object, "not_a_number", ""));
   session->patterns_per_image = hl_json_get_int(reply.object, "patterns_per_input", 1);
   if (record) describe(session, reply.object, record);
   take_notes(reply.object, record);

@@ -13,6 +13,7 @@ typedef struct hl_session {
   const hl_configuration *configuration;
   hl_run_info *info;
   int64_t n_images, partial_images, patterns_per_image;
+  int64_t fixed_batch; /* 0, or the one batch that the model runs */
   bool wraps;
   uint64_t baseline_bytes;
   uint64_t limit_bytes; /* of the whole worker, 0: none */
@@ -21,6 +22,7 @@ typedef struct hl_session {
   bool classifier;
   hl_configuration *copied; /* the configuration with an 8-bit copy in the model's place, owned */
   char *copy;               /* its path, owned */
+  char not_a_number[400];   /* "", or which weights hold NaN */
 } hl_session;
 
 /* Starts a worker under the memory limit, configures it, and fills what that tells into `record`

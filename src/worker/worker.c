@@ -1,6 +1,7 @@
 #include "worker/worker.h"
 
 #include "base/clock.h"
+#include "base/dtype.h"
 #include "machine/counters.h"
 #include "machine/memory.h"
 #include "protocol/messages.h"
@@ -97,22 +98,33 @@ static hl_status verb_hello(worker *w, const json_t *request, json_t *reply, voi
   return HL_OK;
 }
 
-static void shape_text(const hl_port *port, int64_t batch, hl_text *out) {
-  for (int32_t axis = 0; axis < port->rank; axis++)
-    hl_text_format(out, "%s%lld", axis ? "x" : "", (long long)(axis ? port->dims[axis] : batch));
+/* "8x1x64x64"; of several inputs "ids=8x128,mask=8x128". */
+static void shapes_text(const hl_model_file *file, int64_t batch, hl_text *out) {
+  for (size_t i = 0; i < file->input_count; i++) {
+    const hl_port *port = &file->inputs[i];
+    if (file->input_count > 1) hl_text_format(out, "%s%s=", i ? "," : "", port->name);
+    for (int32_t axis = 0; axis < port->rank; axis++) {
+      bool is_batch = axis == hl_model_file_input_axis(file, i);
+      hl_text_format(out, "%s%lld", axis ? "x" : "",
+                     (long long)(is_batch ? batch : port->dims[axis]));
+    }
+    if (port->rank == 0) hl_text_append(out, "scalar");
+  }
 }
 
 static void describe(worker *w, json_t *reply) {
   const hl_model_file *file = &w->file;
   const hl_inference *in = &w->inference;
   hl_text shape = HL_TEXT_INIT;
-  shape_text(&file->inputs[0], w->configuration.batch_size, &shape);
+  shapes_text(file, w->configuration.batch_size, &shape);
   char key[17];
   snprintf(key, sizeof key, "%016llx", (unsigned long long)hl_reference_key(in));
   hl_json_set_int(reply, "parameters", (uint64_t)file->parameters);
   hl_json_set_real(reply, "flops_per_image", file->flops_per_image);
   hl_json_set_int(reply, "patterns_per_input", (uint64_t)file->patterns_per_input);
   hl_json_set_text(reply, "input_shape", shape.data);
+  hl_json_set_int(reply, "fixed_batch", (uint64_t)file->fixed_batch);
+  hl_json_set_text(reply, "not_a_number", file->not_a_number);
   hl_json_set_text(reply, "data", in->dataset->description);
   hl_json_set_int(reply, "n_images", (uint64_t)in->data_images);
   hl_json_set_bool(reply, "wraps", in->wraps);
@@ -297,19 +309,27 @@ static hl_status reference_outputs(worker *w, float **ret_values, size_t *ret_co
                          : status;
 }
 
+/* Integers and bools are equal or they are not. */
+static bool is_exact(const worker *w, size_t output) {
+  return output < w->file.output_count && !hl_dtype_is_float(w->file.outputs[output].dtype);
+}
+
 static hl_status reply_outputs(worker *w, outputs_fn outputs, json_t *reply, void **ret_bytes,
                                size_t *ret_byte_count, hl_error *error) {
   float *values = NULL;
   size_t counts[most_outputs] = {0}, count = 0, total = 0;
   hl_status status = outputs(w, &values, counts, &count, error);
   if (status != HL_OK) return status;
-  json_t *list = json_array();
-  bool good = list != NULL;
+  json_t *list = json_array(), *exact = json_array();
+  bool good = list && exact;
   for (size_t i = 0; i < count && good; i++) {
-    good = json_array_append_new(list, json_integer((json_int_t)counts[i])) == 0;
+    good = json_array_append_new(list, json_integer((json_int_t)counts[i])) == 0 &&
+           json_array_append_new(exact, json_boolean(is_exact(w, i))) == 0;
     total += counts[i];
   }
-  if (json_object_set_new(reply, "elements", list) != 0 || !good) {
+  good = json_object_set_new(reply, "elements", list) == 0 && good;
+  good = json_object_set_new(reply, "exact", exact) == 0 && good;
+  if (!good) {
     free(values);
     return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a reply");
   }

@@ -30,7 +30,9 @@ typedef struct hl_inference {
   bool wraps;                         /* the batch is larger than the data */
   int64_t data_images;                /* inputs in the data, before repetition */
   hl_tensor_view *views;              /* one per input, reused at each bind */
-  uint64_t *image_bytes;              /* bytes of one image of each input */
+  uint64_t *image_bytes;              /* of one image of each input; 0 where it has no batch */
+  int32_t *axes;                      /* of the batch in each input, -1 for none */
+  void **first;                       /* first image where it is not the start of the data */
   hl_inference_program full, partial; /* partial.images is 0 where a pass has none */
   int64_t offset;                     /* first image of the next step */
   bool full_only;                     /* leave out partial batches */
@@ -55,9 +57,13 @@ hl_status hl_inference_prepare(hl_inference *inference, hl_error *error);
 static inline hl_status hl_inference_step(hl_inference *inference, int64_t *ret_images,
                                           hl_error *error);
 
-/* Runs the first batch of the data and copies the outputs of its first image, as float32 one after
- * another; free() them. `ret_counts` (capacity `output_capacity`) receives the elements of each.
- * The next step is the first of a pass. */
+/* What the reference is given as input number `i`: the first image, or as many as the model has
+ * fixed. The view belongs to `inference`. */
+hl_tensor_view hl_inference_first_image(const hl_inference *inference, size_t i);
+
+/* Runs the first batch of the data and copies the outputs of its first image (see
+ * workloads/outputs.h), as float32 one after another; free() them. `ret_counts` (capacity
+ * `output_capacity`) receives the elements of each. The next step is the first of a pass. */
 hl_status hl_inference_first_outputs(hl_inference *inference, float **ret_values,
                                      size_t *ret_counts, size_t output_capacity,
                                      size_t *ret_output_count, hl_error *error);
@@ -83,8 +89,10 @@ static inline hl_status hl_inference_step(hl_inference *inference, int64_t *ret_
   for (size_t i = 0; i < in->file->input_count; i++) {
     hl_tensor_view *view = &in->views[i];
     view->data = (char *)in->dataset->inputs[i].data + (uint64_t)in->offset * in->image_bytes[i];
-    view->dims[0] = p->images;
-    view->bytes = (uint64_t)p->images * in->image_bytes[i];
+    if (in->axes[i] >= 0) {
+      view->dims[in->axes[i]] = p->images;
+      view->bytes = (uint64_t)p->images * in->image_bytes[i];
+    }
     hl_status status = in->ops.bind(p->request, i, view, error);
     if (status != HL_OK) return status;
   }

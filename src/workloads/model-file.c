@@ -5,6 +5,7 @@
 #include "graph/onnx.h"
 #include "models/models.h"
 #include "quantize/quantize.h"
+#include "workloads/shapes.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -142,34 +143,104 @@ static hl_status copy_ports(const hl_graph *graph, const hl_value_id *ids, size_
   return HL_OK;
 }
 
-static hl_status describe(hl_model_file *file, hl_error *error) {
+/* The dimension that is as long as the batch at both sizes; -1 for none. */
+static int32_t axis_of_batch(const hl_shape *first, const hl_shape *second,
+                             const int64_t sizes[2]) {
+  for (int32_t d = 0; d < first->rank && first->rank == second->rank; d++)
+    if (first->dims[d] == sizes[0] && second->dims[d] == sizes[1]) return d;
+  return -1;
+}
+
+/* Outputs' batch axes are those that grow with the batch. The graph may be unable to run at other
+ * sizes than 1, or mix images; then an output has no batch axis. */
+static void find_output_axes(hl_graph *graph, hl_model_file *file) {
+  static const int64_t sizes[2] = {2, 3};
+  for (size_t i = 0; i < graph->output_count; i++) file->output_axes[i] = -1;
+  hl_shapes_bind_batch(graph, file->input_axes, sizes[0]);
+  hl_shape *first = calloc(graph->output_count + 1, sizeof *first);
+  if (!first || hl_graph_infer(graph, NULL) != HL_OK) {
+    free(first);
+    return;
+  }
+  for (size_t i = 0; i < graph->output_count; i++)
+    first[i] = graph->values[graph->outputs[i]].shape;
+  hl_shapes_bind_batch(graph, file->input_axes, sizes[1]);
+  if (hl_graph_infer(graph, NULL) == HL_OK)
+    for (size_t i = 0; i < graph->output_count; i++)
+      file->output_axes[i] =
+          axis_of_batch(&first[i], &graph->values[graph->outputs[i]].shape, sizes);
+  free(first);
+}
+
+static hl_status new_axes(hl_model_file *file, hl_error *error) {
+  file->input_axes = calloc(HL_INPUTS_MAX, sizeof *file->input_axes);
+  file->index_limits = calloc(HL_INPUTS_MAX, sizeof *file->index_limits);
+  return file->input_axes && file->index_limits
+             ? HL_OK
+             : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the model's ports");
+}
+
+static hl_status describe_outputs(hl_graph *graph, hl_model_file *file, hl_error *error) {
+  file->output_count = graph->output_count;
+  hl_status status = copy_ports(graph, graph->outputs, graph->output_count, &file->outputs, error);
+  if (status != HL_OK) return status;
+  file->parameters = hl_graph_parameters(graph);
+  file->flops_per_image =
+      hl_graph_flops(graph) / (file->fixed_batch ? (double)file->fixed_batch : 1);
+  file->quantised = hl_graph_is_quantized(graph);
+  file->classifier = file->output_count > 0 && file->outputs[0].rank == 2 &&
+                     file->outputs[0].dims[1] > 1 && file->outputs[0].dtype == HL_FLOAT32;
+  for (size_t i = 0; i < graph->input_count; i++) {
+    int64_t limit = hl_graph_index_limit(graph, graph->inputs[i]);
+    file->index_limits[i] = limit > 0 ? limit : 0;
+  }
+  file->output_axes = calloc(graph->output_count + 1, sizeof *file->output_axes);
+  if (!file->output_axes)
+    return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the model's ports");
+  if (!file->fixed_batch) find_output_axes(graph, file);
+  return HL_OK;
+}
+
+static hl_status describe(hl_model_file *file, const hl_configuration *c, hl_error *error) {
   hl_graph *graph = NULL;
   hl_status status = hl_onnx_read(file->path, &graph, error);
   if (status != HL_OK) return status;
   file->input_count = graph->input_count;
-  status = copy_ports(graph, graph->inputs, graph->input_count, &file->inputs, error);
-  if (status == HL_OK) status = hl_graph_bind_batch(graph, 1, error);
+  status = new_axes(file, error);
+  if (status == HL_OK)
+    status = hl_shapes_resolve(graph, c->model, c->input_shapes, c->input_shape_count,
+                               file->input_axes, &file->fixed_batch, error);
+  if (status == HL_OK)
+    status = copy_ports(graph, graph->inputs, graph->input_count, &file->inputs, error);
+  if (status == HL_OK && !file->fixed_batch) hl_shapes_bind_batch(graph, file->input_axes, 1);
   if (status == HL_OK) status = hl_graph_infer(graph, error);
-  if (status == HL_OK) {
-    file->output_count = graph->output_count;
-    status = copy_ports(graph, graph->outputs, graph->output_count, &file->outputs, error);
-  }
-  if (status == HL_OK) {
-    file->parameters = hl_graph_parameters(graph);
-    file->flops_per_image = hl_graph_flops(graph);
-    file->quantised = hl_graph_is_quantized(graph);
-    file->classifier = file->output_count > 0 && file->outputs[0].rank == 2 &&
-                       file->outputs[0].dims[1] > 1 && file->outputs[0].dtype == HL_FLOAT32;
-  }
+  if (status == HL_OK) status = describe_outputs(graph, file, error);
   hl_graph_free(graph);
   return status;
+}
+
+hl_status hl_model_file_graph(const hl_model_file *file, const hl_configuration *configuration,
+                              hl_graph **ret_graph, hl_error *error) {
+  int32_t axes[HL_INPUTS_MAX];
+  int64_t fixed = 0;
+  hl_graph *graph = NULL;
+  hl_status status = hl_onnx_read(file->path, &graph, error);
+  if (status == HL_OK)
+    status = hl_shapes_resolve(graph, configuration->model, configuration->input_shapes,
+                               configuration->input_shape_count, axes, &fixed, error);
+  if (status != HL_OK) {
+    hl_graph_free(graph);
+    return status;
+  }
+  *ret_graph = graph;
+  return HL_OK;
 }
 
 static hl_status open_and_describe(const hl_configuration *c, const char *cache_directory,
                                    hl_model_file *file, hl_error *error) {
   hl_status status =
       c->is_builtin ? open_builtin(c, cache_directory, file, error) : open_onnx(c, file, error);
-  return status == HL_OK ? describe(file, error) : status;
+  return status == HL_OK ? describe(file, c, error) : status;
 }
 
 /* The copy takes the model's place. */
@@ -212,5 +283,9 @@ void hl_model_file_release(hl_model_file *file) {
   if (file->memory_fd >= 0) close(file->memory_fd);
   free_ports(file->inputs, file->input_count);
   free_ports(file->outputs, file->output_count);
+  free(file->input_axes);
+  free(file->output_axes);
+  free(file->index_limits);
+  free(file->not_a_number);
   *file = (hl_model_file){.memory_fd = -1};
 }

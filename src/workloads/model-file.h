@@ -12,6 +12,8 @@
 #include "base/error.h"
 #include "plan/configuration.h"
 
+struct hl_graph;
+
 typedef struct hl_model_file {
   char *path;    /* an ONNX file; owned */
   int memory_fd; /* -1, or the anonymous file behind `path` */
@@ -19,11 +21,16 @@ typedef struct hl_model_file {
   int64_t parameters;
   double flops_per_image; /* nominal, at batch 1 */
   int64_t patterns_per_input;
-  hl_port *inputs, *outputs; /* batch dimension -1; owned */
+  hl_port *inputs, *outputs; /* an open batch is -1, other dimensions are known; owned */
   size_t input_count, output_count;
-  bool generated;  /* was written now */
-  bool quantised;  /* holds quantised operators: an int8 model */
-  bool classifier; /* the first output is (batch, classes) */
+  /* Axis of the batch in each input and output, -1 for none; NULL: the first. Owned. */
+  int32_t *input_axes, *output_axes;
+  int64_t fixed_batch;   /* 0, or the one batch that the model runs */
+  int64_t *index_limits; /* see hl_data_rule; NULL: not known. Owned */
+  char *not_a_number;    /* NULL, or which weights hold NaN; owned */
+  bool generated;        /* was written now */
+  bool quantised;        /* holds quantised operators: an int8 model */
+  bool classifier;       /* the first output is (batch, classes) */
 } hl_model_file;
 
 /* Finds or generates the file and reads its description. Where the configuration has a
@@ -32,5 +39,16 @@ typedef struct hl_model_file {
 hl_status hl_model_file_open(const hl_configuration *configuration, const char *cache_directory,
                              hl_model_file *ret_file, hl_error *error);
 void hl_model_file_release(hl_model_file *file);
+
+/* Reads the file's graph and gives its inputs every dimension but an open batch. */
+hl_status hl_model_file_graph(const hl_model_file *file, const hl_configuration *configuration,
+                              struct hl_graph **ret_graph, hl_error *error);
+
+static inline int32_t hl_model_file_input_axis(const hl_model_file *file, size_t i) {
+  return file->input_axes ? file->input_axes[i] : 0;
+}
+static inline int32_t hl_model_file_output_axis(const hl_model_file *file, size_t i) {
+  return file->output_axes ? file->output_axes[i] : 0;
+}
 
 #endif

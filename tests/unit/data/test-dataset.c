@@ -21,7 +21,7 @@ static const hl_port ports[] = {{"x", HL_FLOAT32, 3, {-1, 20, 30}},
 static void test_synthetic(void **state) {
   (void)state;
   hl_dataset *d = NULL;
-  assert_int_equal(hl_dataset_synthetic(ports, 4, 10, 42, &d, NULL), HL_OK);
+  assert_int_equal(hl_dataset_synthetic(ports, NULL, 4, 10, 42, &d, NULL), HL_OK);
   assert_int_equal(d->count, 10);
   assert_int_equal(d->input_count, 4);
   for (size_t i = 0; i < 4; i++) {
@@ -53,9 +53,9 @@ static void test_synthetic(void **state) {
 static void test_synthetic_seeds(void **state) {
   (void)state;
   hl_dataset *a = NULL, *b = NULL, *c = NULL;
-  assert_int_equal(hl_dataset_synthetic(ports, 1, 2, 42, &a, NULL), HL_OK);
-  assert_int_equal(hl_dataset_synthetic(ports, 1, 5, 42, &b, NULL), HL_OK);
-  assert_int_equal(hl_dataset_synthetic(ports, 1, 2, 43, &c, NULL), HL_OK);
+  assert_int_equal(hl_dataset_synthetic(ports, NULL, 1, 2, 42, &a, NULL), HL_OK);
+  assert_int_equal(hl_dataset_synthetic(ports, NULL, 1, 5, 42, &b, NULL), HL_OK);
+  assert_int_equal(hl_dataset_synthetic(ports, NULL, 1, 2, 43, &c, NULL), HL_OK);
   assert_memory_equal(a->inputs[0].data, b->inputs[0].data, a->inputs[0].bytes);
   assert_memory_not_equal(a->inputs[0].data, c->inputs[0].data, a->inputs[0].bytes);
   hl_dataset_free(a);
@@ -78,7 +78,7 @@ static void test_synthetic_refuses(void **state) {
   for (size_t i = 0; i < HL_COUNT(cases); i++) {
     hl_dataset *d = NULL;
     hl_error error = {0};
-    hl_status status = hl_dataset_synthetic(&cases[i].port, 1, cases[i].count, 1, &d, &error);
+    hl_status status = hl_dataset_synthetic(&cases[i].port, NULL, 1, cases[i].count, 1, &d, &error);
     assert_int_equal(status, cases[i].status);
     assert_null(d);
   }
