@@ -349,6 +349,41 @@ def engines_are_compared_in_every_view():
 
 
 @case
+def stored_pairs_give_the_ratios_of_a_report():
+    store = ('--store', 'pairs.db')
+    run = simulated('mlp:hidden_dim=64', '--dtype', 'float32,bfloat16', '--batch-sizes', '4', '--no-check',
+                    '--iterations', '60', '--warmup', '4', '--json', *store).passes()
+    pair = dict(run_id=run.document['run'], a='x', b='y', model='mlp:hidden_dim=64', batch_size=4,
+                threads=run.rows[0]['threads'], a_engine='null', b_engine='null', a_dtype='bfloat16',
+                b_dtype='float32', a_device=run.rows[0]['device'], b_device=run.rows[0]['device'], verdict='slower',
+                ratio=0.8, ci_low=0.79, ci_high=0.81, pairs=20, processes=5, cosine=0.999, top1=0.5, agree=0,
+                max_relative=0.25, tolerance=0.03)
+    with sqlite3.connect(HOME / 'pairs.db') as db:
+        db.execute('delete from comparisons')
+        # within the interval, so that only the pairs tell the two apart
+        db.execute("update rows set throughput_ips = throughput_ips * 1.0001 where dtype = 'bfloat16'")
+        db.execute(f"insert into comparisons ({', '.join(pair)}) values ({', '.join('?' * len(pair))})",
+                   tuple(pair.values()))
+    db.close()
+    report = hotlap('report', *store, '--json').passes().document
+    assert len(report['comparisons']) == 1
+    engines = report['engines'][0]
+    cells = {(c['a'], c['b']): c for c in engines['matrix']}
+    there, back = cells['null bfloat16', 'null float32'], cells['null float32', 'null bfloat16']
+    assert there['paired'] and there['ratio'] == 0.8 and there['ci'] == [0.79, 0.81] and there['verdict'] == 'slower'
+    near(back['ratio'], 1.25)
+    near(back['ci'][0], 1 / 0.81)
+    assert back['verdict'] == 'faster' and back['pairs'] == 20 and back['processes'] == 5
+    assert [p['name'] for p in engines['pareto']] == ['null bfloat16'], engines['pareto']
+    assert engines['precision'][0]['cosine'] == 0.999 and engines['precision'][0]['top1'] == 0.5
+    text = hotlap('report', *store).passes().out
+    words = ' '.join(text.split())
+    assert 'null bfloat16 (output error unknown) is fastest at batch 4 (1.250x null float32 [1.235, 1.266])' in words
+    assert '1.250 [1.235, 1.266]' in text and '~' not in text.split('Speed-up')[1].split('Latency')[0], text
+    assert 'differ by 0.25 at batch 4, more than the allowed 0.03' in words
+
+
+@case
 def a_size_that_failed_takes_no_part():
     run = faulty('submit:segv', '--engine-option', 'only_batch=1', '--engine-option', 'step_us=2000', '--iterations',
                  '20', '--warmup', '4', batches='1,2,4')
