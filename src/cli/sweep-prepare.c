@@ -98,7 +98,7 @@ static char *command_line(int argc, char **argv) {
   return hl_text_take(&text);
 }
 
-static void fill_info(hl_sweep *s, int argc, char **argv) {
+static hl_status fill_info(hl_sweep *s, int argc, char **argv, hl_error *error) {
   hl_run_info *info = &s->info;
   char created[32], id[48];
   hl_clock_utc(created, sizeof created);
@@ -123,6 +123,9 @@ static void fill_info(hl_sweep *s, int argc, char **argv) {
   info->max_time_s = s->plan.method.max_time_s;
   info->safety_margin = s->plan.method.safety_margin;
   if (s->plan.method.memory_limit_mb) info->memory_limit_mb = s->plan.method.memory_limit_mb;
+  bool whole = info->id && info->created && info->hotlap_version && info->command &&
+               info->percentiles && info->warmup && info->gpus;
+  return whole ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the run's facts");
 }
 
 /* The id of the interrupted run takes the place of the new one. */
@@ -169,7 +172,8 @@ hl_status hl_sweep_prepare(hl_sweep *sweep, int argc, char **argv, hl_error *err
   if (status == HL_OK) status = hl_machine_read(&s->machine, error);
   if (status == HL_OK) status = build_plan(s, error);
   if (status != HL_OK) return status;
-  fill_info(s, argc, argv);
+  status = fill_info(s, argc, argv, error);
+  if (status != HL_OK) return status;
   if (hl_options_on(&s->options, HL_OPTION_DRY_RUN)) return HL_OK;
   status = read_formats(s, error);
   if (status == HL_OK) status = open_store(s, error);

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "data/array.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,17 +74,26 @@ static hl_status write_zip(const char *path, const hl_tensor_view *arrays, size_
   return status;
 }
 
+static hl_status follow(hl_new_file *file, hl_error *error) {
+  int fd = open(file->temporary, O_RDWR | O_CLOEXEC);
+  if (fd < 0) return hl_error_errno(error, HL_IO, "cannot write '%s'", file->path);
+  close(file->fd);
+  file->fd = fd;
+  return HL_OK;
+}
+
 hl_status hl_npz_write(const char *path, const hl_tensor_view *arrays, size_t count, bool packed,
                        hl_error *error) {
   hl_status status = check_arrays(arrays, count, error);
   if (status == HL_OK) status = hl_file_can_replace(path, error);
   if (status != HL_OK) return status;
-  HL_CLEANUP(hl_free_pointer) char *temporary = hl_format("%s.%ld.part", path, (long)getpid());
   HL_CLEANUP(hl_free_pointer) char *headers = calloc(count + 1, HL_NPY_WRITE_MAX);
-  if (!temporary || !headers) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory");
-  status = write_zip(temporary, arrays, count, packed, headers, path, error);
-  if (status == HL_OK && rename(temporary, path) != 0)
-    status = hl_error_errno(error, HL_IO, "cannot replace '%s'", path);
-  if (status != HL_OK) unlink(temporary);
-  return status;
+  if (!headers) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory");
+  hl_new_file file;
+  status = hl_file_begin(path, &file, error);
+  if (status != HL_OK) return status;
+  /* libzip replaces the temporary file by one of its own, which the descriptor must follow. */
+  status = write_zip(file.temporary, arrays, count, packed, headers, path, error);
+  if (status == HL_OK) status = follow(&file, error);
+  return hl_file_end(&file, status, error);
 }

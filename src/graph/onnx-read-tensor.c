@@ -237,6 +237,19 @@ static bool is_beside(const char *location) {
   return true;
 }
 
+/* Whether `path` leads into the folder of `model`, as it is written or as links lead to it: caches
+ * of models keep both as links into one folder. */
+static bool leads_beside(const char *path, const char *model, int folder) {
+  HL_CLEANUP(hl_free_pointer) char *target = realpath(path, NULL);
+  HL_CLEANUP(hl_free_pointer) char *written = hl_format("%.*s.", folder, model);
+  HL_CLEANUP(hl_free_pointer) char *base = written ? realpath(written, NULL) : NULL;
+  HL_CLEANUP(hl_free_pointer) char *linked = realpath(model, NULL);
+  if (!target || !base || !linked) return true; /* opening it will say why */
+  size_t length = strlen(base), beside = (size_t)(strrchr(linked, '/') - linked);
+  bool inside = strncmp(target, base, length) == 0 && (length == 1 || target[length] == '/');
+  return inside || (strncmp(target, linked, beside) == 0 && target[beside] == '/');
+}
+
 static hl_status open_external(hl_onnx_reader *reader, const tensor *t,
                                const hl_onnx_external **ret_external) {
   for (const hl_onnx_external *e = reader->externals; e; e = e->next) {
@@ -249,6 +262,11 @@ static hl_status open_external(hl_onnx_reader *reader, const tensor *t,
   HL_CLEANUP(hl_free_pointer) char *path = hl_format("%.*s%s", folder, reader->path, t->location);
   hl_onnx_external *external = hl_arena_alloc(&reader->graph->arena, sizeof *external);
   if (!path || !external) return no_memory(reader, t);
+  if (!leads_beside(path, reader->path, folder))
+    return hl_onnx_fail(reader, HL_BAD_DATA, t->start,
+                        "tensor '%.80s' keeps its data in '%.80s', a link that leads out of the "
+                        "model's folder; only files beside the model are read",
+                        t->name, t->location);
   hl_mapping mapping;
   hl_error inner;
   hl_status status = hl_file_map(path, max_external_bytes, &mapping, &inner);

@@ -263,7 +263,9 @@ static hl_status read_model(hl_onnx_reader *reader, hl_wire model) {
                         "model");
   if (reader->graph->ir_version < 3 || reader->graph->ir_version > newest_ir)
     return hl_onnx_fail(reader, HL_UNIMPLEMENTED, NULL,
-                        "IR version %" PRId64 "; 3 to %d are implemented",
+                        "IR version %" PRId64
+                        "; 3 to %d are implemented. Set model.ir_version to 8 and "
+                        "save it again, or export with an older onnx",
                         reader->graph->ir_version, newest_ir);
   if (reader->graph->opset == 0 && reader->has_other_domain) reader->graph->opset = newest_opset;
   if (reader->graph->opset == 0)

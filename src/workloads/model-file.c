@@ -6,6 +6,7 @@
 #include "models/models.h"
 #include "quantize/quantize.h"
 #include "workloads/shapes.h"
+#include "workloads/weights.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -206,7 +207,8 @@ static hl_status describe(hl_model_file *file, const hl_configuration *c, hl_err
   hl_status status = hl_onnx_read(file->path, &graph, error);
   if (status != HL_OK) return status;
   file->input_count = graph->input_count;
-  status = new_axes(file, error);
+  if (!c->is_builtin) status = hl_weights_examine(graph, &file->hash, &file->not_a_number, error);
+  if (status == HL_OK) status = new_axes(file, error);
   if (status == HL_OK)
     status = hl_shapes_resolve(graph, c->model, c->input_shapes, c->input_shape_count,
                                file->input_axes, &file->fixed_batch, error);

@@ -1,0 +1,163 @@
+"""Models of the user's own: open dimensions, several inputs, integers, external data, NaN."""
+import os
+
+import onnx_bytes as onnx
+from harness import HOME, case, file, hotlap, main, refused
+
+FLOAT, INT64, BOOL = 1, 7, 9
+ROWS = ('--engine', 'native', '--batch-sizes', '1,3', '--iterations', '3', '--warmup-iterations', '0',
+        '--max-time', '5', '--store', 'none', '--json')
+
+
+def port(name, dims, element=FLOAT):
+    """As onnx_bytes.port, but a text names an open dimension and () is a scalar."""
+    shape = b''.join(onnx.part(1, onnx.part(2, d) if isinstance(d, str) else onnx.number(1, d))
+                     for d in dims)
+    return onnx.part(1, name) + onnx.part(2, onnx.part(1, onnx.number(1, element) + onnx.part(2, shape)))
+
+
+def write(name, nodes, inputs, outputs, **more):
+    return file(name, onnx.model(nodes, inputs, outputs, **more))
+
+
+def floats(count, value=b'\0\0\x80\x3f'):
+    return value * count
+
+
+def passed(path, *options, sizes=2):
+    rows = hotlap('sweep', path, *ROWS, *options).passes().rows
+    assert len(rows) == sizes and all(r['outcome'] == 'PASSED' and r['output_error'] < 1e-6 for r in rows), rows
+    return rows
+
+
+def tokens(name='tokens.onnx'):
+    return write(name, [onnx.node('Gather', ['table', 'ids'], ['rows']),
+                        onnx.node('Cast', ['mask'], ['weights'], attributes=[
+                            onnx.part(1, 'to') + onnx.number(3, FLOAT) + onnx.number(20, 2)]),
+                        onnx.node('MatMul', ['weights', 'rows'], ['y'])],
+                 [port('ids', ['batch', 'sequence'], INT64), port('mask', ['batch', 1, 'sequence'], INT64)],
+                 [port('y', ['batch', 1, 2])], initializers=[onnx.tensor('table', [50, 2], floats(100))])
+
+
+@case
+def a_missing_dimension_asks_for_the_option():
+    path = tokens()
+    run = refused([path, *ROWS], "'sequence'", '--input-shape ids=Bx128')
+    option = run.err.split('want, ')[1].split()
+    rows = passed(path, *option)
+    assert rows[1]['input_shape'] == 'ids=3x128,mask=3x1x128', rows[1]['input_shape']
+    assert 'ids: uniform 0 to 49; mask: ones' in rows[0]['data'], rows[0]['data']
+    assert '--input-shape ids=Bx128' in rows[0]['reproduce']
+
+
+@case
+def one_stands_for_the_batch():
+    assert passed(tokens(), '--input-shape', 'ids=1x16')[1]['input_shape'].startswith('ids=3x16')
+
+
+@case
+def wrong_shapes_are_refused():
+    path = tokens()
+    refused([path, *ROWS, '--input-shape', 'ids'], 'NAME=DIMS')
+    refused([path, *ROWS, '--input-shape', 'ids=BxB'], 'batch twice')
+    refused([path, *ROWS, '--input-shape', 'idz=Bx8'], "'idz'", 'ids, mask')
+    refused([path, *ROWS, '--input-shape', 'ids=Bx8x8'], '2 dimensions')
+    refused([path, *ROWS, '--input-shape', 'ids=8x8'], 'write B')
+    refused([path, *ROWS, '--input-shape', 'ids=Bx8', '--input-shape', 'mask=Bx1x9'], 'cannot be 9')
+    refused([path, *ROWS, '--input-shape', 'ids=Bx8', '--input-shape', 'mask=Bx2x8'], 'dimension 1')
+
+
+@case
+def the_batch_may_be_elsewhere():
+    path = write('first.onnx', [onnx.node('Softmax', ['x'], ['y'])],
+                 [port('x', ['time', 'batch', 4])], [port('y', ['time', 'batch', 4])])
+    assert passed(path, '--input-shape', 'x=5xBx4')[1]['input_shape'] == '5x3x4'
+
+
+@case
+def inputs_without_a_batch():
+    path = write('table.onnx', [onnx.node('Gather', ['table', 'ids'], ['rows']),
+                                onnx.node('Mul', ['rows', 'scale'], ['y'])],
+                 [port('table', [9, 2]), port('ids', ['batch', 4], INT64), port('scale', [])],
+                 [port('y', ['batch', 4, 2])])
+    row = passed(path)[1]
+    assert row['input_shape'] == 'table=9x2,ids=3x4,scale=scalar', row
+    assert 'the same in each step' in row['data']
+
+
+@case
+def a_fixed_batch_runs_alone():
+    path = write('fixed.onnx', [onnx.node('Relu', ['x'], ['y'])], [port('x', [3, 4])], [port('y', [3, 4])])
+    one, three = hotlap('sweep', path, *ROWS).rows
+    assert three['outcome'] == 'PASSED' and three['output_error'] == 0
+    assert one['outcome'] == 'SKIPPED' and 'fixed batch of 3' in one['reason'] and '--batch-sizes 3' in one['reason']
+
+
+@case
+def several_outputs_of_several_types():
+    path = write('outputs.onnx', [
+        onnx.node('ArgMax', ['x'], ['i'], attributes=[onnx.part(1, 'axis') + onnx.number(3, 1) + onnx.number(20, 2)]),
+        onnx.node('Greater', ['x', 'x'], ['b']), onnx.node('Exp', ['x'], ['e'])],
+        [port('x', ['batch', 30])], [port('i', ['batch', 1], INT64), port('b', ['batch', 30], BOOL), port('e', ['batch', 30])])
+    passed(path)
+
+
+@case
+def nan_is_never_passed():
+    nan = floats(15) + b'\0\0\xc0\x7f'
+    path = write('nan.onnx', [onnx.node('MatMul', ['x', 'w'], ['y'])], [port('x', ['batch', 4])],
+                 [port('y', ['batch', 4])], initializers=[onnx.tensor('w', [4, 4], nan)])
+    for options in ((), ('--no-check',)):
+        for row in hotlap('sweep', path, *ROWS, *options).rows:
+            assert row['outcome'] == 'MISTRUSTED' and "'w' hold NaN (element 15)" in row['reason'], row
+
+
+def external(name, location, offset=0, length=64):
+    entries = (('location', location), ('offset', str(offset)), ('length', str(length)))
+    tensor = (onnx.number(1, 4) + onnx.number(1, 4) + onnx.number(2, FLOAT) + onnx.part(8, 'w')
+              + b''.join(onnx.part(13, onnx.part(1, k) + onnx.part(2, v)) for k, v in entries)
+              + onnx.number(14, 1))
+    return write(name, [onnx.node('MatMul', ['x', 'w'], ['y'])], [port('x', ['batch', 4])],
+                 [port('y', ['batch', 4])], initializers=[tensor])
+
+
+@case
+def external_data():
+    file('sub/w.bin', b'12345678' + floats(16))
+    file('secret.bin', floats(20))
+    passed(external('sub/good.onnx', 'w.bin', 8))
+    refused([external('sub/up.onnx', '../secret.bin'), *ROWS], "'w'", 'only files beside the model')
+    refused([external('sub/absolute.onnx', str(HOME / 'secret.bin')), *ROWS], 'only files beside the model')
+    refused([external('sub/short.onnx', 'w.bin', 16), *ROWS], 'beyond the end', 'w.bin')
+    refused([external('sub/far.onnx', 'w.bin', 1 << 63), *ROWS], 'beyond the end')
+    refused([external('sub/missing.onnx', 'no.bin'), *ROWS], 'no.bin', 'No such file')
+    os.symlink('../secret.bin', HOME / 'sub' / 'link.bin')
+    refused([external('sub/link.onnx', 'link.bin'), *ROWS], 'leads out of the model')
+    # As caches of models keep them: model and data are links into one folder.
+    (HOME / 'cache-of-models').mkdir()
+    for name in ('good.onnx', 'w.bin'):
+        os.symlink(f'../sub/{name}', HOME / 'cache-of-models' / name)
+    passed(HOME / 'cache-of-models' / 'good.onnx')
+
+
+@case
+def more_than_four_gigabytes_of_external_data():
+    path = HOME / 'big.bin'
+    with open(path, 'wb') as out: # sparse: takes no room
+        out.truncate(5 << 30)
+        out.seek((5 << 30) - 64)
+        out.write(floats(16))
+    passed(external('big.onnx', 'big.bin', (5 << 30) - 64))
+    path.unlink()
+
+
+@case
+def what_cannot_be_read_says_why():
+    relu, x, y = onnx.node('Relu', ['x'], ['y']), [port('x', ['batch', 4])], [port('y', ['batch', 4])]
+    for options, part in (({'opset': 22}, 'opset_version=21'),
+                          ({'ir': 99}, 'ir_version')):
+        run = hotlap('sweep', file('old.onnx', onnx.model([relu], x, y, **options)), *ROWS)
+        assert run.status == 3 and all(part in r['reason'] for r in run.rows), run.explain()
+
+
+main()
