@@ -275,8 +275,7 @@ static const struct {
     {"RNN", "activations Sigmoid, Tanh and Relu"},
     {"Range", "its length must be computable before the run"},
     {"Reshape", "the shape must be computable before the run"},
-    {"Resize", "nearest and linear; not cubic, antialias, tf_crop_and_resize or an aspect ratio "
-               "policy"},
+    {"Resize", "sizes and scales must be computable before the run"},
     {"Slice", "starts and ends must be computable before the run"},
     {"TopK", "k must be computable before the run; of equals, the first"},
     {"Unique", "the input must be known before the run"},

@@ -74,7 +74,8 @@ bool hl_native_lower_resize(hl_native_builder *b, const hl_native_node *node) {
     const char *rounding = hl_node_text(node->source, "nearest_mode", "round_prefer_floor");
     bool floor = strcmp(at, "asymmetric") == 0 && strcmp(rounding, "floor") == 0;
     bool half = strcmp(at, "half_pixel") == 0 && strncmp(rounding, "round_prefer", 12) == 0;
-    if (!floor && !half) return false;
+    const char *policy = hl_node_text(node->source, "keep_aspect_ratio_policy", "stretch");
+    if ((!floor && !half) || strcmp(policy, "stretch") != 0) return false;
   }
   for (int i = 0; i < x->shape.rank; i++) {
     int64_t in = x->shape.dims[i], out = y->shape.dims[i];

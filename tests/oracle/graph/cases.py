@@ -242,6 +242,13 @@ def resample():
     case("Resize", 18, [x, none, scales(2, 2)], "axes", axes=[2, 3], mode="linear")
     case("Resize", 19, [x, none, scales(1, 1, 1.7, 2.3)], "symmetric", mode="linear",
          coordinate_transformation_mode="half_pixel_symmetric")
+    for name, sizes in [("up", (1, 2, 7, 9)), ("down", (1, 2, 2, 3))]:
+        case("Resize", 13, [x, none, none, i64(*sizes)], f"cubic-{name}", mode="cubic")
+        case("Resize", 13, [x, none, none, i64(*sizes)], f"cubic-{name}-outside", mode="cubic",
+             exclude_outside=1, cubic_coeff_a=-0.5)
+    for policy in ["not_larger", "not_smaller"]:
+        case("Resize", 18, [x, none, none, i64(7, 6)], policy, axes=[2, 3], mode="linear",
+             keep_aspect_ratio_policy=policy)
     case("Resize", 13, [f32(1, 1, 3, 4, 2), none, scales(1, 1, 2, 2, 2)], "3d", mode="linear")
     case("Upsample", 7, [x], "attribute", scales=[1.0, 1.0, 2.0, 3.0])
     case("Upsample", 9, [x, scales(1, 1, 2, 3)], "input")
