@@ -15,6 +15,7 @@ static const double steal_most = 1, system_share_most = 0.2, major_faults_most =
 /* Takes `text`; false without memory. */
 static bool add(hl_analysis_group *g, hl_advice kind, int64_t batch, char *text) {
   if (!text) return false;
+  hl__one_line(text);
   if (g->recommendation_count == ADVICE_MOST) {
     free(text);
     return true;

@@ -1,6 +1,7 @@
 /* Models with several members: their points, and the ratio of each two at each batch size. */
 #include "analyse/engines-internal.h"
 
+#include "analyse/number.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -73,6 +74,7 @@ static bool name_members(hl_engine_model *m) {
     if (name.length == 0) hl_text_format(&name, "member %zu", i + 1);
     m->members[i].name = hl_text_take(&name);
     hl_text_release(&name);
+    hl__one_line(m->members[i].name);
     if (!m->members[i].name) return false;
   }
   return true;
@@ -245,6 +247,7 @@ static bool name_model(hl_engine_model *m) {
   const char *model = m->model ? m->model : "unknown model";
   bool told = m->workload && strcmp(m->workload, "inference") != 0;
   m->name = told ? hl_format("%s, %s", m->workload, model) : hl_strdup(model);
+  hl__one_line(m->name);
   return m->name != NULL;
 }
 

@@ -1,4 +1,4 @@
-/* analyse/number.h - numbers inside sentences. */
+/* analyse/number.h - numbers and names inside sentences. */
 #ifndef HL_ANALYSE_NUMBER_H
 #define HL_ANALYSE_NUMBER_H
 
@@ -11,5 +11,8 @@ typedef struct hl_number_text {
 hl_number_text hl__number(double value);
 /* As an argument of a format: hl_text_format(out, "%s ms", HL_NUM(ms)). */
 #define HL_NUM(value) (hl__number(value).text)
+
+/* Control characters of names and messages become spaces: they would disturb a terminal. */
+void hl__one_line(char *text); /* NULL: nothing */
 
 #endif

@@ -342,6 +342,21 @@ static void rows_that_failed(void **state) {
   tear_down(&s);
 }
 
+/* Names come from files: none moves a cursor or ends a line. */
+static void names_are_plain(void **state) {
+  (void)state;
+  set_up s = {0};
+  add(&s, "a\033[2J", 1, 10, 100);
+  add(&s, "b\n", 1, 12, 100);
+  for (size_t i = 0; i < 2; i++) hl_record_set_text(&s.records.items[i].model, "x\ry");
+  const hl_engine_model *m = analyse(&s);
+  const char *const texts[] = {m->verdict, m->name, m->members[0].name, s.analysis.groups[0].name};
+  for (size_t t = 0; t < HL_COUNT(texts); t++)
+    for (const char *c = texts[t]; *c; c++) assert_true((unsigned char)*c >= 0x20);
+  expect(m->verdict, "x y: a [2J is fastest at batch 1");
+  tear_down(&s);
+}
+
 static void little_to_compare(void **state) {
   (void)state;
   set_up s = {0};
@@ -392,6 +407,7 @@ int main(void) {
       cmocka_unit_test(rows_that_failed),
       cmocka_unit_test(little_to_compare),
       cmocka_unit_test(many_engines),
+      cmocka_unit_test(names_are_plain),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
