@@ -194,6 +194,20 @@ static void set_failure(const hl_engine_question *q, const char *reason, hl_engi
   f->reason = f->words + head;
 }
 
+/* The child's status. One that has said all, or hangs, is killed; one that closed its end of the
+ * pipe is about to die its own death, for which it gets two seconds. */
+static int reap(pid_t pid, bool dying) {
+  int wait_status = 0;
+  for (int i = 0; dying && i < 2000; i++) {
+    if (waitpid(pid, &wait_status, WNOHANG) == pid) return wait_status;
+    usleep(1000);
+  }
+  kill(pid, SIGKILL);
+  while (waitpid(pid, &wait_status, 0) < 0 && errno == EINTR) {
+  }
+  return wait_status;
+}
+
 void hl_engine_look(const hl_engine_question *question, hl_engine_finding *ret_finding) {
   hl_engine_finding *f = ret_finding;
   *f = (hl_engine_finding){.name = "", .version = "", .place = "", .reason = ""};
@@ -210,9 +224,7 @@ void hl_engine_look(const hl_engine_question *question, hl_engine_finding *ret_f
   close(fds[1]);
   answer got = pid > 0 ? read_answer(fds[0], question->limit_s, &f->words, &length) : ENDED;
   close(fds[0]);
-  if (pid > 0 && got != ENDED) kill(pid, SIGKILL); /* it has said all, or hangs */
-  while (pid > 0 && waitpid(pid, &wait_status, 0) < 0 && errno == EINTR) {
-  }
+  if (pid > 0) wait_status = reap(pid, got == ENDED);
   if (got == ANSWERED && take_answer(f, length)) {
     if (f->name[0] == '\0') f->name = question->name ? question->name : question->plugins[0];
     return;
