@@ -10,6 +10,8 @@
 /* After so much of the file its pages are given back, so that the weights never lie in memory
  * twice. */
 #define FORGET_BYTES ((uint64_t)16 << 20)
+/* Pieces of a large weight are multiples of this, as blocks of oneDNN's layouts are at most. */
+#define PIECE_ALIGN 64
 
 struct hl_native_weights {
   hl_native_weight *items; /* descriptors are clones of the cache's own */
@@ -150,6 +152,45 @@ static hl_status reorder(hl_engine *engine, const_dnnl_memory_desc_t from_desc, 
   return hl_native_dnnl(status, "laying out weights", error);
 }
 
+/* The axis of a strided descriptor along which memory is cut into the largest pieces. */
+static int outermost_axis(const_dnnl_memory_desc_t desc, int *ret_rank, int64_t *ret_dims) {
+  const dnnl_dims_t *dims = NULL, *strides = NULL;
+  dnnl_memory_desc_query(desc, dnnl_query_ndims_s32, ret_rank);
+  dnnl_memory_desc_query(desc, dnnl_query_dims, (void *)&dims);
+  dnnl_memory_desc_query(desc, dnnl_query_strides, (void *)&strides);
+  int axis = 0;
+  for (int i = 0; i < *ret_rank; i++) {
+    ret_dims[i] = (*dims)[i];
+    if ((*strides)[i] > (*strides)[axis]) axis = i;
+  }
+  return axis;
+}
+
+/* A large weight piece by piece; the file's pages are given back in between. False where a layout
+ * cannot be cut (or a piece failed): then it is made as a whole. */
+static bool reorder_pieces(hl_model *model, const hl_native_weight *weight, const hl_value *value,
+                           void *to) {
+  int rank;
+  dnnl_dims_t dims, offsets = {0};
+  int axis = outermost_axis(weight->recipe.source, &rank, dims);
+  int64_t total = dims[axis], pieces = (int64_t)(value->bytes / FORGET_BYTES) + 1;
+  int64_t step = (total / pieces + PIECE_ALIGN) / PIECE_ALIGN * PIECE_ALIGN;
+  bool done = true;
+  for (int64_t at = 0; at < total && done; at += step) {
+    dnnl_memory_desc_t part = NULL, made = NULL;
+    dims[axis] = total - at < step ? total - at : step;
+    offsets[axis] = at;
+    done = dnnl_memory_desc_create_submemory(&part, weight->recipe.source, dims, offsets) ==
+               dnnl_success &&
+           dnnl_memory_desc_create_submemory(&made, weight->desc, dims, offsets) == dnnl_success &&
+           reorder(model->engine, part, value->data, made, to, NULL) == HL_OK;
+    if (part) dnnl_memory_desc_destroy(part);
+    if (made) dnnl_memory_desc_destroy(made);
+    hl_native_model_forget(model);
+  }
+  return done;
+}
+
 /* Shapes of the weights only. */
 static hl_winograd_shape winograd_shape(const hl_value *value, int threads) {
   return (hl_winograd_shape){.oc = (size_t)value->shape.dims[0],
@@ -185,6 +226,8 @@ static hl_status make(hl_model *model, const hl_graph *graph, const hl_native_we
   }
   bool plain = recipe->scale < 0 && recipe->extend_axis < 0;
   bool aligned = (uintptr_t)value->data % sizeof(float) == 0;
+  if (plain && aligned && value->bytes > FORGET_BYTES && reorder_pieces(model, weight, value, to))
+    return HL_OK;
   if (plain && aligned)
     return reorder(model->engine, recipe->source, value->data, weight->desc, to, error);
   float *copy = prepared_copy(graph, recipe);

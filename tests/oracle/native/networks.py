@@ -12,7 +12,8 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from native_kit import BFLOAT16, TOLERANCE, Report, error_of, random_inputs, reference, run_engine
 
-SMALL = ["mlp:dims=64-128-128-32", "ptychopinn", "ptychopinn:probe_big=on",
+# mlp:dims=2100-2100-32: a weight so large that it is laid out in pieces
+SMALL = ["mlp:dims=64-128-128-32", "mlp:dims=2100-2100-32", "ptychopinn", "ptychopinn:probe_big=on",
          "dynunet:patch=8x16x16", "dynunet:dims=2,patch=32x32",
          "transformer_encoder:layers=2,tokens=24,hidden=64,heads=4,ff=128", "linear", "layer_norm",
          "activation:kind=gelu", "activation:kind=tanh",
