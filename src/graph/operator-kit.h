@@ -281,4 +281,10 @@ HL_INFER(hl_infer_recurrent);
 HL_FLOPS(hl_flops_recurrent);
 HL_EVALUATE(hl_evaluate_recurrent);
 
+HL_INFER(hl_infer_window);
+HL_EVALUATE(hl_evaluate_window);
+HL_INFER(hl_infer_dft);
+HL_EVALUATE(hl_evaluate_dft);
+HL_INFER(hl_infer_affine_grid);
+HL_EVALUATE(hl_evaluate_affine_grid);
 #endif

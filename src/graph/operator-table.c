@@ -181,8 +181,14 @@ static const hl_operator table[] = {
         false, 2, 3, 1),
 #undef GROUP
 #define GROUP HL_OPERATORS_RESAMPLE
+    ROW("AffineGrid", 20, NEWEST, hl_infer_affine_grid, NULL, hl_evaluate_affine_grid, false, 2, 2,
+        1),
+    ROW("BlackmanWindow", 17, NEWEST, hl_infer_window, NULL, hl_evaluate_window, false, 1, 1, 1),
+    ROW("DFT", 17, NEWEST, hl_infer_dft, NULL, hl_evaluate_dft, false, 1, 3, 1),
     ROW("GridSample", 16, NEWEST, hl_infer_grid_sample, hl_flops_grid_sample,
         hl_evaluate_grid_sample, false, 2, 2, 1),
+    ROW("HammingWindow", 17, NEWEST, hl_infer_window, NULL, hl_evaluate_window, false, 1, 1, 1),
+    ROW("HannWindow", 17, NEWEST, hl_infer_window, NULL, hl_evaluate_window, false, 1, 1, 1),
     ROW("Resize", 10, NEWEST, hl_infer_resize, hl_flops_resize, hl_evaluate_resize, false, 1, 4, 1),
     ROW("Upsample", 7, 9, hl_infer_resize, hl_flops_resize, hl_evaluate_resize, false, 1, 2, 1),
 #undef GROUP
@@ -248,7 +254,9 @@ const hl_operator *hl_operator_at(size_t index) {
 static const struct {
   const char *name, *note;
 } notes[] = {
+    {"AffineGrid", "the size must be computable before the run"},
     {"BatchNormalization", "inference only; training_mode=1 and spatial=0 are refused"},
+    {"BlackmanWindow", "the size must be computable before the run"},
     {"Cast", "not to or from strings and complex numbers"},
     {"CenterCropPad", "the sizes must be computable before the run"},
     {"Col2Im", "image_shape and block_shape must be computable before the run"},
@@ -257,12 +265,16 @@ static const struct {
     {"Conv", "1 to 3 spatial dimensions"},
     {"ConvInteger", "zero points of the tensor, of the weights also by channel"},
     {"ConvTranspose", "1 to 3 spatial dimensions"},
+    {"DFT", "by its definition, in time length squared; its length and axis must be computable "
+            "before the run"},
     {"DequantizeLinear", "integers of 8 to 32 bits; not int4 and float8"},
     {"Dropout", "inference only: the identity"},
     {"Einsum", "at most 16 inputs"},
     {"Expand", "the shape must be computable before the run"},
     {"GRU", "activations Sigmoid, Tanh and Relu"},
     {"GridSample", "linear and nearest, 1 to 3 spatial dimensions; not cubic"},
+    {"HammingWindow", "the size must be computable before the run"},
+    {"HannWindow", "the size must be computable before the run"},
     {"LSTM", "activations Sigmoid, Tanh and Relu"},
     {"MatMulInteger", "zero points of the tensor, of the second factor also by column"},
     {"NonMaxSuppression", "all inputs must be known before the run"},

@@ -450,5 +450,19 @@ def recurrent():
          hidden_size=4, clip=0.8)
 
 
-for build in [recurrent, quantised, local_norms, blocks, algebra, places, integers, reductions, elementwise, convolution, matrix, normalise, pool, shapes, resample, quantise]:
+def signal():
+    for op in ["HannWindow", "HammingWindow", "BlackmanWindow"]:
+        for periodic in [0, 1]:
+            case(op, 17, [Const(np.int64(9))],
+                 f"periodic-{periodic}", periodic=periodic)
+    case("DFT", 17, [f32(2, 6, 1)])
+    case("DFT", 17, [f32(2, 6, 3, 2), Const(np.int64(8))], "longer", axis=2)
+    case("DFT", 17, [f32(2, 6, 1)], "onesided", onesided=1)
+    case("DFT", 17, [f32(2, 6, 2)], "inverse", inverse=1)
+    for corners in [0, 1]:
+        case("AffineGrid", 20, [f32(2, 2, 3), i64(2, 3, 4, 5)], f"2d-{corners}",
+             align_corners=corners)
+
+
+for build in [signal, recurrent, quantised, local_norms, blocks, algebra, places, integers, reductions, elementwise, convolution, matrix, normalise, pool, shapes, resample, quantise]:
     build()
