@@ -21,6 +21,10 @@ enum {
 
 int hl_cli_sweep(int argc, char **argv);
 int hl_cli_models(int argc, char **argv);
+
+/* `models FILE.onnx`: what the file holds; the exit status. */
+int hl_cli_models_file(const char *path, bool as_json);
+
 int hl_cli_engines(int argc, char **argv);
 int hl_cli_data(int argc, char **argv);
 int hl_cli_doctor(int argc, char **argv);

@@ -9,6 +9,7 @@
 
 static const char usage[] =
     "Usage: hotlap models [MODEL]...\n"
+    "       hotlap models FILE.onnx\n"
     "       hotlap models export MODEL FILE.onnx [--seed N]\n"
     "       hotlap models quantize MODEL -o FILE.onnx [--calibration DATA]\n"
     "\n"
@@ -124,6 +125,20 @@ static int export_model(const hl_options *options, uint64_t seed) {
   return HL_EXIT_OK;
 }
 
+static bool is_file(const char *name) {
+  size_t length = strlen(name);
+  return length > 5 && strcmp(name + length - 5, ".onnx") == 0;
+}
+
+static int hint_export(const hl_options *options) {
+  const char *const *given = options->positionals;
+  hl_error error = {0};
+  hl_error_set(&error, HL_INVALID_ARGUMENT,
+               "models shows one file at a time; to write one: hotlap models export %s %s",
+               given[0], given[1]);
+  return hl_cli_fail(&error, HL_EXIT_USAGE);
+}
+
 int hl_cli_models(int argc, char **argv) {
   hl_options options;
   hl_error error = {0};
@@ -136,6 +151,11 @@ int hl_cli_models(int argc, char **argv) {
     exit_status = export_model(&options, (uint64_t)seed);
   else if (options.positional_count && strcmp(options.positionals[0], "quantize") == 0)
     exit_status = hl_cli_quantize(&options);
+  else if (options.positional_count == 1 && is_file(options.positionals[0]))
+    exit_status =
+        hl_cli_models_file(options.positionals[0], hl_options_on(&options, HL_OPTION_JSON));
+  else if (options.positional_count == 2 && is_file(options.positionals[1]))
+    exit_status = hint_export(&options);
   else
     exit_status = list(&options, (uint64_t)seed);
   hl_options_release(&options);

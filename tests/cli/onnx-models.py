@@ -51,6 +51,14 @@ def a_missing_dimension_asks_for_the_option():
 
 
 @case
+def models_shows_a_file():
+    path = tokens()
+    hotlap('models', path).passes('opset 17', 'batch x sequence', 'int64', '--input-shape ids=Bx128')
+    assert hotlap('models', path, '--json').document['inputs'][1]['shape'] == 'batch x 1 x sequence'
+    refused(['mlp', path], 'models export mlp', command='models')
+
+
+@case
 def one_stands_for_the_batch():
     assert passed(tokens(), '--input-shape', 'ids=1x16')[1]['input_shape'].startswith('ids=3x16')
 
