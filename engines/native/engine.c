@@ -148,6 +148,10 @@ static hl_status prepare(hl_model *model, const hl_program_spec *spec, hl_progra
     return status;
   }
   hl_native_model_forget(model);
+  const hl_host *host = model->engine->host;
+  if (spec->dtype == HL_BFLOAT16 && !model->engine->fast_bfloat16 && HL_HOST_HAS(host, note))
+    host->note("native", "bfloat16 is emulated, more slowly than float32: this processor has no "
+                         "products of it");
   if (program->list.fallback_count > 0)
     hl_native_log(model->engine, "%d steps run on the reference evaluator",
                   program->list.fallback_count);

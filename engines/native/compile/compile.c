@@ -160,9 +160,6 @@ hl_status hl_native_compile(hl_model *model, const hl_program_spec *spec, hl_pro
   if (!program) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a program");
   program->model = model;
   hl_native_threads(model->engine);
-  if (spec->dtype == HL_BFLOAT16 && !model->engine->fast_bfloat16)
-    hl_native_log(model->engine, "this processor has no bfloat16 products (AVX-512 BF16): they are "
-                                 "emulated, more slowly than float32");
   status = hl_graph_clone(model->graph, &program->graph, error);
   if (status == HL_OK) status = bind_inputs(program->graph, spec, error);
   if (status == HL_OK) status = build(program, spec->dtype, error);
