@@ -64,9 +64,20 @@ static int run_worker(void) {
   return hl_worker_main();
 }
 
+/* Files are mapped: one that is cut short under us is a signal where its end was. The last words
+ * become the reason of a worker's row. */
+static void cut_short(int number) {
+  static const char text[] =
+      "hotlap: SIGBUS: a file became shorter while it was read, or there is no room behind it\n";
+  signal(number, SIG_DFL);
+  if (write(STDERR_FILENO, text, sizeof text - 1) < 0) _exit(1);
+  raise(number);
+}
+
 int main(int argc, char **argv) {
   open_standard_streams();
   /* A closed pipe is an error that write() reports, so that what was measured is kept. */
+  signal(SIGBUS, cut_short);
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN); /* so is a file beyond its limit (ulimit -f) */
   if (argc < 2) {
