@@ -21,19 +21,12 @@ except ImportError as missing:
     print("skipped:", missing)
     sys.exit(77)
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from disputed import DISPUTED
 from operators import DTYPES, call, compare, evaluate
 
 # The same operators again, written as functions of simpler ones; and random results.
 NEVER = re.compile(r"training_dropout|_expanded")
-# Where ONNX Runtime and torch agree with each other and not with onnx, we go with the engines that
-# people run: the last window of a pool does not count what ceil_mode adds behind the padding, and
-# align_corners uses the number of output elements there are, not size times scale; a bfloat16 is
-# rounded to the nearest, not cut off.
-ENGINES_DIFFER = {
-    "test_cast_FLOAT_to_BFLOAT16",
-    "test_averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True",
-    "test_resize_downsample_scales_linear_align_corners",
-}
 
 
 def known_operators(path):
@@ -92,7 +85,7 @@ def main():
         if NEVER.search(name) or (wanted and not any(part in name for part in wanted)):
             continue
         model = onnx.load(path)
-        if not is_known(model, table) or name in ENGINES_DIFFER:
+        if not is_known(model, table) or name in DISPUTED:
             continue
         try:
             inputs, expected = read_tensors(folder, "input"), read_tensors(folder, "output")

@@ -12,7 +12,7 @@ sequence, optional or training feature. Each ends as one of
     passed         every output has the case's type and shape, and values within onnx's own
                    tolerance: rtol 1e-3 and atol 1e-7, or the case's own where it has one;
                    integers and booleans equal
-    disputed       differs from the case as ONNX Runtime and torch do (DISPUTED below says why)
+    disputed       differs from the case as ONNX Runtime and torch do (disputed.py says why)
     UNIMPLEMENTED  the engine says so, naming what it lacks
     wrong          an output differs, or another error
     crashed        the process died
@@ -39,6 +39,9 @@ except ImportError as missing:
     print("skipped:", missing)
     sys.exit(77)
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from disputed import DISPUTED
+
 # Least numbers of passed cases; raise them with the code.
 RECORDED = {"node": 1077, "simple": 7, "pytorch-operator": 35, "pytorch-converted": 82}
 
@@ -47,24 +50,6 @@ NUMBERS = {TensorProto.FLOAT: "f4", TensorProto.UINT8: "u1", TensorProto.INT8: "
          TensorProto.INT64: "i8", TensorProto.BOOL: "?", TensorProto.FLOAT16: "f2",
          TensorProto.DOUBLE: "f8", TensorProto.UINT32: "u4", TensorProto.UINT64: "u8",
          TensorProto.BFLOAT16: "u2"}
-# Where ONNX Runtime and torch agree with each other and not with onnx, hotlap goes with the engines
-# that people run.
-ROUNDED = "rounds a float to the nearest bfloat16, where the case cuts it off"
-WRAPPED = "saturates int8, where the case wraps around"
-CORNERS = "align_corners uses the number of output elements there are, not size times scale"
-DISPUTED = {
-    "test_cast_FLOAT_to_BFLOAT16": ROUNDED,
-    "test_castlike_FLOAT_to_BFLOAT16": ROUNDED,
-    "test_qlinearmatmul_2D_int8_float16": WRAPPED,
-    "test_qlinearmatmul_2D_int8_float32": WRAPPED,
-    "test_qlinearmatmul_3D_int8_float16": WRAPPED,
-    "test_qlinearmatmul_3D_int8_float32": WRAPPED,
-    "test_castlike_FLOAT_to_BFLOAT16_expanded": ROUNDED,
-    "test_averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True":
-        "does not count what ceil_mode adds behind the padding",
-    "test_resize_downsample_scales_linear_align_corners": CORNERS,
-    "test_resize_downsample_scales_cubic_align_corners": CORNERS,
-}
 
 
 # -- selection ----------------------------------------------------------------------------------
