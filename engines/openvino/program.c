@@ -184,6 +184,16 @@ static hl_status build_parts(hl_program *program, const settings *s, hl_error *e
   return fitting == parts ? HL_OK : build(program, fitting, s, error);
 }
 
+/* More threads than cores are cut down without a word. */
+static void tell_threads(const hl_program *program) {
+  const hl_engine *engine = program->model->engine;
+  char used[32];
+  property(program, "INFERENCE_NUM_THREADS", used, sizeof used);
+  if (used[0] && strtol(used, NULL, 10) != engine->threads)
+    hl_engine_note(engine->host, "openvino", "OpenVINO computes with %s thread(s), not %d", used,
+                   (int)engine->threads);
+}
+
 static hl_status compile_for(hl_program *program, hl_dtype dtype, hl_error *error) {
   const hl_engine *engine = program->model->engine;
   const char *precision = precision_name(dtype);
@@ -197,9 +207,12 @@ static hl_status compile_for(hl_program *program, hl_dtype dtype, hl_error *erro
   add(&s, "INFERENCE_PRECISION_HINT", precision);
   if (strcmp(engine->device, "CPU") == 0) {
     add(&s, "INFERENCE_NUM_THREADS", threads);
+    /* Else activations beside compressed weights would be quantised to eight bits. */
+    if (dtype == HL_FLOAT32) add(&s, "DYNAMIC_QUANTIZATION_GROUP_SIZE", "0");
     if (engine->pinning) add(&s, "ENABLE_CPU_PINNING", engine->pinning);
   }
   hl_status status = build_parts(program, &s, error);
+  if (status == HL_OK && strcmp(engine->device, "CPU") == 0) tell_threads(program);
   if (status == HL_OK && engine->hint == HL_OV_THROUGHPUT)
     hl_engine_note(engine->host, "openvino", "%zu infer requests of %lld inputs in flight",
                    program->parts, (long long)common_batch(program) / (long long)program->parts);

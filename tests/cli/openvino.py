@@ -142,6 +142,12 @@ def options_are_checked():
 
 
 @case
+def fewer_threads_than_asked_for_are_said():
+    row = only(small('--threads', '512'))
+    assert row['outcome'] == 'PASSED' and 'OpenVINO computes with' in row['notes'], row
+
+
+@case
 def a_device_that_is_not_there_is_skipped():
     row = only(small('--device', 'gpu:7'))
     assert row['outcome'] == 'SKIPPED' and 'CPU' in row['reason'], row
