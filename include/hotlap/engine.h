@@ -197,9 +197,10 @@ typedef struct hl_program_plan {
 
 typedef struct hl_engine_memory {
   uint32_t size;
-  uint64_t allocated_bytes; /* in use now */
-  uint64_t reserved_bytes;  /* held from the system now */
-  uint64_t peak_bytes;      /* largest allocated_bytes so far */
+  uint64_t allocated_bytes;                           /* in use now */
+  uint64_t reserved_bytes;                            /* held from the system now */
+  uint64_t peak_bytes;                                /* largest allocated_bytes so far */
+  uint64_t device_allocated_bytes, device_peak_bytes; /* the same on the device; 0: not told */
 } hl_engine_memory;
 
 /* Called once per executed operator by `profile`; strings are borrowed for the call. */
@@ -288,6 +289,10 @@ typedef struct hl_engine_ops {
   /* optional: facts for `hotlap engines`, such as "library", "providers", "devices". Called after a
    * successful `probe`, without `open`. */
   hl_status (*inspect)(const hl_host *host, hl_inspect_visit visit, void *context, hl_error *error);
+
+  /* optional: the device's stream (a CUstream) in which the request's steps run in order, for
+   * events around a step. UNAVAILABLE where it runs in none that is known. */
+  hl_status (*stream)(hl_request *request, void **ret_stream, hl_error *error);
 } hl_engine_ops;
 
 typedef const hl_engine_ops *(*hl_engine_entry_fn)(void);

@@ -38,6 +38,26 @@ static hl_status examine(checkup *ret_checkup, hl_error *error) {
   return hl_roofline_measure(ret_checkup->machine.cores, &ret_checkup->roofline, error);
 }
 
+static void write_flag(hl_json *json, const char *key, int value) {
+  if (value < 0)
+    hl_json_null(json, key);
+  else
+    hl_json_bool(json, key, value != 0);
+}
+
+static void write_gpu(hl_json *json, const hl_gpu *gpu) {
+  hl_json_object(json, NULL);
+  hl_json_text(json, "name", gpu->name);
+  hl_json_text(json, "uuid", gpu->uuid[0] ? gpu->uuid : NULL);
+  hl_json_int(json, "memory_bytes", (int64_t)gpu->memory_bytes);
+  hl_json_real(json, "power_limit_w", gpu->power_limit_w);
+  hl_json_real(json, "clock_mhz", gpu->clock_mhz);
+  hl_json_real(json, "max_clock_mhz", gpu->max_sm_clock_mhz);
+  write_flag(json, "ecc", gpu->ecc);
+  write_flag(json, "persistence", gpu->persistence);
+  hl_json_end(json);
+}
+
 static void write_machine(hl_json *json, const hl_machine *machine) {
   hl_json_object(json, "machine");
   hl_json_text(json, "id", machine->id);
@@ -74,8 +94,10 @@ static void write_machine(hl_json *json, const hl_machine *machine) {
   hl_json_text(json, "container", machine->container[0] ? machine->container : NULL);
   hl_json_text(json, "hypervisor", machine->hypervisor[0] ? machine->hypervisor : NULL);
   hl_json_array(json, "gpus");
-  for (int i = 0; i < machine->gpu_count; i++) hl_json_text(json, NULL, machine->gpus[i]);
+  for (int i = 0; i < machine->gpus.count; i++) write_gpu(json, &machine->gpus.items[i]);
   hl_json_end(json);
+  hl_json_text(json, "gpu_driver", machine->gpus.driver[0] ? machine->gpus.driver : NULL);
+  hl_json_text(json, "gpu_reason", machine->gpus.count ? NULL : machine->gpus.reason);
   hl_json_end(json);
 }
 
@@ -117,6 +139,19 @@ static void write_json(const checkup *found, hl_text *out) {
   hl_text_char(out, '\n');
 }
 
+static void view_gpus(const hl_gpu_set *gpus, hl_text *out) {
+  for (int i = 0; i < gpus->count; i++) {
+    const hl_gpu *gpu = &gpus->items[i];
+    hl_text_format(out, "GPU %d      %s", i, gpu->name);
+    if (gpu->memory_bytes) hl_text_format(out, ", %.1f GB", (double)gpu->memory_bytes * 1e-9);
+    if (isfinite(gpu->power_limit_w)) hl_text_format(out, ", %.0f W", gpu->power_limit_w);
+    if (isfinite(gpu->max_sm_clock_mhz))
+      hl_text_format(out, ", up to %.0f MHz", gpu->max_sm_clock_mhz);
+    hl_text_format(out, ", driver %s\n", gpus->driver[0] ? gpus->driver : "unknown");
+  }
+  if (gpus->count == 0) hl_text_format(out, "GPU        none: %s\n", gpus->reason);
+}
+
 static void view_machine(const checkup *found, hl_text *out) {
   const hl_machine *m = &found->machine;
   hl_text_format(out, "CPU        %s\n", m->cpu);
@@ -137,7 +172,7 @@ static void view_machine(const checkup *found, hl_text *out) {
   if (found->available_bytes != UINT64_MAX)
     hl_text_format(out, ", %.1f GB available", (double)found->available_bytes * 1e-9);
   hl_text_format(out, ", %d NUMA node%s\n", m->numa_nodes, m->numa_nodes == 1 ? "" : "s");
-  for (int i = 0; i < m->gpu_count; i++) hl_text_format(out, "GPU        %s\n", m->gpus[i]);
+  view_gpus(&m->gpus, out);
   hl_text_format(out, "System     %s, %s\n", m->os, m->kernel);
   hl_text_format(out, "Machine    %s\n", m->id);
   hl_text_format(out, "Measured   %.0f GFLOP/s f32 (%s)", found->roofline.compute_gflops,

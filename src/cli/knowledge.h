@@ -3,7 +3,7 @@
  *
  *     hl_knowledge knowledge = {.options = &options};
  *     const hl_plan_engines engines = hl_knowledge_for_plan(&knowledge);
- *     hl_plan_build(&options, models, count, threads, &engines, &plan, error);
+ *     hl_plan_build(&options, models, count, threads, &engines, NULL, &plan, error);
  *     hl_knowledge_release(&knowledge);
  */
 #ifndef HL_CLI_KNOWLEDGE_H

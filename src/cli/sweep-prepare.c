@@ -113,8 +113,8 @@ static hl_status fill_info(hl_sweep *s, int argc, char **argv, hl_error *error) 
   info->os = hl_strdup(s->machine.os);
   info->kernel = hl_strdup(s->machine.kernel);
   hl_text gpus = HL_TEXT_INIT;
-  for (int i = 0; i < s->machine.gpu_count; i++)
-    hl_text_format(&gpus, "%s%s", i ? "\n" : "", s->machine.gpus[i]);
+  for (int i = 0; i < s->machine.gpus.count; i++)
+    hl_text_format(&gpus, "%s%s", i ? "\n" : "", s->machine.gpus.items[i].name);
   info->gpus = hl_text_take(&gpus);
   info->cores = s->machine.cores;
   info->memory_bytes = (int64_t)s->machine.memory_bytes;
@@ -160,8 +160,12 @@ static hl_status open_store(hl_sweep *s, hl_error *error) {
 static hl_status build_plan(hl_sweep *s, hl_error *error) {
   hl_knowledge knowledge = {.options = &s->options};
   const hl_plan_engines engines = hl_knowledge_for_plan(&knowledge);
+  const hl_gpu_set *gpus = &s->machine.gpus;
+  const hl_device_inventory here = {
+      .cuda_count = hl_gpu_visible(gpus, getenv("CUDA_VISIBLE_DEVICES")),
+      .cuda_reason = gpus->count ? "CUDA_VISIBLE_DEVICES shows no GPU" : gpus->reason};
   hl_status status = hl_plan_build(&s->options, s->models, s->model_count, s->machine.cores,
-                                   &engines, &s->plan, error);
+                                   &engines, &here, &s->plan, error);
   hl_knowledge_release(&knowledge);
   return status;
 }

@@ -1,7 +1,6 @@
 #include "machine/topology.h"
 #include "base/hash.h"
 #include "machine/cgroup.h"
-#include "machine/gpu.h"
 #include "machine/sysfs.h"
 #include <math.h>
 #include <stdio.h>
@@ -211,7 +210,7 @@ hl_status hl_machine_read_at(const char *root, hl_machine *ret_machine, hl_error
 
 hl_status hl_machine_read(hl_machine *ret_machine, hl_error *error) {
   hl_status status = hl_machine_read_at(NULL, ret_machine, error);
-  if (!status) hl_gpu_list(ret_machine);
+  if (!status) hl_gpu_list(NULL, 5, &ret_machine->gpus);
   return status;
 }
 

@@ -12,9 +12,10 @@
 #define HL_MACHINE_TOPOLOGY_H
 
 #include "base/error.h"
+#include "machine/gpu.h"
 #include <stdint.h>
 
-enum { HL_MACHINE_MAX_CACHES = 8, HL_MACHINE_MAX_GPUS = 16 };
+enum { HL_MACHINE_MAX_CACHES = 8 };
 
 typedef struct hl_cache {
   int level;
@@ -43,8 +44,7 @@ typedef struct hl_machine {
                         */
   char hypervisor[24]; /* "KVM", "VMware", ...; "" on bare metal */
   char id[17];         /* 16 hex digits: a hash of CPU, cores, memory in GiB and /etc/machine-id */
-  char gpus[HL_MACHINE_MAX_GPUS][96]; /* names, from NVIDIA's management library if it is here */
-  int gpu_count;
+  hl_gpu_set gpus;     /* by NVIDIA's management library, if it is here */
 } hl_machine;
 
 /* Reads all of it. IO only if /proc cannot be read at all; what is unknown is "", 0 or NaN. */

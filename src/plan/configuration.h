@@ -8,6 +8,7 @@
 #define HL_PLAN_CONFIGURATION_H
 
 #include "base/arena.h"
+#include "plan/device.h"
 #include "plan/input-shape.h"
 #include "plan/options.h"
 
@@ -23,8 +24,9 @@ typedef struct hl_configuration {
   const hl_option *engine_options;
   size_t engine_option_count;
   const char *dtype;
-  const char *device;
-  const char *provider;               /* execution provider, or NULL: not asked for */
+  const char *device;      /* canonical: see plan/device.h */
+  const char *device_note; /* what the row has to say about it, or NULL; no part of its identity */
+  const char *provider;    /* execution provider, or NULL: not asked for */
   const hl_input_shape *input_shapes; /* of dimensions that the model leaves open */
   size_t input_shape_count;
   int64_t batch_size;
@@ -80,13 +82,13 @@ typedef struct hl_plan_engines {
  * is a path alone. */
 size_t hl_plan_scope(const char *text);
 
-/* Builds models x engines x types x threads x batch sizes, in that order, from options.
+/* Builds models x engines x devices x types x threads x batch sizes, in that order, from options.
  * `default_threads` is used where --threads is not given. `engines` (NULL: every engine may know
  * every option) decides which engine gets an option that names none. INVALID_ARGUMENT names the
- * option. */
+ * option. `here` (NULL: nothing known) is for a row for each GPU and for --device-prefer. */
 hl_status hl_plan_build(const hl_options *options, const hl_plan_model *models, size_t model_count,
-                        int64_t default_threads, const hl_plan_engines *engines, hl_plan *ret_plan,
-                        hl_error *error);
+                        int64_t default_threads, const hl_plan_engines *engines,
+                        const hl_device_inventory *here, hl_plan *ret_plan, hl_error *error);
 void hl_plan_release(hl_plan *plan);
 
 /* The same configuration with another batch size. */

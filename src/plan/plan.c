@@ -115,27 +115,16 @@ static hl_status read_simulated(const hl_options *o, hl_configuration *base, hl_
                       "--simulated-clock: '%s' is not T0+T1 in nanoseconds", text);
 }
 
-/* A provider for GPUs means the first of them. */
-static void read_provider(const hl_options *o, hl_configuration *base) {
-  base->provider = hl_options_get(o, HL_OPTION_PROVIDER);
-  if (base->provider && strcmp(base->provider, "cpu") != 0 &&
-      !hl_options_given(o, HL_OPTION_DEVICE))
-    base->device = "cuda:0";
-}
-
 static hl_status read_base(const hl_options *o, hl_arena *arena, hl_configuration *base,
                            hl_error *error) {
-  *base = (hl_configuration){.device = hl_options_get(o, HL_OPTION_DEVICE),
-                             .test_data = hl_options_get(o, HL_OPTION_TEST_DATA)};
-  if (!base->device[0])
-    return hl_error_set(error, HL_INVALID_ARGUMENT, "--device: '' names no device");
+  *base = (hl_configuration){.test_data = hl_options_get(o, HL_OPTION_TEST_DATA)};
   if (base->test_data && strcmp(base->test_data, "synthetic") == 0) base->test_data = NULL;
   hl_status status =
       hl_options_int(o, HL_OPTION_N_IMAGES, 1, HL_IMAGES_LIMIT, 0, &base->n_images, error);
   if (status == HL_OK)
     status = hl_options_int(o, HL_OPTION_SEED, 0, INT64_MAX, 42, &base->seed, error);
   if (status == HL_OK) status = read_plugins(o, arena, base, error);
-  read_provider(o, base);
+  base->provider = hl_options_get(o, HL_OPTION_PROVIDER);
   if (status == HL_OK) status = read_input_shapes(o, arena, base, error);
   if (status == HL_OK) status = read_simulated(o, base, error);
   return status;
@@ -224,37 +213,79 @@ static hl_status check_dtypes(const words *dtypes, hl_error *error) {
 typedef struct axes {
   words engines, dtypes;
   hl_option_list *engine_options; /* one for each engine */
+  hl_device_choice *devices;
+  size_t device_count;
+  const hl_device_inventory *here;
   int64_t *threads, *batches;
   size_t thread_count, batch_count;
 } axes;
 
-static hl_status fill(hl_plan *plan, const hl_configuration *base, const hl_plan_model *models,
-                      size_t model_count, const axes *a, hl_error *error) {
-  size_t per_model = a->engines.count * a->dtypes.count * a->thread_count * a->batch_count;
-  if (per_model > most_rows / (model_count ? model_count : 1))
-    return hl_error_set(error, HL_LIMIT, "the plan has more than %d rows", most_rows);
-  plan->items = hl_arena_array(&plan->arena, per_model * model_count, sizeof *plan->items);
-  if (!plan->items) return no_memory(error);
-  for (size_t i = 0; i < per_model * model_count; i++) {
+static hl_status read_devices(const hl_options *o, hl_arena *arena, axes *a, hl_error *error) {
+  const char *prefer = hl_options_get(o, HL_OPTION_DEVICE_PREFER);
+  if (prefer && hl_options_given(o, HL_OPTION_DEVICE))
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "--device and --device-prefer both name the device: give one of them");
+  const char *list = hl_options_get(o, HL_OPTION_DEVICE);
+  const char *provider = hl_options_get(o, HL_OPTION_PROVIDER);
+  /* A provider for GPUs means the first of them. */
+  if (provider && strcmp(provider, "cpu") != 0 && !hl_options_given(o, HL_OPTION_DEVICE))
+    list = "cuda:0";
+  return hl_device_choices(arena, list, prefer, a->here, &a->devices, &a->device_count, error);
+}
+
+/* Adds the rows of a model on an engine and a device. */
+static void fill_device(hl_plan *plan, const hl_configuration *base, const axes *a) {
+  size_t count = a->dtypes.count * a->thread_count * a->batch_count;
+  for (size_t i = 0; i < count; i++) {
     size_t rest = i;
     hl_configuration *c = &plan->items[plan->count++];
     *c = *base;
     c->batch_size = a->batches[rest % a->batch_count];
     rest /= a->batch_count;
     c->threads = a->threads[rest % a->thread_count];
-    rest /= a->thread_count;
-    c->dtype = a->dtypes.items[rest % a->dtypes.count];
-    rest /= a->dtypes.count;
-    size_t engine = rest % a->engines.count;
-    c->engine = a->engines.items[engine];
-    c->engine_options = a->engine_options[engine].items;
-    c->engine_option_count = a->engine_options[engine].count;
-    const hl_plan_model *model = &models[rest / a->engines.count];
-    c->is_builtin = model->is_builtin;
-    c->model = hl_arena_text(&plan->arena, model->name);
-    if (!c->model) return no_memory(error);
+    c->dtype = a->dtypes.items[rest / a->thread_count];
+  }
+}
+
+/* Two words may name one device of an engine, as gpu:0 and cuda:0 do: it is measured once. */
+static hl_status fill_engine(hl_plan *plan, const hl_configuration *base, const axes *a,
+                             hl_error *error) {
+  size_t first = plan->count;
+  for (size_t i = 0; i < a->device_count; i++) {
+    hl_configuration with_device = *base;
+    with_device.device = hl_device_for_engine(&plan->arena, &a->devices[i], base->engine, a->here,
+                                              &with_device.device_note);
+    if (!with_device.device) return no_memory(error);
+    bool seen = false;
+    for (size_t k = first; k < plan->count; k++)
+      seen = seen || strcmp(plan->items[k].device, with_device.device) == 0;
+    if (!seen) fill_device(plan, &with_device, a);
   }
   return HL_OK;
+}
+
+static hl_status fill(hl_plan *plan, const hl_configuration *base, const hl_plan_model *models,
+                      size_t model_count, const axes *a, hl_error *error) {
+  size_t per_model =
+      a->engines.count * a->device_count * a->dtypes.count * a->thread_count * a->batch_count;
+  if (per_model > most_rows / (model_count ? model_count : 1))
+    return hl_error_set(error, HL_LIMIT, "the plan has more than %d rows", most_rows);
+  plan->items = hl_arena_array(&plan->arena, per_model * model_count, sizeof *plan->items);
+  if (!plan->items) return no_memory(error);
+  hl_configuration c = *base;
+  hl_status status = HL_OK;
+  for (size_t m = 0; m < model_count; m++) {
+    c.is_builtin = models[m].is_builtin;
+    c.model = hl_arena_text(&plan->arena, models[m].name);
+    if (!c.model) return no_memory(error);
+    for (size_t e = 0; e < a->engines.count && status == HL_OK; e++) {
+      c.engine = a->engines.items[e];
+      c.engine_options = a->engine_options[e].items;
+      c.engine_option_count = a->engine_options[e].count;
+      status = fill_engine(plan, &c, a, error);
+    }
+  }
+  return status;
 }
 
 /* The words go to the worker and into results as JSON, which has no other bytes. */
@@ -292,6 +323,7 @@ static hl_status build(const hl_options *o, const hl_plan_model *models, size_t 
   if (status == HL_OK) status = read_method(o, &plan->method, error);
   if (status == HL_OK) status = read_base(o, &plan->arena, &base, error);
   if (status == HL_OK) status = read_engine_axis(o, &plan->arena, engines, a, error);
+  if (status == HL_OK) status = read_devices(o, &plan->arena, a, error);
   if (status == HL_OK)
     status = split(&plan->arena, hl_options_get(o, HL_OPTION_DTYPE), "dtype", &a->dtypes, error);
   if (status == HL_OK) status = check_dtypes(&a->dtypes, error);
@@ -305,10 +337,10 @@ static hl_status build(const hl_options *o, const hl_plan_model *models, size_t 
 }
 
 hl_status hl_plan_build(const hl_options *options, const hl_plan_model *models, size_t model_count,
-                        int64_t default_threads, const hl_plan_engines *engines, hl_plan *ret_plan,
-                        hl_error *error) {
+                        int64_t default_threads, const hl_plan_engines *engines,
+                        const hl_device_inventory *here, hl_plan *ret_plan, hl_error *error) {
   hl_plan plan = {0};
-  axes a = {0};
+  axes a = {.here = here};
   hl_arena_init(&plan.arena, plan_bytes);
   hl_status status =
       build(options, models, model_count, default_threads, engines, &plan, &a, error);

@@ -5,6 +5,7 @@
 #include "method/stopping.h"
 #include "method/summary.h"
 #include "method/warmup.h"
+#include "run/device.h"
 #include "run/session.h"
 #include <inttypes.h>
 #include <math.h>
@@ -28,6 +29,7 @@ typedef struct row {
   uint64_t steps;
   /* sums over the measured slices */
   double minor, major, user_ns, system_ns, steal_s, cpu_s;
+  hl_device_totals device;
 } row;
 
 static void phase(const hl_row_context *context, const char *text) {
@@ -47,6 +49,8 @@ static void identify(const hl_configuration *c, const hl_row_context *context, h
   char type[32];
   snprintf(type, sizeof type, "%.*s", (int)strcspn(c->device, ":"), c->device);
   hl_record_set_text(&r->device_type, type);
+  hl_record_set_text(&r->device_id, c->device);
+  if (c->device_note) hl_record_note(r, "%s", c->device_note);
   hl_record_set_text(&r->git_commit, context->environment->git_commit);
   r->batch_size = c->batch_size;
   r->threads = c->threads;
@@ -284,6 +288,7 @@ static void add_counters(row *r, const json_t *reply) {
   r->system_ns += hl_json_get_real(reply, "system_ns", 0);
   r->steal_s += hl_json_get_real(reply, "steal_s", (double)NAN);
   r->cpu_s += hl_json_get_real(reply, "cpu_s", (double)NAN);
+  hl_device_totals_add(&r->device, reply);
 }
 
 static hl_status measure_once(row *r, hl_stopping *stopping, const hl_slice_request *request,
@@ -365,6 +370,7 @@ static hl_status summarise(row *r, hl_error *error) {
   if (status != HL_OK) return status;
   record->memory_mb = memory.above_base_mb;
   record->engine_memory_mb = memory.engine_mb;
+  hl_device_memory_fill(&memory.device, record);
   double steps = (double)r->steps;
   record->minor_faults_per_step = r->minor / steps;
   record->major_faults_per_step = r->major / steps;
@@ -376,7 +382,10 @@ static hl_status summarise(row *r, hl_error *error) {
                    "a step is too short for the clock: %" PRIu32 " steps a sample, full "
                    "batches only",
                    r->group);
-  return hl_row_summarise(record, r->samples, r->count, &rule, HL_PERCENTILE_LINEAR, error);
+  status = hl_row_summarise(record, r->samples, r->count, &rule, HL_PERCENTILE_LINEAR, error);
+  if (status != HL_OK) return status;
+  hl_device_fill(&r->device, record);
+  return hl_session_device_time(&r->session, record, error);
 }
 
 static hl_status run_row(row *r, hl_error *error) {
@@ -406,6 +415,7 @@ static bool is_bad_input(hl_status status) {
 hl_status hl_row_measure(const hl_row_context *context, const hl_configuration *configuration,
                          hl_record *record, hl_error *error) {
   row r = {.context = context, .record = record, .group = 1, .nan_output = -1};
+  hl_device_totals_init(&r.device);
   hl_error failure = {0};
   identify(configuration, context, record);
   hl_status status = hl_session_open(context, configuration, &r.session, record, &failure);

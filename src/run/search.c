@@ -21,8 +21,7 @@ static group group_of(const hl_configuration *c) {
 
 /* A record has the processor's name where a configuration has "cpu". */
 static group group_of_record(const hl_record *r) {
-  const char *device = same_text(r->device_type, "cpu") ? r->device_type : r->device;
-  return (group){r->model, r->engine, r->dtype, device, r->threads};
+  return (group){r->model, r->engine, r->dtype, r->device_id, r->threads};
 }
 
 static bool same_group(group a, group b) {

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "machine/memory.h"
 #include "protocol/messages.h"
+#include "run/device.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -34,6 +35,7 @@ static void describe(const hl_session *s, const json_t *reply, hl_record *record
   take_text(&record->engine_version, reply, "engine_version");
   take_text(&record->input_shape, reply, "input_shape");
   take_text(&record->data, reply, "data");
+  hl_device_describe(reply, record);
   record->parameters = hl_json_get_int(reply, "parameters", HL_INT_NULL);
   record->flops_per_image = hl_json_get_real(reply, "flops_per_image", (double)NAN);
   record->n_images = s->n_images;
@@ -192,6 +194,7 @@ hl_status hl_session_load(hl_session *session, const hl_row_context *context, hl
   take_notes(reply.object, record);
   if (record) {
     record->load_ms = ms_of_ns(reply.object, "load_ns");
+    hl_device_describe(reply.object, record);
     record->baseline_memory_mb = (double)session->baseline_bytes / 1e6;
     if (!hl_json_get_bool(reply.object, "peak_reset", true))
       hl_record_note(record, "the peak of memory counts from the worker's start: this kernel does "
@@ -258,6 +261,7 @@ hl_status hl_session_peak(hl_session *session, hl_session_memory *ret_memory, hl
   hl_status status = hl_process_call(&session->process, "memory", NULL, 20, &reply, error);
   if (status != HL_OK) return status;
   ret_memory->peak_bytes = (uint64_t)hl_json_get_int(reply.object, "peak_bytes", 0);
+  ret_memory->device = hl_device_memory_read(reply.object);
   double above = (double)ret_memory->peak_bytes - (double)session->baseline_bytes;
   ret_memory->above_base_mb = above > 0 ? above / 1e6 : 0;
   ret_memory->engine_mb = hl_json_get_bool(reply.object, "engine_known", false)
@@ -269,6 +273,19 @@ hl_status hl_session_peak(hl_session *session, hl_session_memory *ret_memory, hl
   return hl_error_set(error, HL_OUT_OF_MEMORY,
                       "the worker's peak of %.0f MB is beyond the limit of %.0f MB",
                       (double)ret_memory->peak_bytes / 1e6, (double)session->limit_bytes / 1e6);
+}
+
+hl_status hl_session_device_time(hl_session *session, hl_record *record, hl_error *error) {
+  int ordinals[HL_DEVICE_MOST];
+  hl_message reply;
+  if (hl_device_ordinals(session->configuration->device, ordinals) == 0) return HL_OK;
+  json_t *members = json_pack("{s:i}", "steps", HL_DEVICE_TIME_STEPS);
+  hl_status status = hl_process_call(&session->process, "device_time", members,
+                                     session->step_timeout_s * HL_DEVICE_TIME_STEPS, &reply, error);
+  if (status != HL_OK) return status;
+  hl_device_time_fill(reply.object, record);
+  hl_message_release(&reply);
+  return HL_OK;
 }
 
 hl_status hl_session_close(hl_session *session, hl_status cause, hl_error *error) {

@@ -4,6 +4,7 @@
 #ifndef HL_RUN_SESSION_H
 #define HL_RUN_SESSION_H
 
+#include "run/device.h"
 #include "run/process.h"
 #include "run/row.h"
 
@@ -57,9 +58,14 @@ typedef struct hl_session_memory {
   uint64_t peak_bytes;  /* resident peak of the worker since its baseline */
   double above_base_mb; /* the same less the baseline, never below 0 */
   double engine_mb;     /* peak by the engine's own account, NaN if it keeps none */
+  hl_device_memory device;
 } hl_session_memory;
 /* OUT_OF_MEMORY where the peak is beyond the limit, `ret_memory` filled all the same. */
 hl_status hl_session_peak(hl_session *session, hl_session_memory *ret_memory, hl_error *error);
+
+/* A few more steps between events of the device, for device_time_p50_ms; nothing where the engine
+ * shows no stream. */
+hl_status hl_session_device_time(hl_session *session, hl_record *record, hl_error *error);
 
 /* Ends the worker; the status to record after `cause` (see hl_process_end). */
 hl_status hl_session_close(hl_session *session, hl_status cause, hl_error *error);

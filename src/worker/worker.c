@@ -6,6 +6,7 @@
 #include "machine/memory.h"
 #include "protocol/messages.h"
 #include "worker/control.h"
+#include "worker/device.h"
 #include "worker/room.h"
 #include "worker/timed-loop.h"
 #include "workloads/quantise.h"
@@ -28,6 +29,7 @@ typedef struct worker {
   hl_configuration configuration;
   hl_model_file file;
   hl_inference inference;
+  hl_worker_device device;
   bool is_open, is_loaded, is_prepared;
   hl_counter_source counters;
   uint64_t baseline_bytes;
@@ -156,6 +158,8 @@ static hl_status verb_configure(worker *w, const json_t *request, json_t *reply,
   if (status == HL_OK)
     status = hl_room_check(&w->configuration, &w->file, hl_memory_available(NULL), error);
   if (status == HL_OK)
+    status = hl_worker_device_open(&w->device, w->configuration.device, reply, error);
+  if (status == HL_OK)
     status = hl_inference_open(&w->configuration, &w->file, &host, &w->inference, error);
   if (status != HL_OK) return status;
   w->is_open = true;
@@ -189,6 +193,7 @@ static hl_status verb_load(worker *w, const json_t *request, json_t *reply, void
   status = check_type(w, error);
   if (status != HL_OK) return status;
   hl_memory memory = {0};
+  hl_worker_device_start(&w->device, reply);
   bool reset = hl_memory_peak_reset(NULL) == HL_OK;
   hl_memory_read_exact(NULL, &memory, NULL);
   w->baseline_bytes = memory.resident_bytes;
@@ -279,6 +284,7 @@ static hl_status verb_run(worker *w, const json_t *request, json_t *reply, void 
       .group = (uint32_t)group};
   hl_timed_result result;
   hl_counters before, after, counted;
+  hl_worker_device_begin(&w->device);
   hl_counters_read(&w->counters, &before);
   status = hl_timed_run(&w->inference, &slice, w->sample_ns, w->sample_images, &result, error);
   hl_counters_read(&w->counters, &after);
@@ -287,6 +293,7 @@ static hl_status verb_run(worker *w, const json_t *request, json_t *reply, void 
   hl_json_set_int(reply, "samples", result.samples);
   hl_json_set_int(reply, "elapsed_ns", result.elapsed_ns);
   report_counters(&counted, reply);
+  hl_worker_device_end(&w->device, reply);
   return attach_samples(w, result.samples, ret_bytes, ret_byte_count, error);
 }
 
@@ -382,7 +389,21 @@ static hl_status verb_memory(worker *w, const json_t *request, json_t *reply, vo
   hl_json_set_bool(reply, "engine_known", known);
   hl_json_set_int(reply, "engine_allocated_bytes", own.allocated_bytes);
   hl_json_set_int(reply, "engine_peak_bytes", own.peak_bytes);
+  if (known && own.device_peak_bytes)
+    hl_json_set_int(reply, "engine_device_peak_bytes", own.device_peak_bytes);
+  hl_worker_device_memory(&w->device, reply);
   return HL_OK;
+}
+
+static hl_status verb_device_time(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
+                                  size_t *ret_byte_count, hl_error *error) {
+  (void)ret_bytes, (void)ret_byte_count;
+  hl_status status = need(w->is_prepared, "device_time", error);
+  int64_t steps = hl_json_get_int(request, "steps", 1);
+  if (status == HL_OK && (steps < 1 || steps > 1000))
+    status = hl_error_set(error, HL_INVALID_ARGUMENT, "device_time: 'steps' is not 1 to 1000");
+  return status == HL_OK ? hl_worker_device_time(&w->device, &w->inference, steps, reply, error)
+                         : status;
 }
 
 static hl_status verb_quit(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
@@ -393,9 +414,11 @@ static hl_status verb_quit(worker *w, const json_t *request, json_t *reply, void
 }
 
 static const verb verbs[] = {
-    {"hello", verb_hello},       {"configure", verb_configure}, {"load", verb_load},
-    {"plan", verb_plan},         {"prepare", verb_prepare},     {"run", verb_run},
-    {"output", verb_output},     {"reference", verb_reference}, {"memory", verb_memory},
+    {"hello", verb_hello},       {"configure", verb_configure},
+    {"load", verb_load},         {"plan", verb_plan},
+    {"prepare", verb_prepare},   {"run", verb_run},
+    {"output", verb_output},     {"reference", verb_reference},
+    {"memory", verb_memory},     {"device_time", verb_device_time},
     {"quantise", verb_quantise}, {"quit", verb_quit},
 };
 

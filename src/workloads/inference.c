@@ -230,6 +230,9 @@ static hl_status open_engine(hl_inference *in, const hl_host *host, hl_error *er
   for (size_t i = 0; i < c->engine_option_count; i++)
     if (strcmp(c->engine_options[i].key, "library") == 0)
       in->host->library = c->engine_options[i].value;
+  if (hl_device_is_split(c->device))
+    return hl_error_set(error, HL_UNIMPLEMENTED,
+                        "%s: one batch over several devices; a row for each: gpu:all", c->device);
   hl_status status = hl_engine_find(c->engine, c->plugins, c->plugin_count, &in->ops, NULL, error);
   if (status == HL_OK) status = check_provider(&in->ops, c->provider, error);
   if (status == HL_OK) status = in->ops.probe(in->host, error);

@@ -23,7 +23,7 @@ static hl_status build(const char *line, size_t model_count, hl_plan *ret_plan, 
   hl_status status = hl_options_parse('S', count, arguments, &options, error);
   assert_int_equal(status, HL_OK);
   /* The strings of a plan outlive the options but not argv; copied where a test looks at them. */
-  status = hl_plan_build(&options, two_models, model_count, 6, NULL, ret_plan, error);
+  status = hl_plan_build(&options, two_models, model_count, 6, NULL, NULL, ret_plan, error);
   hl_options_release(&options);
   return status;
 }
