@@ -15,8 +15,6 @@ const char *hl_stopping_reason_name(hl_stopping_reason reason) {
     return "budget_exhausted";
   case HL_STOP_FIXED:
     return "fixed";
-  case HL_STOP_INTERRUPTED:
-    return "interrupted";
   }
   return "running";
 }
@@ -106,7 +104,9 @@ hl_status hl_stopping_add(hl_stopping *s, const hl_slice *slice, const uint64_t 
   bool done = fixed && s->steps >= fixed;
   bool spent = s->elapsed_ns >= s->options.max_ns && (!fixed || s->options.budget_binds_fixed);
   bool full = !fixed && (s->samples >= s->options.samples_most || s->steps >= steps_most(s));
-  bool due = !fixed && s->samples >= s->target && s->elapsed_ns >= s->options.min_ns;
+  /* A slice may be less than what was asked for; the next request ends with a pass. */
+  bool whole = s->steps % s->options.steps_per_pass == 0;
+  bool due = !fixed && whole && s->samples >= s->target && s->elapsed_ns >= s->options.min_ns;
   if (!done && !spent && !full && !due) return HL_OK;
 
   hl_status status = check(s, slice, all_ns, all_count, error);
@@ -121,6 +121,6 @@ hl_status hl_stopping_add(hl_stopping *s, const hl_slice *slice, const uint64_t 
   return HL_OK;
 }
 
-void hl_stopping_interrupt(hl_stopping *stopping) {
-  if (stopping->reason == HL_STOP_RUNNING) stopping->reason = HL_STOP_INTERRUPTED;
+void hl_stopping_end(hl_stopping *stopping) {
+  if (stopping->reason == HL_STOP_RUNNING) stopping->reason = HL_STOP_BUDGET;
 }

@@ -118,6 +118,7 @@ void hl_plan_hash(const hl_plan *plan, char ret_text[17]) {
     hl_text_char(&text, '\n');
   }
   append_method(&text, &plan->method);
+  if (plan->method.sequence) hl_text_append(&text, " --order sequence");
   hl_text_format(&text, " %d %" PRId64, plan->method.adaptive, plan->method.max_batch);
   uint64_t hash = hl_hash_text(HL_HASH_START, text.data);
   hl_text_release(&text);

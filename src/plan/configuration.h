@@ -48,6 +48,7 @@ typedef struct hl_method_options {
   int64_t warmup_runs;       /* 0: not by passes */
   bool check;                /* compare outputs with the reference */
   bool predict;              /* refuse sizes that the plan says cannot fit */
+  bool sequence;             /* row after row, never in turns */
   bool adaptive;             /* search the memory boundary after the rows */
   int64_t max_batch;
   int64_t memory_limit_mb; /* 0: none */

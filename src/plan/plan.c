@@ -156,6 +156,11 @@ static hl_status read_method(const hl_options *o, hl_method_options *m, hl_error
     status = hl_options_int(o, HL_OPTION_MAX_BATCH, 1, HL_BATCH_LIMIT, 65536, &m->max_batch, error);
   if (status == HL_OK)
     status = hl_options_real(o, HL_OPTION_SAFETY_MARGIN, 0, 90, 10, &margin, error);
+  const char *order = hl_options_get(o, HL_OPTION_ORDER);
+  m->sequence = strcmp(order, "sequence") == 0;
+  if (status == HL_OK && !m->sequence && strcmp(order, "interleaved") != 0)
+    status = hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "--order: '%s' is neither interleaved nor sequence", order);
   m->safety_margin = margin / 100;
   /* The default gives way to a short budget; what was asked for does not. */
   if (!hl_options_given(o, HL_OPTION_MIN_TIME) && m->min_time_s > m->max_time_s / 2)

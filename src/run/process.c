@@ -229,9 +229,29 @@ static hl_status explain_death(const hl_process *process, int wait_status, hl_er
                       WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1, separator, said);
 }
 
+/* Until the kernel says that it stands: SIGSTOP reaches the threads one by one. */
+void hl_process_pause(hl_process *process) {
+  if (process->pid <= 0 || process->paused) return;
+  if (kill(-process->pid, SIGSTOP) != 0) return;
+  process->paused = true;
+  for (int i = 0; i < 100; i++) {
+    siginfo_t stopped = {0};
+    if (waitid(P_PID, (id_t)process->pid, &stopped, WSTOPPED | WNOHANG) != 0 || stopped.si_pid)
+      return;
+    usleep(200);
+  }
+}
+
+void hl_process_resume(hl_process *process) {
+  if (!process->paused) return;
+  process->paused = false;
+  kill(-process->pid, SIGCONT);
+}
+
 hl_status hl_process_end(hl_process *process, hl_status cause, hl_error *error) {
   hl_status status = cause;
   bool must_kill = cause == HL_TIMED_OUT || cause == HL_INTERRUPTED || cause == HL_BAD_DATA;
+  hl_process_resume(process);            /* to see the end of file */
   hl_channel_release(&process->channel); /* end of file ends the worker */
   if (process->pid > 0) {
     if (must_kill) kill(-process->pid, SIGKILL);

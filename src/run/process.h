@@ -34,6 +34,7 @@ typedef struct hl_process {
   const char *verb; /* of the last request, and its time */
   double timeout_s;
   double clock_read_ns, clock_resolution_ns; /* as the worker measured them */
+  bool paused;
   char *whole; /* the message of the last failure, if it is longer than an error holds; or NULL */
 } hl_process;
 
@@ -59,6 +60,11 @@ char *hl_process_take_whole(hl_process *process, const hl_error *error);
 hl_status hl_process_configure(hl_process *process, const hl_configuration *configuration,
                                const char *cache_directory, double timeout_s, hl_message *ret_reply,
                                hl_error *error);
+
+/* Stops the worker's process group, so that threads which spin take no time from another, and lets
+ * it go on. Only between requests: a deadline runs on. */
+void hl_process_pause(hl_process *process);
+void hl_process_resume(hl_process *process);
 
 /* Kills the worker's group if it still runs, waits for it, and releases everything. After a
  * failure of hl_process_call with status `cause`, `error` (may be NULL) is rewritten to say how the

@@ -11,13 +11,13 @@
 enum { evaluate_s = 1800 };
 static const char magic[8] = "hlref03";
 
-static void release(hl_reference *reference) {
+void hl_reference_release(hl_reference *reference) {
   free(reference->values);
   *reference = (hl_reference){0};
 }
 
 void hl_reference_cache_release(hl_reference_cache *cache) {
-  release(&cache->current);
+  hl_reference_release(&cache->current);
 }
 
 static char *file_path(const char *directory, const char *key) {
@@ -111,8 +111,7 @@ hl_status hl_reference_counts(const hl_message *reply, size_t ret_counts[HL_REFE
   return HL_OK;
 }
 
-/* Takes the bytes of the reply. */
-static hl_status from_reply(hl_message *reply, hl_reference *r, hl_error *error) {
+hl_status hl_reference_take(hl_message *reply, hl_reference *r, hl_error *error) {
   hl_status status = hl_reference_counts(reply, r->counts, &r->count, error);
   if (status != HL_OK) return status;
   const json_t *exact = json_object_get(reply->object, "exact");
@@ -146,7 +145,7 @@ static hl_status evaluate(const hl_configuration *configuration, int64_t batch,
   hl_message_release(&reply);
   if (status == HL_OK)
     status = hl_process_call(&process, "reference", NULL, evaluate_s, &reply, error);
-  if (status == HL_OK) status = from_reply(&reply, r, error);
+  if (status == HL_OK) status = hl_reference_take(&reply, r, error);
   hl_message_release(&reply);
   return hl_process_end(&process, status, error);
 }
@@ -157,14 +156,14 @@ hl_status hl_reference_find(hl_reference_cache *cache, const char *key,
                             const hl_reference **ret_reference, hl_error *error) {
   *ret_reference = &cache->current;
   if (cache->current.values && strcmp(cache->current.key, key) == 0) return HL_OK;
-  release(&cache->current);
+  hl_reference_release(&cache->current);
   HL_CLEANUP(hl_free_pointer) char *path = file_path(environment->cache_directory, key);
   hl_reference fresh = {0};
   if (!read_file(path, &fresh)) {
     if (view->phase) view->phase(view->context, "computing reference outputs");
     hl_status status = evaluate(configuration, batch, environment, &fresh, error);
     if (status != HL_OK) {
-      release(&fresh);
+      hl_reference_release(&fresh);
       return status;
     }
     if (path) write_file(environment->cache_directory, path, &fresh);
@@ -197,8 +196,9 @@ static bool same_largest(const hl_reference *reference, const float *values, siz
   return n == 0 || n != reference->counts[0] || largest(values, n) == largest(reference->values, n);
 }
 
-/* max|a-b| / max|b| of one output. */
-static double relative_error(const float *values, const float *reference, size_t count) {
+/* max|a-b| / max|b| of one output; raises `max_abs` to max|a-b|. */
+static double relative_error(const float *values, const float *reference, size_t count,
+                             double *max_abs) {
   double difference = 0, scale = 0;
   for (size_t k = 0; k < count; k++) {
     double found = values[k], expected = reference[k];
@@ -207,6 +207,7 @@ static double relative_error(const float *values, const float *reference, size_t
     if (!(d <= difference)) difference = isnan(d) ? (double)INFINITY : d;
     if (isfinite(expected) && fabs(expected) > scale) scale = fabs(expected);
   }
+  if (difference > *max_abs) *max_abs = difference;
   return difference == 0 ? 0 : scale > 0 ? difference / scale : (double)INFINITY;
 }
 
@@ -231,8 +232,9 @@ hl_status hl_reference_compare(const hl_reference *reference, const float *value
       return hl_error_set(error, HL_BAD_DATA, "output %zu has %zu elements; the reference has %zu",
                           i, counts[i], reference->counts[i]);
     if (counts[i]) {
-      double found = reference->exact[i] ? share_that_differs(values, expected, counts[i])
-                                         : relative_error(values, expected, counts[i]);
+      double found = reference->exact[i]
+                         ? share_that_differs(values, expected, counts[i])
+                         : relative_error(values, expected, counts[i], &result.max_abs);
       double cosine = cosine_of(values, expected, counts[i]);
       if (found > result.error) result.error = found;
       if (!reference->exact[i] && !(cosine >= result.cosine)) result.cosine = cosine;

@@ -27,6 +27,10 @@ void hl_reference_cache_release(hl_reference_cache *cache);
 hl_status hl_reference_counts(const hl_message *reply, size_t ret_counts[HL_REFERENCE_OUTPUTS],
                               size_t *ret_count, hl_error *error);
 
+/* Takes the outputs of a reply; BAD_DATA as above. */
+hl_status hl_reference_take(hl_message *reply, hl_reference *ret_outputs, hl_error *error);
+void hl_reference_release(hl_reference *reference);
+
 /* Finds the outputs for `key` in memory, in the cache directory, or by a worker that evaluates
  * `configuration` (slow; `view` is told) at `batch`: 1, or what the model has fixed. The result
  * belongs to the cache. */
@@ -37,9 +41,10 @@ hl_status hl_reference_find(hl_reference_cache *cache, const char *key,
 
 /* How outputs agree with the reference. */
 typedef struct hl_agreement {
-  double error;  /* largest max|a-b| / max|b| over the outputs (b is the reference) */
-  double cosine; /* least over the outputs */
-  bool top1;     /* the first output's largest element is the same one */
+  double max_abs; /* largest |a-b| over all outputs */
+  double error;   /* largest max|a-b| / max|b| over the outputs (b is the reference) */
+  double cosine;  /* least over the outputs */
+  bool top1;      /* the first output's largest element is the same one */
 } hl_agreement;
 
 /* Compares; of integers and bools the error is the share that differs. NaN in `values` alone gives

@@ -1,6 +1,8 @@
 #include "run/run.h"
 
 #include "machine/roofline.h"
+#include "method/pairing.h"
+#include "run/interleave.h"
 #include "run/row.h"
 #include "run/search.h"
 #include <math.h>
@@ -13,33 +15,134 @@ typedef struct runner {
   hl_store *store;
   hl_records *records;
   hl_comparisons *comparisons;
+  bool *done;     /* of each row of the plan */
+  size_t *places; /* of each record: its row in the plan */
 } runner;
 
 /* Whether a resumed run has the row already. */
-static hl_status is_done(const runner *r, const char *key, bool *ret_done, hl_error *error) {
-  *ret_done = false;
-  if (!r->store || !r->context.environment->resume) return HL_OK;
+static hl_status is_done(const runner *r, size_t index, bool *ret_done, hl_error *error) {
+  HL_CLEANUP(hl_free_pointer) char *key = hl_configuration_key(&r->plan->items[index]);
+  if (!key) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a row");
   return hl_store_row_exists(r->store, r->context.info->id, key, ret_done, error);
 }
 
-static hl_status run_row(runner *r, size_t index, hl_error *error) {
-  const hl_configuration *c = &r->plan->items[index];
+/* Rows are shown as they end, and kept in the order of the plan. */
+static hl_status take_record(runner *r, size_t place, hl_record *record, hl_error *error) {
+  size_t count = r->records->count;
+  size_t *places = realloc(r->places, (count + 1) * sizeof *places);
+  if (!places) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a row");
+  r->places = places;
+  hl_status status = hl_records_take(r->records, record, error);
+  if (status != HL_OK) return status;
+  hl_record *items = r->records->items, last = items[count];
+  size_t at = count;
+  for (; at > 0 && places[at - 1] > place; at--) {
+    items[at] = items[at - 1];
+    places[at] = places[at - 1];
+  }
+  items[at] = last;
+  places[at] = place;
+  return HL_OK;
+}
+
+static hl_status keep_row(runner *r, size_t index, hl_record *record, hl_error *error) {
   const hl_run_view *view = r->context.view;
-  HL_CLEANUP(hl_free_pointer) char *key = hl_configuration_key(c);
+  HL_CLEANUP(hl_free_pointer) char *key = hl_configuration_key(&r->plan->items[index]);
   if (!key) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a row");
-  bool done = false;
-  hl_status status = is_done(r, key, &done, error);
-  if (status != HL_OK || done) return status;
-  if (view->row_begin) view->row_begin(view->context, c, index, r->plan->count);
+  hl_status status = HL_OK;
+  if (r->store)
+    status = hl_store_row_add(r->store, r->context.info->id, key, (int64_t)index, record, error);
+  if (status == HL_OK && view->row_end) view->row_end(view->context, record);
+  r->done[index] = true;
+  return status == HL_OK ? take_record(r, index, record, error) : status;
+}
+
+static void show_begin(const runner *r, size_t index) {
+  const hl_run_view *view = r->context.view;
+  if (view->row_begin)
+    view->row_begin(view->context, &r->plan->items[index], r->records->count, r->plan->count);
+}
+
+static hl_status run_row(runner *r, size_t index, const char *note, hl_error *error) {
+  show_begin(r, index);
   hl_record record;
   hl_record_init(&record);
-  status = hl_row_measure(&r->context, c, &record, error);
-  if (status == HL_OK && r->store)
-    status = hl_store_row_add(r->store, r->context.info->id, key, (int64_t)index, &record, error);
-  if (status == HL_OK && view->row_end) view->row_end(view->context, &record);
-  if (status == HL_OK) status = hl_records_take(r->records, &record, error);
+  hl_status status = hl_row_measure(&r->context, &r->plan->items[index], &record, error);
+  if (status == HL_OK && note) hl_record_note(&record, "%s", note);
+  if (status == HL_OK) status = keep_row(r, index, &record, error);
   hl_record_release(&record);
   return status;
+}
+
+/* -- rows in turns -------------------------------------------------------------------------- */
+
+static bool same_work(const hl_configuration *a, const hl_configuration *b) {
+  return strcmp(a->model, b->model) == 0 && a->batch_size == b->batch_size &&
+         a->threads == b->threads;
+}
+
+/* The rows that differ from this one in engine, type or device, and are not done; itself first. */
+static size_t find_group(const runner *r, size_t first, size_t *ret_indices) {
+  size_t count = 0;
+  for (size_t i = first; i < r->plan->count && count < HL_PAIRING_MEMBERS; i++)
+    if (!r->done[i] && same_work(&r->plan->items[first], &r->plan->items[i]))
+      ret_indices[count++] = i;
+  return count;
+}
+
+static hl_status keep_pair(runner *r, const size_t *indices, hl_interleaved_pair *pair,
+                           hl_error *error) {
+  HL_CLEANUP(hl_free_pointer)
+  char *a = hl_configuration_key(&r->plan->items[indices[pair->a]]);
+  HL_CLEANUP(hl_free_pointer)
+  char *b = hl_configuration_key(&r->plan->items[indices[pair->b]]);
+  if (!a || !b) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a comparison");
+  hl_status status = HL_OK;
+  if (r->store)
+    status = hl_store_comparison_add(r->store, r->context.info->id, a, b, &pair->comparison, error);
+  return status == HL_OK ? hl_comparisons_take(r->comparisons, &pair->comparison, error) : status;
+}
+
+static hl_status keep_group(runner *r, const size_t *indices, hl_interleaved *group,
+                            hl_error *error) {
+  hl_status status = HL_OK;
+  for (size_t i = 0; i < group->count && status == HL_OK; i++)
+    status = group->alone[i] ? run_row(r, indices[i],
+                                       "not measured in turns: it did not fit in memory beside "
+                                       "the other rows of this batch",
+                                       error)
+                             : keep_row(r, indices[i], &group->records[i], error);
+  for (size_t i = 0; i < group->pair_count && status == HL_OK; i++)
+    status = keep_pair(r, indices, &group->pairs[i], error);
+  return status;
+}
+
+static hl_status run_group(runner *r, const size_t *indices, size_t count, hl_error *error) {
+  const hl_configuration *configurations[HL_PAIRING_MEMBERS];
+  hl_record records[HL_PAIRING_MEMBERS];
+  bool alone[HL_PAIRING_MEMBERS] = {0};
+  for (size_t i = 0; i < count; i++) {
+    configurations[i] = &r->plan->items[indices[i]];
+    hl_record_init(&records[i]);
+  }
+  hl_interleaved group = {.configurations = configurations,
+                          .count = count,
+                          .seed = (uint64_t)configurations[0]->seed + indices[0],
+                          .records = records,
+                          .alone = alone};
+  show_begin(r, indices[0]);
+  hl_status status = hl_interleave_measure(&r->context, &group, error);
+  if (status == HL_OK) status = keep_group(r, indices, &group, error);
+  for (size_t i = 0; i < count; i++) hl_record_release(&records[i]);
+  hl_interleaved_release(&group);
+  return status;
+}
+
+static hl_status run_next(runner *r, size_t index, hl_error *error) {
+  size_t indices[HL_PAIRING_MEMBERS];
+  if (r->done[index]) return HL_OK;
+  size_t count = r->plan->method.sequence ? 1 : find_group(r, index, indices);
+  return count > 1 ? run_group(r, indices, count, error) : run_row(r, index, NULL, error);
 }
 
 /* The first configuration of each group of sizes: same but for the batch. */
@@ -88,7 +191,7 @@ static void measure_limits(const runner *r) {
 
 static hl_status run_all(runner *r, hl_error *error) {
   hl_status status = HL_OK;
-  for (size_t i = 0; i < r->plan->count && status == HL_OK; i++) status = run_row(r, i, error);
+  for (size_t i = 0; i < r->plan->count && status == HL_OK; i++) status = run_next(r, i, error);
   if (status == HL_OK && r->plan->method.adaptive) status = search_all(r, error);
   if (status == HL_OK && r->records->count)
     measure_limits(r); /* last: it heats the machine and delays the first step */
@@ -132,8 +235,12 @@ static hl_status load_earlier(runner *r, hl_error *error) {
   hl_status status = hl_store_run_load(r->store, r->context.info->id, &info, &earlier, error);
   if (status != HL_OK) return status;
   status = keep_origin(r->context.info, &info, error);
-  for (size_t i = 0; i < earlier.count && status == HL_OK; i++)
-    status = hl_records_take(r->records, &earlier.items[i], error);
+  size_t taken = 0; /* the store gives rows in the order of the plan */
+  for (size_t i = 0; i < r->plan->count && status == HL_OK; i++) {
+    status = is_done(r, i, &r->done[i], error);
+    if (status == HL_OK && r->done[i] && taken < earlier.count)
+      status = take_record(r, i, &earlier.items[taken++], error);
+  }
   if (status == HL_OK)
     status = hl_store_comparisons_load(r->store, r->context.info->id, r->comparisons, error);
   hl_run_info_release(&info);
@@ -159,12 +266,16 @@ hl_status hl_run_execute(const hl_plan *plan, const hl_run_environment *environm
     if (strcmp(plan->items[i].model, plan->items[0].model) != 0) r.context.bad_input_ends = false;
   char hash[17];
   hl_plan_hash(plan, hash);
-  hl_status status = load_earlier(&r, error);
+  r.done = calloc(plan->count + 1, sizeof *r.done);
+  hl_status status =
+      r.done ? load_earlier(&r, error) : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory");
   if (status == HL_OK && store) status = hl_store_run_begin(store, info, hash, error);
-  if (status != HL_OK) return status; /* a run that was not begun is not ended either */
-  status = run_all(&r, error);
+  bool begun = status == HL_OK;
+  if (begun) status = run_all(&r, error);
   hl_reference_cache_release(&references);
-  if (!store) return status;
+  free(r.done);
+  free(r.places);
+  if (!store || !begun) return status; /* a run that was not begun is not ended either */
   hl_run_state state = status == HL_OK ? HL_RUN_FINISHED : HL_RUN_INTERRUPTED;
   hl_status ended = hl_store_run_end(store, info, state, status == HL_OK ? error : NULL);
   return status == HL_OK ? ended : status;

@@ -1,4 +1,4 @@
-#include "run/session.h"
+#include "run/row.h"
 
 #include "base/text.h"
 #include "machine/memory.h"
@@ -226,30 +226,33 @@ void hl_session_samples_release(hl_session_samples *samples) {
   *samples = (hl_session_samples){0};
 }
 
-hl_status hl_session_run(hl_session *session, uint64_t max_samples, uint64_t max_ns, uint32_t group,
-                         bool restart, hl_session_samples *ret_samples, hl_error *error) {
+hl_status hl_session_run(hl_session *session, const hl_session_request *request,
+                         hl_session_samples *ret_samples, hl_error *error) {
   /* However much is asked for, a request ends in time for a hang to be told from it. */
-  uint64_t slice_ns = (uint64_t)(session->step_timeout_s * 1e9);
-  if (max_samples > INT64_MAX) max_samples = INT64_MAX;
+  uint64_t slice_ns = (uint64_t)(session->step_timeout_s * 1e9), max_ns = request->max_ns;
+  uint64_t max_samples = request->max_samples < INT64_MAX ? request->max_samples : INT64_MAX;
   if (max_ns > slice_ns) max_ns = slice_ns;
   if (max_ns == 0) max_ns = 1; /* one step is run in any case */
   hl_session_samples s = {0};
-  json_t *members = json_pack("{s:I, s:I, s:I, s:b, s:b}", "max_samples", (json_int_t)max_samples,
-                              "max_ns", (json_int_t)max_ns, "group", (json_int_t)group, "full_only",
-                              group > 1, "restart", restart);
+  json_t *members = json_pack(
+      "{s:I, s:I, s:I, s:b, s:b, s:I}", "max_samples", (json_int_t)max_samples, "max_ns",
+      (json_int_t)max_ns, "group", (json_int_t)request->group, "full_only", request->group > 1,
+      "restart", request->restart, "discard_steps", (json_int_t)request->discard_steps);
   double timeout_s = session->step_timeout_s + (double)max_ns / 1e9;
   hl_status status =
       hl_process_call(&session->process, "run", members, timeout_s, &s.message, error);
   if (status != HL_OK) return status;
   int64_t count = hl_json_get_int(s.message.object, "samples", -1);
   int64_t elapsed = hl_json_get_int(s.message.object, "elapsed_ns", -1);
+  int64_t discarded = hl_json_get_int(s.message.object, "discarded_ns", 0);
   size_t bytes = s.message.byte_count; /* divided, as a product of what was read may overflow */
-  if (count < 1 || elapsed < 0 || bytes % 16 || (uint64_t)count != bytes / 16) {
+  if (count < 1 || elapsed < 0 || discarded < 0 || bytes % 16 || (uint64_t)count != bytes / 16) {
     hl_session_samples_release(&s);
     return hl_error_set(error, HL_BAD_DATA, "the worker's samples do not add up");
   }
   s.count = (size_t)count;
   s.elapsed_ns = (uint64_t)elapsed;
+  s.discarded_ns = (uint64_t)discarded;
   s.ns = (const uint64_t *)(const void *)s.message.bytes; /* malloc'ed: aligned */
   s.images = s.ns + s.count;
   *ret_samples = s;

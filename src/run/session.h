@@ -6,7 +6,9 @@
 
 #include "run/device.h"
 #include "run/process.h"
-#include "run/row.h"
+#include "run/run.h"
+
+typedef struct hl_row_context hl_row_context; /* run/row.h */
 
 typedef struct hl_session {
   hl_process process;
@@ -44,15 +46,21 @@ typedef struct hl_session_samples {
   hl_message message;
   const uint64_t *ns, *images;
   size_t count;
-  uint64_t elapsed_ns;
+  uint64_t elapsed_ns, discarded_ns;
 } hl_session_samples;
 void hl_session_samples_release(hl_session_samples *samples);
 
-/* Runs at most `max_samples` samples of `group` steps, none begun after `max_ns` or, if that is
- * sooner, twice the row's budget, but one in any case: ask again for what is left. `restart` begins
- * at the first image. */
-hl_status hl_session_run(hl_session *session, uint64_t max_samples, uint64_t max_ns, uint32_t group,
-                         bool restart, hl_session_samples *ret_samples, hl_error *error);
+typedef struct hl_session_request {
+  uint64_t max_samples, max_ns;
+  uint32_t group;         /* steps of a sample */
+  bool restart;           /* begin at the first image */
+  uint64_t discard_steps; /* run before, neither timed one by one nor counted */
+} hl_session_request;
+
+/* Runs at most `max_samples` samples, none begun after `max_ns` or, if that is sooner, twice the
+ * row's budget, but one in any case: ask again for what is left. */
+hl_status hl_session_run(hl_session *session, const hl_session_request *request,
+                         hl_session_samples *ret_samples, hl_error *error);
 
 typedef struct hl_session_memory {
   uint64_t peak_bytes;  /* resident peak of the worker since its baseline */

@@ -56,6 +56,21 @@ end:
   return status;
 }
 
+hl_status hl_timed_discard(hl_inference *inference, uint64_t steps, uint64_t *ret_ns,
+                           hl_error *error) {
+  int64_t offset = inference->offset, images = 0;
+  bool full_only = inference->full_only;
+  uint64_t start = hl_clock_ns();
+  hl_status status = HL_OK;
+  inference->full_only = true;
+  for (uint64_t i = 0; i < steps && status == HL_OK; i++)
+    status = hl_inference_step(inference, &images, error);
+  inference->full_only = full_only;
+  inference->offset = offset;
+  *ret_ns = steps && !inference->configuration->simulated ? hl_clock_ns() - start : 0;
+  return status;
+}
+
 enum { overhead_samples = 2000 };
 
 static hl_status measure_null(hl_inference *null, double *ret_ns, hl_error *error) {

@@ -29,4 +29,9 @@ hl_status hl_timed_run(hl_inference *inference, const hl_timed_request *request,
  * same inputs, in nanoseconds. About a millisecond. */
 hl_status hl_timed_overhead(const hl_inference *inference, double *ret_ns, hl_error *error);
 
+/* Runs steps of full batches that nobody counts, so that caches hold the model again; the place in
+ * the data stays. `ret_ns` is their time together, 0 with a simulated clock. */
+hl_status hl_timed_discard(hl_inference *inference, uint64_t steps, uint64_t *ret_ns,
+                           hl_error *error);
+
 #endif

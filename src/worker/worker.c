@@ -274,7 +274,9 @@ static hl_status verb_run(worker *w, const json_t *request, json_t *reply, void 
   int64_t max_samples = hl_json_get_int(request, "max_samples", most_samples);
   int64_t max_ns = hl_json_get_int(request, "max_ns", INT64_MAX);
   int64_t group = hl_json_get_int(request, "group", 1);
-  if (max_samples < 1 || max_ns < 1 || group < 1 || group > 1000000)
+  int64_t discard = hl_json_get_int(request, "discard_steps", 0);
+  uint64_t discarded_ns = 0;
+  if (max_samples < 1 || max_ns < 1 || group < 1 || group > 1000000 || discard < 0)
     return hl_error_set(error, HL_INVALID_ARGUMENT, "run: a number is out of range");
   if (hl_json_get_bool(request, "restart", false)) w->inference.offset = 0;
   w->inference.full_only = hl_json_get_bool(request, "full_only", false);
@@ -284,6 +286,8 @@ static hl_status verb_run(worker *w, const json_t *request, json_t *reply, void 
       .group = (uint32_t)group};
   hl_timed_result result;
   hl_counters before, after, counted;
+  status = hl_timed_discard(&w->inference, (uint64_t)discard, &discarded_ns, error);
+  if (status != HL_OK) return status;
   hl_worker_device_begin(&w->device);
   hl_counters_read(&w->counters, &before);
   status = hl_timed_run(&w->inference, &slice, w->sample_ns, w->sample_images, &result, error);
@@ -292,6 +296,7 @@ static hl_status verb_run(worker *w, const json_t *request, json_t *reply, void 
   hl_counters_difference(&before, &after, &counted);
   hl_json_set_int(reply, "samples", result.samples);
   hl_json_set_int(reply, "elapsed_ns", result.elapsed_ns);
+  hl_json_set_int(reply, "discarded_ns", discarded_ns);
   report_counters(&counted, reply);
   hl_worker_device_end(&w->device, reply);
   return attach_samples(w, result.samples, ret_bytes, ret_byte_count, error);

@@ -133,15 +133,15 @@ static void dependent(void **state) {
   assert_int_equal(request.steps, 75);
 }
 
-static void interrupted(void **state) {
+static void ended(void **state) {
   (void)state;
   hl_stopping s;
   hl_slice_request request;
   hl_stopping_init(&s, &(hl_stopping_options){.max_ns = 1000});
   assert_true(hl_stopping_next(&s, &request));
-  hl_stopping_interrupt(&s);
+  hl_stopping_end(&s);
   assert_false(hl_stopping_next(&s, &request));
-  assert_string_equal(hl_stopping_reason_name(s.reason), "interrupted");
+  assert_string_equal(hl_stopping_reason_name(s.reason), "budget_exhausted");
 }
 
 /* The interval holds the true median in about 95 % of independent trials: a wrong rank shows. */
@@ -165,7 +165,7 @@ static void coverage(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(series_table), cmocka_unit_test(overrides), cmocka_unit_test(dependent),
-      cmocka_unit_test(interrupted),  cmocka_unit_test(coverage),
+      cmocka_unit_test(ended),        cmocka_unit_test(coverage),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
