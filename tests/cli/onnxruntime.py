@@ -1,7 +1,7 @@
 """ONNX Runtime as an engine: found, refused with a remedy, and right beside native."""
 import os
 
-from harness import HOME, PROGRAM, SOURCE, Skip, case, environment, hotlap, main, standing_apart
+from harness import ENGINES, HOME, PROGRAM, SOURCE, Skip, case, environment, hotlap, main, standing_apart
 
 SHORT = ('--iterations', '3', '--warmup', '1', '--max-time', '20', '--json')
 PLACE = 'lib/python3*/site-packages/onnxruntime/capi/libonnxruntime.so.1*'
@@ -128,7 +128,8 @@ def options_are_checked():
 
 @case
 def a_provider_that_is_not_there_is_skipped_in_its_own_words():
-    env = bare(HOTLAP_ONNXRUNTIME_LIBRARY=str(library()))
+    env = bare(HOTLAP_ONNXRUNTIME_LIBRARY=str(library()), CUDA_VISIBLE_DEVICES=None,
+               LD_LIBRARY_PATH=os.path.join(os.path.dirname(ENGINES), 'engine'))  # NVIDIA's, faked
     facts = listed(env)['facts']
     for provider, own in (('cuda', 'CUDAExecutionProvider'), ('tensorrt', 'TensorrtExecutionProvider')):
         if own in facts['providers']:
@@ -140,7 +141,8 @@ def a_provider_that_is_not_there_is_skipped_in_its_own_words():
     assert small('--provider', 'cpu', env=env).rows[0]['outcome'] == 'PASSED'
     small('--provider', 'abacus', '--device', 'cpu', env=env).fails(2, 'abacus', 'cuda')
     small('--provider', 'cuda', '--device', 'cpu', env=env).fails(2, 'cuda', '--device')
-    native = hotlap('sweep', 'mlp:dims=8-8', '--provider', 'cuda', '--batch-sizes', '1', *SHORT).rows[0]
+    native = hotlap('sweep', 'mlp:dims=8-8', '--provider', 'cuda', '--batch-sizes', '1', *SHORT,
+                    env=env).rows[0]
     assert native['outcome'] == 'SKIPPED' and 'onnxruntime' in native['reason'], native
 
 
