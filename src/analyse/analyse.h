@@ -8,10 +8,10 @@
  *     hl_analysis_write_json(&analysis, &json, "analysis");
  *     hl_analysis_release(&analysis);
  *
- * Rows that differ in workload, model, engine, dtype, threads or device are different groups. Only
- * PASSED rows become points; the others are counted and listed. An unknown number is NaN or
- * HL_INT_NULL, never 0, and `..._reason` says why where a reader would ask. Pure: nothing is
- * measured here.
+ * Rows that differ in workload, model, engine, dtype, threads or device are different groups; those
+ * of load tests are in none. Only PASSED rows become points; the others are counted and listed. An
+ * unknown number is NaN or HL_INT_NULL, never 0, and `..._reason` says why where a reader would
+ * ask. Pure: nothing is measured here.
  */
 #ifndef HL_ANALYSE_ANALYSE_H
 #define HL_ANALYSE_ANALYSE_H
@@ -117,7 +117,7 @@ typedef struct hl_analysis_group {
 
 typedef struct hl_analysis {
   hl_analysis_group *groups; /* in the order in which the records name them */
-  size_t group_count;        /* 0 only when there are no records */
+  size_t group_count;        /* 0 only when there are no such records */
 } hl_analysis;
 
 /* Analyses `records`; `info` may be NULL (no limits, no roofline). OUT_OF_MEMORY, which leaves

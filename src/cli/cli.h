@@ -20,6 +20,7 @@ enum {
 };
 
 int hl_cli_sweep(int argc, char **argv);
+int hl_cli_load(int argc, char **argv);
 int hl_cli_models(int argc, char **argv);
 
 /* `models FILE.onnx`: what the file holds; the exit status. */

@@ -105,6 +105,7 @@ static hl_status show_results(hl_sweep *s, hl_error *error) {
     if (hl_options_on(&s->options, HL_OPTION_PROFILE_MEMORY)) hl_report_memory(&s->records, &text);
     hl_report_advice(&s->analysis, hl_cli_colour(STDOUT_FILENO), &text);
     hl_report_engines(&s->engines, hl_cli_colour(STDOUT_FILENO), &text);
+    hl_report_load(&s->records, &text);
     append_own_cost(&s->info, &text);
   }
   fputs(text.data, stdout);
@@ -130,7 +131,8 @@ static void warn_of_threads(const hl_sweep *s) {
             (long long)most, s->machine.cores, s->machine.cores == 1 ? "" : "s");
 }
 
-static int run(hl_sweep *s) {
+int hl_sweep_run(hl_sweep *sweep) {
+  hl_sweep *s = sweep;
   hl_error error = {0};
   if (!hl_options_on(&s->options, HL_OPTION_QUIET)) warn_of_threads(s);
   hl_sweep_view view;
@@ -180,7 +182,7 @@ int hl_cli_sweep(int argc, char **argv) {
   else if (hl_options_on(&s.options, HL_OPTION_DRY_RUN))
     exit_status = dry_run(&s);
   else
-    exit_status = run(&s);
+    exit_status = hl_sweep_run(&s);
   hl_sweep_release(&s);
   return exit_status;
 }

@@ -34,4 +34,7 @@ typedef struct hl_sweep {
 hl_status hl_sweep_prepare(hl_sweep *sweep, int argc, char **argv, hl_error *error);
 void hl_sweep_release(hl_sweep *sweep);
 
+/* Measures the plan, shows what came of it and writes the files; the exit status. */
+int hl_sweep_run(hl_sweep *sweep);
+
 #endif

@@ -76,12 +76,20 @@ static void append_identity(hl_text *out, const hl_configuration *c) {
   if (c->test_data) option_text(out, "test-data", c->test_data);
   if (c->n_images) option_int(out, "n-images", c->n_images);
   option_int(out, "seed", c->seed);
+  if (c->load) hl_load_spec_options(c->load, out);
   if (c->simulated) {
     option_real(out, "simulated-clock", c->simulated_t0_ns);
     char text[32];
     hl_json_format_real(c->simulated_t1_ns, text);
     hl_text_format(out, "+%s", text);
   }
+}
+
+/* Of the method, what a load test has, too. */
+static void append_limits(hl_text *out, const hl_method_options *m) {
+  if (m->memory_limit_mb) option_int(out, "memory-limit", m->memory_limit_mb);
+  if (!m->predict) hl_text_append(out, " --no-predict");
+  if (!m->check) hl_text_append(out, " --no-check");
 }
 
 static void append_method(hl_text *out, const hl_method_options *m) {
@@ -91,17 +99,18 @@ static void append_method(hl_text *out, const hl_method_options *m) {
   if (m->warmup_runs) option_int(out, "warmup-runs", m->warmup_runs);
   if (m->min_time_s > 0) option_real(out, "min-time", m->min_time_s);
   if (m->max_time_given) option_real(out, "max-time", m->max_time_s);
-  if (m->memory_limit_mb) option_int(out, "memory-limit", m->memory_limit_mb);
-  if (!m->predict) hl_text_append(out, " --no-predict");
-  if (!m->check) hl_text_append(out, " --no-check");
+  append_limits(out, m);
 }
 
 char *hl_configuration_reproduce(const hl_configuration *configuration,
                                  const hl_method_options *method) {
   hl_text text = HL_TEXT_INIT;
-  hl_text_append(&text, "hotlap sweep ");
+  hl_text_append(&text, configuration->load ? "hotlap load " : "hotlap sweep ");
   append_identity(&text, configuration);
-  append_method(&text, method);
+  if (configuration->load)
+    append_limits(&text, method);
+  else
+    append_method(&text, method);
   return hl_text_take(&text);
 }
 

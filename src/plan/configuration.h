@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "plan/device.h"
 #include "plan/input-shape.h"
+#include "plan/load-spec.h"
 #include "plan/options.h"
 
 /* One row: everything that decides what a step computes. */
@@ -34,6 +35,7 @@ typedef struct hl_configuration {
   const char *test_data; /* file, or NULL: synthetic */
   int64_t n_images;      /* 0: all of a file, one batch if synthetic */
   int64_t seed;
+  const hl_load_spec *load; /* a load test, or NULL: inference, step after step */
   bool simulated; /* a simulated clock: a step takes t0 + t1 * batch */
   double simulated_t0_ns, simulated_t1_ns;
 } hl_configuration;

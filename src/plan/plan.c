@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { most_rows = 100000, plan_bytes = 256 << 20 };
+enum { most_rows = 100000, plan_bytes = 256 << 20, load_images = 64 };
 
 static hl_status no_memory(hl_error *error) {
   return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the plan");
@@ -223,6 +223,8 @@ typedef struct axes {
   const hl_device_inventory *here;
   int64_t *threads, *batches;
   size_t thread_count, batch_count;
+  hl_load_spec *loads; /* of a load test, else NULL */
+  size_t load_count;   /* 1 at least */
 } axes;
 
 static hl_status read_devices(const hl_options *o, hl_arena *arena, axes *a, hl_error *error) {
@@ -240,11 +242,13 @@ static hl_status read_devices(const hl_options *o, hl_arena *arena, axes *a, hl_
 
 /* Adds the rows of a model on an engine and a device. */
 static void fill_device(hl_plan *plan, const hl_configuration *base, const axes *a) {
-  size_t count = a->dtypes.count * a->thread_count * a->batch_count;
+  size_t count = a->dtypes.count * a->thread_count * a->batch_count * a->load_count;
   for (size_t i = 0; i < count; i++) {
     size_t rest = i;
     hl_configuration *c = &plan->items[plan->count++];
     *c = *base;
+    if (a->loads) c->load = &a->loads[rest % a->load_count];
+    rest /= a->load_count;
     c->batch_size = a->batches[rest % a->batch_count];
     rest /= a->batch_count;
     c->threads = a->threads[rest % a->thread_count];
@@ -271,8 +275,8 @@ static hl_status fill_engine(hl_plan *plan, const hl_configuration *base, const 
 
 static hl_status fill(hl_plan *plan, const hl_configuration *base, const hl_plan_model *models,
                       size_t model_count, const axes *a, hl_error *error) {
-  size_t per_model =
-      a->engines.count * a->device_count * a->dtypes.count * a->thread_count * a->batch_count;
+  size_t per_model = a->engines.count * a->device_count * a->dtypes.count * a->thread_count *
+                     a->batch_count * a->load_count;
   if (per_model > most_rows / (model_count ? model_count : 1))
     return hl_error_set(error, HL_LIMIT, "the plan has more than %d rows", most_rows);
   plan->items = hl_arena_array(&plan->arena, per_model * model_count, sizeof *plan->items);
@@ -334,9 +338,15 @@ static hl_status build(const hl_options *o, const hl_plan_model *models, size_t 
   if (status == HL_OK) status = check_dtypes(&a->dtypes, error);
   if (status == HL_OK)
     status = read_threads(&plan->arena, o, default_threads, &a->threads, &a->thread_count, error);
-  if (status == HL_OK)
-    status = hl_batch_sizes_parse(hl_options_get(o, HL_OPTION_BATCH_SIZES), &a->batches,
-                                  &a->batch_count, error);
+  bool is_load = o->command == 'L';
+  /* Queries are of several images, lest all lie in the cache. */
+  if (is_load && !base.test_data && base.n_images == 0) base.n_images = load_images;
+  a->load_count = 1;
+  if (status == HL_OK && is_load)
+    status = hl_load_specs_read(o, &plan->arena, &a->loads, &a->load_count, error);
+  const char *sizes = hl_options_get(o, HL_OPTION_BATCH_SIZES);
+  if (is_load && !hl_options_given(o, HL_OPTION_BATCH_SIZES)) sizes = "1"; /* no batching */
+  if (status == HL_OK) status = hl_batch_sizes_parse(sizes, &a->batches, &a->batch_count, error);
   if (status == HL_OK) status = fill(plan, &base, models, model_count, a, error);
   return status;
 }

@@ -11,30 +11,52 @@ enum { KEY_MODEL = 1 };
 static const char *const colour_off = "\033[0m", *const colour_head = "\033[1m",
                          *const colour_bad = "\033[31m", *const colour_note = "\033[33m";
 
-/* The numbers of a line; every width holds its title and four digits with room. */
-typedef enum column {
-  COLUMN_BATCH,
-  COLUMN_THROUGHPUT,
-  COLUMN_INTERVAL,
-  COLUMN_P50,
-  COLUMN_P95,
-  COLUMN_P99,
-  COLUMN_PER_IMAGE,
-  COLUMN_MEMORY,
-  COLUMN_EFFICIENCY,
-  COLUMN_STEPS,
-  COLUMN_COUNT
-} column;
-static const struct {
+/* A number of a line; every width holds its title and four digits with room. */
+typedef struct column {
   const char *title;
   int width;
-} columns[COLUMN_COUNT] = {
-    [COLUMN_BATCH] = {"Batch", 6},         [COLUMN_THROUGHPUT] = {"images/s", 9},
-    [COLUMN_INTERVAL] = {"± %", 5},        [COLUMN_P50] = {"p50 ms", 8},
-    [COLUMN_P95] = {"p95 ms", 8},          [COLUMN_P99] = {"p99 ms", 8},
-    [COLUMN_PER_IMAGE] = {"ms/image", 8},  [COLUMN_MEMORY] = {"memory MB", 9},
-    [COLUMN_EFFICIENCY] = {"img/s/MB", 8}, [COLUMN_STEPS] = {"steps", 6},
+  enum { COLUMN_REAL, COLUMN_INT, COLUMN_INTERVAL, COLUMN_TEXT } kind;
+  size_t offset; /* of the field in hl_record; of an interval that of its value */
+} column;
+
+#define REAL(title, width, field)                                                                  \
+  { title, width, COLUMN_REAL, offsetof(hl_record, field) }
+#define INT(title, width, field)                                                                   \
+  { title, width, COLUMN_INT, offsetof(hl_record, field) }
+#define TEXT(title, width, field)                                                                  \
+  { title, width, COLUMN_TEXT, offsetof(hl_record, field) }
+
+/* Of steps, and of load tests. */
+static const column step_columns[] = {
+    REAL("images/s", 9, throughput_ips),
+    {"± %", 5, COLUMN_INTERVAL, offsetof(hl_record, throughput_ips)},
+    REAL("p50 ms", 8, latency_p50_ms),
+    REAL("p95 ms", 8, latency_p95_ms),
+    REAL("p99 ms", 8, latency_p99_ms),
+    REAL("ms/image", 8, latency_per_image_ms),
+    REAL("memory MB", 9, memory_mb),
+    REAL("img/s/MB", 8, efficiency),
+    INT("steps", 6, measurement_iterations),
 };
+static const column load_columns[] = {
+    TEXT("scenario", 12, scenario),        REAL("rate/s", 8, target_qps),
+    REAL("served/s", 8, served_qps),       INT("queries", 8, queries),
+    REAL("q/batch", 7, queries_per_batch), REAL("p50 ms", 8, latency_p50_ms),
+    REAL("p90 ms", 8, latency_p90_ms),     REAL("p99 ms", 8, latency_p99_ms),
+    REAL("p99.9 ms", 8, latency_p999_ms),  REAL("queue p99", 9, queue_p99_ms),
+    REAL("batch p99", 9, batching_p99_ms), REAL("serve p99", 9, serve_p99_ms),
+    TEXT("validity", 8, validity),
+};
+enum { BATCH_WIDTH = 6 };
+
+static bool is_load(const char *workload) {
+  return workload && strcmp(workload, "load") == 0;
+}
+
+static const column *columns_of(bool load, size_t *ret_count) {
+  *ret_count = load ? HL_COUNT(load_columns) : HL_COUNT(step_columns);
+  return load ? load_columns : step_columns;
+}
 
 void hl_report_table_init(hl_report_table *table, bool colour) {
   memset(table, 0, sizeof *table);
@@ -67,6 +89,7 @@ void hl_report_table_expect(hl_report_table *table, const char *workload, const 
                             const char *device) {
   char keys[HL_TABLE_KEYS][HL_TABLE_KEY_BYTES];
   record_keys(workload, model, engine, dtype, threads, device, keys);
+  table->load = is_load(workload);
   for (int i = 0; i < HL_TABLE_KEYS; i++) {
     if (table->expected == 0)
       memcpy(table->keys[i].first, keys[i], HL_TABLE_KEY_BYTES);
@@ -106,8 +129,11 @@ void hl_report_table_header(const hl_report_table *table, hl_text *out) {
   }
   if (any) hl_text_char(out, '\n');
   put_keys(table, key_titles, out);
-  for (int c = 0; c < COLUMN_COUNT; c++) {
-    if (c) hl_text_char(out, ' ');
+  hl_report_pad(out, "Batch", -BATCH_WIDTH);
+  size_t count = 0;
+  const column *columns = columns_of(table->load, &count);
+  for (size_t c = 0; c < count; c++) {
+    hl_text_char(out, ' ');
     hl_report_pad(out, columns[c].title, -columns[c].width);
   }
   paint(table, out, colour_off);
@@ -120,6 +146,8 @@ static void put_remarks(const hl_report_table *table, const hl_record *record, h
   if (record->steady == 0) hl_text_append(&remarks, "not steady");
   if (record->stop && strcmp(record->stop, "budget_exhausted") == 0)
     hl_text_format(&remarks, "%sbudget exhausted", remarks.length ? ", " : "");
+  if (record->validity_reason && record->validity_reason[0])
+    hl_text_format(&remarks, "%s%s", remarks.length ? ", " : "", record->validity_reason);
   if (record->steps_per_sample > 1)
     hl_text_format(&remarks, "%s%" PRId64 " steps a sample", remarks.length ? ", " : "",
                    record->steps_per_sample);
@@ -132,27 +160,30 @@ static void put_remarks(const hl_report_table *table, const hl_record *record, h
   hl_text_release(&remarks);
 }
 
-static void put_number(hl_text *out, column c, double value) {
-  char text[HL_NUMBER_BYTES];
-  hl_text_char(out, ' ');
-  hl_report_pad(out, hl_report_number(value, "-", text), -columns[c].width);
+static const char *cell_text(const column *c, const hl_record *r, char text[HL_NUMBER_BYTES]) {
+  const char *field = (const char *)r + c->offset;
+  switch (c->kind) {
+  case COLUMN_REAL:
+    return hl_report_number(*(const double *)(const void *)field, "-", text);
+  case COLUMN_INT:
+    return hl_report_int(*(const int64_t *)(const void *)field, "-", text);
+  case COLUMN_INTERVAL:
+    return hl_report_half_width(r->throughput_ci_ips, r->throughput_ips, "-", text);
+  case COLUMN_TEXT:
+    break;
+  }
+  const char *word = *(char *const *)(const void *)field;
+  return word ? word : "-";
 }
 
-static void put_numbers(const hl_record *r, hl_text *out) {
+static void put_numbers(const hl_report_table *table, const hl_record *r, hl_text *out) {
   char text[HL_NUMBER_BYTES];
-  put_number(out, COLUMN_THROUGHPUT, r->throughput_ips);
-  hl_text_char(out, ' ');
-  hl_report_pad(out, hl_report_half_width(r->throughput_ci_ips, r->throughput_ips, "-", text),
-                -columns[COLUMN_INTERVAL].width);
-  put_number(out, COLUMN_P50, r->latency_p50_ms);
-  put_number(out, COLUMN_P95, r->latency_p95_ms);
-  put_number(out, COLUMN_P99, r->latency_p99_ms);
-  put_number(out, COLUMN_PER_IMAGE, r->latency_per_image_ms);
-  put_number(out, COLUMN_MEMORY, r->memory_mb);
-  put_number(out, COLUMN_EFFICIENCY, r->efficiency);
-  hl_text_char(out, ' ');
-  hl_report_pad(out, hl_report_int(r->measurement_iterations, "-", text),
-                -columns[COLUMN_STEPS].width);
+  size_t count = 0;
+  const column *columns = columns_of(table->load, &count);
+  for (size_t c = 0; c < count; c++) {
+    hl_text_char(out, ' ');
+    hl_report_pad(out, cell_text(&columns[c], r, text), -columns[c].width);
+  }
 }
 
 /* The model's name above its first row, and wherever it changes. */
@@ -176,9 +207,9 @@ void hl_report_table_row(hl_report_table *table, const hl_record *record, hl_tex
   put_model(table, record, out);
   for (int i = 0; i < HL_TABLE_KEYS; i++) cells[i] = keys[i];
   put_keys(table, cells, out);
-  hl_report_pad(out, hl_report_int(record->batch_size, "-", number), -columns[COLUMN_BATCH].width);
+  hl_report_pad(out, hl_report_int(record->batch_size, "-", number), -BATCH_WIDTH);
   if (hl_record_passed(record)) {
-    put_numbers(record, out);
+    put_numbers(table, record, out);
     put_remarks(table, record, out);
   } else {
     const char *whole = record->reason ? record->reason : "no reason was given";

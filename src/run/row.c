@@ -1,4 +1,5 @@
 #include "run/row.h"
+#include "run/load.h"
 
 #include "base/clock.h"
 #include "method/budget.h"
@@ -16,7 +17,7 @@ void hl__row_phase(const hl_row_context *context, const char *text) {
 
 static void identify(const hl_configuration *c, const hl_row_context *context, hl_record *r) {
   const char *framework = strcmp(c->engine, "torch") == 0 ? "pytorch" : c->engine;
-  hl_record_set_text(&r->workload, "inference");
+  hl_record_set_text(&r->workload, c->load ? "load" : "inference");
   hl_record_set_text(&r->engine, c->engine);
   hl_record_set_text(&r->framework, framework);
   hl_record_set_text(&r->model, c->model);
@@ -176,15 +177,34 @@ hl_status hl_row_close(hl_row *r, hl_status status, hl_error *failure, hl_error 
   return HL_OK;
 }
 
+static hl_status measure_steps(hl_row *row, hl_error *error) {
+  hl_status status = hl_row_warm_up(row, error);
+  if (status == HL_OK) status = hl_row_run_all(row, error);
+  return status == HL_OK ? hl_row_summary(row, error) : status;
+}
+
+/* A load test warms up by itself. */
+static hl_status serve(hl_row *row, hl_error *error) {
+  hl_session_memory memory;
+  hl_status status = hl_load_measure(row->context, &row->session, row->record, error);
+  if (status == HL_OK) status = hl_session_peak(&row->session, &memory, error);
+  if (status != HL_OK) return status;
+  row->record->memory_mb = memory.above_base_mb;
+  row->record->engine_memory_mb = memory.engine_mb;
+  hl_device_memory_fill(&memory.device, row->record);
+  return HL_OK;
+}
+
 hl_status hl_row_measure(const hl_row_context *context, const hl_configuration *configuration,
                          hl_record *record, hl_error *error) {
   hl_row row;
   hl_error failure = {0};
   hl_row_init(&row, context, configuration, record);
   hl_status status = hl_row_open(&row, &failure);
-  if (status == HL_OK) status = hl_row_warm_up(&row, &failure);
-  if (status == HL_OK) status = hl_row_run_all(&row, &failure);
-  if (status == HL_OK) status = hl_row_summary(&row, &failure);
+  if (status == HL_OK && configuration->load)
+    status = serve(&row, &failure);
+  else if (status == HL_OK)
+    status = measure_steps(&row, &failure);
   return hl_row_close(&row, status, &failure, error);
 }
 

@@ -141,7 +141,8 @@ static hl_status run_group(runner *r, const size_t *indices, size_t count, hl_er
 static hl_status run_next(runner *r, size_t index, hl_error *error) {
   size_t indices[HL_PAIRING_MEMBERS];
   if (r->done[index]) return HL_OK;
-  size_t count = r->plan->method.sequence ? 1 : find_group(r, index, indices);
+  bool alone = r->plan->method.sequence || r->plan->items[index].load;
+  size_t count = alone ? 1 : find_group(r, index, indices);
   return count > 1 ? run_group(r, indices, count, error) : run_row(r, index, NULL, error);
 }
 
@@ -181,7 +182,7 @@ static hl_status search_all(runner *r, hl_error *error) {
 
 /* The limits of the roofline, measured in the same run on an idle machine. */
 static void measure_limits(const runner *r) {
-  if (r->plan->items[0].simulated) return;
+  if (r->plan->items[0].simulated || r->plan->items[0].load) return;
   hl_roofline roofline;
   if (hl_roofline_measure((int)r->plan->items[0].threads, &roofline, NULL) != HL_OK) return;
   r->context.info->peak_gflops = roofline.compute_gflops;

@@ -7,6 +7,7 @@
 #include "protocol/messages.h"
 #include "worker/control.h"
 #include "worker/device.h"
+#include "worker/load.h"
 #include "worker/room.h"
 #include "worker/timed-loop.h"
 #include "workloads/quantise.h"
@@ -34,6 +35,7 @@ typedef struct worker {
   hl_counter_source counters;
   uint64_t baseline_bytes;
   uint64_t *sample_ns, *sample_images; /* most_samples each */
+  hl_worker_load load;
   bool quit;
 } worker;
 
@@ -302,6 +304,14 @@ static hl_status verb_run(worker *w, const json_t *request, json_t *reply, void 
   return attach_samples(w, result.samples, ret_bytes, ret_byte_count, error);
 }
 
+static hl_status verb_scenario(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
+                               size_t *ret_byte_count, hl_error *error) {
+  hl_status status = need(w->is_loaded, "scenario", error);
+  return status == HL_OK ? hl_worker_load_run(&w->load, &w->inference, request, reply, ret_bytes,
+                                              ret_byte_count, error)
+                         : status;
+}
+
 typedef hl_status (*outputs_fn)(worker *w, float **ret_values, size_t *ret_counts,
                                 size_t *ret_count, hl_error *error);
 
@@ -424,7 +434,8 @@ static const verb verbs[] = {
     {"prepare", verb_prepare},   {"run", verb_run},
     {"output", verb_output},     {"reference", verb_reference},
     {"memory", verb_memory},     {"device_time", verb_device_time},
-    {"quantise", verb_quantise}, {"quit", verb_quit},
+    {"quantise", verb_quantise}, {"scenario", verb_scenario},
+    {"quit", verb_quit},
 };
 
 static const verb *find_verb(const char *name) {

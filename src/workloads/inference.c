@@ -269,8 +269,7 @@ hl_status hl_inference_load(hl_inference *inference, hl_error *error) {
   return inference->ops.load(inference->engine, &source, &inference->model, error);
 }
 
-/* The specification of a program for `images` inputs; `ports` has room for the model's inputs. */
-static hl_program_spec specify(const hl_inference *in, int64_t images, hl_port *ports) {
+hl_program_spec hl_inference_specify(const hl_inference *in, int64_t images, hl_port *ports) {
   for (size_t i = 0; i < in->file->input_count; i++) {
     ports[i] = in->file->inputs[i];
     if (in->axes[i] >= 0) ports[i].dims[in->axes[i]] = images;
@@ -288,11 +287,11 @@ hl_status hl_inference_plan(hl_inference *inference, hl_program_plan *ret_plan, 
   *ret_plan = (hl_program_plan){.size = sizeof *ret_plan};
   if (!inference->ops.plan) return HL_OK;
   hl_port ports[HL_INPUTS_MAX];
-  hl_program_spec spec = specify(inference, inference->full.images, ports);
+  hl_program_spec spec = hl_inference_specify(inference, inference->full.images, ports);
   hl_status status = inference->ops.plan(inference->model, &spec, ret_plan, error);
   if (status != HL_OK || inference->partial.images == 0) return status;
   hl_program_plan partial = {.size = sizeof partial};
-  spec = specify(inference, inference->partial.images, ports);
+  spec = hl_inference_specify(inference, inference->partial.images, ports);
   status = inference->ops.plan(inference->model, &spec, &partial, error);
   if (status == HL_OK) {
     ret_plan->arena_bytes += partial.arena_bytes;
@@ -304,7 +303,7 @@ hl_status hl_inference_plan(hl_inference *inference, hl_program_plan *ret_plan, 
 static hl_status prepare_one(hl_inference *in, hl_inference_program *p, hl_error *error) {
   if (p->images == 0) return HL_OK;
   hl_port ports[HL_INPUTS_MAX];
-  hl_program_spec spec = specify(in, p->images, ports);
+  hl_program_spec spec = hl_inference_specify(in, p->images, ports);
   hl_status status = in->ops.prepare(in->model, &spec, &p->program, error);
   return status == HL_OK ? in->ops.request(p->program, &p->request, error) : status;
 }

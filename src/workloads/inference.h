@@ -68,6 +68,10 @@ hl_status hl_inference_first_outputs(hl_inference *inference, float **ret_values
                                      size_t *ret_counts, size_t output_capacity,
                                      size_t *ret_output_count, hl_error *error);
 
+/* The specification of a program for `images` inputs; `ports` has room for HL_INPUTS_MAX and
+ * must outlive it. */
+hl_program_spec hl_inference_specify(const hl_inference *inference, int64_t images, hl_port *ports);
+
 void hl_inference_release(hl_inference *inference);
 
 /* The same, but for the data and what belongs to it: for a copy that borrows them. */

@@ -1,0 +1,105 @@
+"""hotlap load: scenarios, validity, bad input. Rates are low enough for a busy machine."""
+import sqlite3
+
+from harness import HOME, case, hotlap, main
+
+MLP = 'mlp:input_dim=8,hidden_dim=8'
+
+
+def load(*arguments, **keywords):
+    return hotlap('load', MLP, '--engine', 'null', '--no-check', '--store', 'none', *arguments,
+                  **keywords)
+
+
+@case
+def server_serves_what_arrives():
+    row, = load('--qps', 500, '--duration', 1, '--mode', 'quick', '--json').passes().rows
+    assert row['workload'] == 'load' and row['scenario'] == 'Server'
+    assert row['target_qps'] == 500
+    assert 380 <= row['queries'] <= 620, row['queries']  # a Poisson number of mean 500
+    assert row['unserved_queries'] == 0
+    for key in ('latency_p50_ms', 'latency_p90_ms', 'latency_p99_ms', 'latency_p999_ms'):
+        assert row['latency_min_ms'] <= row[key] <= row['latency_max_ms'], key
+    assert row['validity'] == 'INVALID' and '10 s are needed' in row['validity_reason']
+
+
+@case
+def the_seed_decides_the_arrivals():
+    one, again, other = (load('--qps', 300, '--duration', 1, '--seed', seed, '--json').rows[0]
+                         for seed in (7, 7, 8))
+    assert one['queries'] == again['queries'] != other['queries']
+
+
+@case
+def scenarios():
+    rows = load('--scenario', 'single-stream,multistream,offline', '--mode', 'quick',
+                '--duration', 0.2, '--batch-sizes', 16, '--json').passes().rows
+    single, multi, offline = rows
+    assert [r['scenario'] for r in rows] == ['SingleStream', 'MultiStream', 'Offline']
+    assert single['target_percentile'] == 90 and multi['target_percentile'] == 99
+    assert single['queries_per_batch'] == 1 and multi['samples_per_query'] == 8
+    assert abs(multi['throughput_ips'] / multi['served_qps'] - 8) < 1e-6
+    assert offline['queries'] == 410 and offline['validity'] == 'QUICK'
+    assert offline['queries_per_batch'] > 15 and offline['target_percentile'] is None
+
+
+@case
+def a_target_that_cannot_hold():
+    row, = load('--engine-option', 'null.spin_ns=20000000', '--qps', 200, '--p99-target', 1,
+                '--duration', 1, '--mode', 'quick', '--json').passes().rows
+    assert row['slow_queries'] == row['queries'] + row['unserved_queries']
+    assert 'took longer than the target' in row['validity_reason']
+    assert row['latency_p99_ms'] > 100  # queries pile up at four times what can be served
+    assert row['queue_p99_ms'] > row['serve_p50_ms']
+
+
+@case
+def batches_wait_for_their_time_out():
+    row, = load('--qps', 400, '--duration', 1, '--batch-sizes', 64, '--batching-timeout', 50,
+                '--mode', 'quick', '--json').passes().rows
+    assert row['queries_per_batch'] > 5, row['queries_per_batch']
+    assert row['batching_p99_ms'] > 30
+
+
+@case
+def largest_rate_of_a_slow_server():
+    done = load('--engine-option', 'null.spin_ns=5000000', '--find-max-qps', '--p99-target', 500,
+                '--duration', 0.3, '--mode', 'quick', timeout=300)
+    done.passes('tried', 'confirming', 'the largest rate is')
+
+
+@case
+def rows_are_kept_and_reported():
+    store = HOME / 'load.db'
+    run = hotlap('load', MLP, '--engine', 'null', '--no-check', '--qps', '100,200', '--duration', 0.3,
+                 '--mode', 'quick', '--store', store)
+    run.passes('Server at 100', 'Server at 200')
+    with sqlite3.connect(store) as database:
+        rows = database.execute('SELECT scenario, target_qps, queries FROM rows').fetchall()
+    assert [r[:2] for r in rows] == [('Server', 100.0), ('Server', 200.0)]
+    hotlap('report', '--store', store).passes('Server')
+    assert [r['target_qps'] for r in hotlap('report', '--store', store, '--json').rows] == [100, 200]
+
+
+@case
+def the_row_says_how_to_repeat_it():
+    row, = load('--qps', 100, '--duration', 0.2, '--mode', 'quick', '--p99-target', 50, '--json').rows
+    for part in ('hotlap load', '--scenario Server', '--qps 100', '--mode quick', '--duration 0.2',
+                 '--latency-target 50'):
+        assert part in row['reproduce'], (part, row['reproduce'])
+
+
+@case
+def bad_input():
+    load().fails(2, '--qps 100')
+    load('--qps', 'x').fails(2, '--qps')
+    load('--qps', '-3').fails(2, '--qps')
+    load('--scenario', 'burst', '--qps', 1).fails(2, "'burst' is none of")
+    load('--find-max-qps').fails(2, 'needs a target')
+    load('--find-max-qps', '--p99-target', 3, '--qps', 5).fails(2, 'drop --qps')
+    load('--qps', 5, '--instances', 100000).fails(2, '--instances')
+    load('--qps', 5, '--mode', 'thorough').fails(2, 'strict, normal, quick')
+    load('--qps', 5, '--batch-sizes', 65537).fails(3)
+
+
+main()

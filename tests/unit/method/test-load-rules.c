@@ -1,0 +1,84 @@
+#include "method/load-rules.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void test_rules(void **state) {
+  (void)state;
+  hl_load_rules r = hl_load_rules_of(HL_LOAD_STRICT, 0.99);
+  assert_int_equal(r.min_queries, 662); /* LoadGen's table */
+  assert_true(r.min_ns == 600000000000u);
+  r = hl_load_rules_of(HL_LOAD_NORMAL, 0.9);
+  assert_int_equal(r.min_queries, 64);
+  assert_true(r.min_ns == 60000000000u);
+  r = hl_load_rules_of(HL_LOAD_QUICK, 0.99);
+  assert_true(r.min_ns == 10000000000u);
+  assert_int_equal(hl_load_rules_of(HL_LOAD_STRICT, 0).min_queries, 24576);
+  assert_true(hl_load_rules_of(HL_LOAD_STRICT, 0).min_ns == 0);
+}
+
+static hl_load_validity judge(const hl_load_rules *rules, hl_load_seen seen, hl_text *reasons) {
+  hl_text_clear(reasons);
+  return hl_load_judge(rules, &seen, reasons);
+}
+
+static void test_judge(void **state) {
+  (void)state;
+  hl_text why = HL_TEXT_INIT;
+  hl_load_rules r = hl_load_rules_of(HL_LOAD_NORMAL, 0.99);
+  hl_load_seen good = {
+      .queries = 2010, .duration_ns = 60000000000u, .slow = 10, .has_target = true};
+  assert_int_equal(judge(&r, good, &why), HL_LOAD_VALID);
+  assert_string_equal(why.data, "");
+  hl_load_seen seen = good;
+  seen.slow = 11; /* 10 may be slow of 2010 */
+  assert_int_equal(judge(&r, seen, &why), HL_LOAD_INVALID);
+  assert_non_null(strstr(why.data, "11 of 2010 queries took longer than the target; 10 may"));
+  seen.has_target = false;
+  assert_int_equal(judge(&r, seen, &why), HL_LOAD_VALID);
+  seen = good;
+  seen.duration_ns -= 1000000000u;
+  assert_int_equal(judge(&r, seen, &why), HL_LOAD_INVALID);
+  assert_non_null(strstr(why.data, "59.0 s, 60 s are needed"));
+  seen = good;
+  seen.queries = 661;
+  seen.slow = 0;
+  assert_int_equal(judge(&r, seen, &why), HL_LOAD_INVALID);
+  assert_non_null(strstr(why.data, "661 queries, 662 are needed"));
+  seen = good;
+  seen.unserved = 5;
+  assert_int_equal(judge(&r, seen, &why), HL_LOAD_INVALID);
+  hl_text_release(&why);
+}
+
+/* A quick run claims nothing when it is good, and says so when it is not. */
+static void test_quick(void **state) {
+  (void)state;
+  hl_text why = HL_TEXT_INIT;
+  hl_load_rules r = hl_load_rules_of(HL_LOAD_QUICK, 0.99);
+  hl_load_seen seen = {.queries = 200, .duration_ns = 10000000000u, .slow = 2, .has_target = true};
+  assert_int_equal(judge(&r, seen, &why), HL_LOAD_UNCLAIMED);
+  seen.slow = 3;
+  assert_int_equal(judge(&r, seen, &why), HL_LOAD_INVALID);
+  hl_text_release(&why);
+}
+
+static void test_names(void **state) {
+  (void)state;
+  hl_load_mode mode;
+  assert_true(hl_load_mode_from_name("strict", &mode));
+  assert_int_equal(mode, HL_LOAD_STRICT);
+  assert_false(hl_load_mode_from_name("Strict ", &mode));
+  assert_string_equal(hl_load_mode_name(HL_LOAD_QUICK), "quick");
+  assert_string_equal(hl_load_validity_name(HL_LOAD_UNCLAIMED), "QUICK");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_rules), cmocka_unit_test(test_judge),
+                                     cmocka_unit_test(test_quick), cmocka_unit_test(test_names)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
