@@ -1,5 +1,6 @@
 /* The hooks of the engine ABI. */
 #include "compile/compile.h"
+#include "isa-option.h"
 #include "run/request.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,6 +26,11 @@ static hl_status probe(const hl_host *host, hl_error *error) {
                         "oneDNN %d.%d was found, 3.2 or later of version 3 is needed. Remedy: run "
                         "tools/install-dependencies and build again",
                         v->major, v->minor);
+#if defined(__x86_64__)
+  if (!__builtin_cpu_supports("sse4.1"))
+    return hl_error_set(error, HL_UNAVAILABLE,
+                        "oneDNN needs SSE4.1, which this processor lacks; use another engine");
+#endif
   return HL_OK;
 }
 
@@ -58,12 +64,6 @@ hl_status hl_native_dnnl(dnnl_status_t status, const char *what, hl_error *error
   }
 }
 
-static int block_of_processor(void) {
-  dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
-  if ((isa & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core) return 16;
-  return 8;
-}
-
 static hl_status read_options(hl_engine *engine, const hl_engine_config *config, hl_error *error) {
   if (config->threads < 1)
     return hl_error_set(error, HL_INVALID_ARGUMENT, "threads must be at least 1, not %d",
@@ -71,20 +71,26 @@ static hl_status read_options(hl_engine *engine, const hl_engine_config *config,
   if (config->device && strcmp(config->device, "cpu") != 0)
     return hl_error_set(error, HL_UNAVAILABLE, "the native engine runs on cpu, not '%s'",
                         config->device);
+  const char *isa = "auto";
+  engine->winograd = true;
   for (size_t i = 0; i < config->option_count; i++) {
     const hl_option *option = &config->options[i];
-    bool off = strcmp(option->value, "off") == 0;
-    if (strcmp(option->key, "winograd") != 0)
+    if (strcmp(option->key, "winograd") == 0) {
+      engine->winograd = strcmp(option->value, "off") != 0;
+      if (engine->winograd && strcmp(option->value, "auto") != 0)
+        return hl_error_set(error, HL_INVALID_ARGUMENT, "option winograd is auto or off, not '%s'",
+                            option->value);
+    } else if (strcmp(option->key, "isa") == 0) {
+      isa = option->value;
+    } else {
       return hl_error_set(error, HL_INVALID_ARGUMENT,
-                          "the native engine has no option '%s'; it has winograd=auto|off",
+                          "the native engine has no option '%s'; it has winograd=auto|off and "
+                          "isa=auto|baseline|avx2|avx512",
                           option->key);
-    if (!off && strcmp(option->value, "auto") != 0)
-      return hl_error_set(error, HL_INVALID_ARGUMENT, "option winograd is auto or off, not '%s'",
-                          option->value);
-    engine->winograd = !off;
+    }
   }
   engine->threads = config->threads;
-  return HL_OK;
+  return hl_native_isa_choose(engine, isa, error);
 }
 
 static void engine_close(hl_engine *engine) {
@@ -99,10 +105,6 @@ static hl_status engine_open(const hl_host *host, const hl_engine_config *config
   hl_engine *engine = calloc(1, sizeof(*engine));
   if (!engine) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the native engine");
   engine->host = host;
-  engine->block = block_of_processor();
-  engine->winograd = true;
-  engine->fast_bfloat16 = (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_bf16) ==
-                          dnnl_cpu_isa_avx512_core_bf16;
   hl_status status = read_options(engine, config, error);
   if (status == HL_OK)
     status = hl_native_dnnl(dnnl_engine_create(&engine->dnnl, dnnl_cpu, 0), "creating its engine",
@@ -150,8 +152,10 @@ static hl_status prepare(hl_model *model, const hl_program_spec *spec, hl_progra
   hl_native_model_forget(model);
   const hl_host *host = model->engine->host;
   if (spec->dtype == HL_BFLOAT16 && !model->engine->fast_bfloat16 && HL_HOST_HAS(host, note))
-    host->note("native", "bfloat16 is emulated, more slowly than float32: this processor has no "
-                         "products of it");
+    host->note("native", "bfloat16 is emulated, more slowly than float32: no products of it "
+                         "are used");
+  if (model->engine->isa_note && HL_HOST_HAS(host, note))
+    host->note("native", model->engine->isa_note);
   if (program->list.fallback_count > 0)
     hl_native_log(model->engine, "%d steps run on the reference evaluator",
                   program->list.fallback_count);
@@ -175,6 +179,7 @@ __attribute__((visibility("default"))) const hl_engine_ops *hl_engine_entry(void
 const hl_engine_ops *hl_engine_entry(void) {
   static const hl_option_info options[] = {
       {"winograd", "auto|off", "convolutions by Winograd's algorithm where that pays"},
+      {"isa", "auto|baseline|avx2|avx512", "the best instructions that are used, oneDNN's too"},
       {NULL, NULL, NULL}};
   static const hl_engine_ops ops = {
       .abi = HL_ENGINE_ABI,

@@ -9,6 +9,7 @@
 #define HL_NATIVE_H
 
 #include "graph/graph.h"
+#include "kernels/kernels.h"
 #include "run/buffer.h"
 #include <oneapi/dnnl/dnnl.h>
 
@@ -19,6 +20,8 @@ struct hl_engine {
   int threads;
   dnnl_engine_t dnnl;
   dnnl_stream_t stream;
+  const hl_kernels *kernels; /* the build that the option isa chose */
+  const char *isa_note;      /* for the row's notes; or NULL */
   int block;                 /* channels in a block of the blocked layout: 16, 8 or 4 */
   bool winograd;             /* convolutions may use it */
   bool fast_bfloat16;        /* the processor multiplies bfloat16 */

@@ -51,8 +51,10 @@ static hl_status supported(const hl_engine *engine, const hl_program_spec *spec,
                         hl_dtype_name(spec->dtype));
   /* oneDNN emulates it with AVX-512 and has nothing below that. */
   if (spec->dtype == HL_BFLOAT16 && engine->block < 16)
-    return hl_error_set(error, HL_UNIMPLEMENTED,
-                        "bfloat16 needs a processor with AVX-512; use --dtype float32");
+    return hl_error_set(
+        error, HL_UNIMPLEMENTED,
+        "bfloat16 needs AVX-512, of the processor and of the option isa; use --dtype "
+        "float32");
   return HL_OK;
 }
 

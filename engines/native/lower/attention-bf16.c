@@ -52,7 +52,7 @@ static hl_attention_bf16_args args_of(const hl_native_attention *a) {
 
 bool hl_native_lower_attention_bf16(hl_native_builder *b, const hl_native_node *node) {
   const hl_native_attention *a = node->attention;
-  if (!a || b->type != HL_BFLOAT16) return false;
+  if (!a || b->type != HL_BFLOAT16 || !b->engine->fast_bfloat16) return false;
   hl_attention_bf16_args args = args_of(a);
   if (!hl_attention_bf16_suits(&args) || a->parts[1].offset % 2 != 0) return false;
   attention_context *context = calloc(1, sizeof(*context));

@@ -62,7 +62,7 @@ bool hl_native_lower_instance_norm_bf16(hl_native_builder *b, const hl_native_no
   if (n * c * s == 0 || !known_floats(b, node, 1, c) || !known_floats(b, node, 2, c)) return false;
   instance_context *context = calloc(1, sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
-  context->kernels = hl_kernels_select();
+  context->kernels = b->engine->kernels;
   context->threads = (unsigned)b->engine->threads;
   context->args = (hl_normalize_last_args){.n = n,
                                            .c = c,
@@ -123,7 +123,7 @@ bool hl_native_lower_layer_norm_bf16(hl_native_builder *b, const hl_native_node 
   bool fused = strcmp(node->source->op, node->op) != 0;
   int axis = fused ? x->shape.rank - 1 : hl_native_axis(node, -1, x->shape.rank);
   if (axis < 0) return false;
-  layer_context found = {.kernels = hl_kernels_select(),
+  layer_context found = {.kernels = b->engine->kernels,
                          .threads = (unsigned)b->engine->threads,
                          .has_beta = hl_native_input(node, 2) >= 0,
                          .args = {.rows = 1, .n = 1}};
@@ -185,7 +185,7 @@ bool hl_native_lower_concat_bf16(hl_native_builder *b, const hl_native_node *nod
   concat_context *context =
       calloc(1, sizeof(*context) + node->input_count * sizeof(context->bytes[0]));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
-  context->kernels = hl_kernels_select();
+  context->kernels = b->engine->kernels;
   context->threads = (unsigned)b->engine->threads;
   context->count = node->input_count;
   size_t inner = sizeof(uint16_t);

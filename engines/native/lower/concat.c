@@ -43,7 +43,7 @@ bool hl_native_lower_concat(hl_native_builder *b, const hl_native_node *node) {
   concat_context *context =
       calloc(1, sizeof(*context) + node->input_count * sizeof(context->channels[0]));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
-  context->kernels = hl_kernels_select();
+  context->kernels = b->engine->kernels;
   context->threads = (unsigned)b->engine->threads;
   context->count = node->input_count;
   context->n = context->s = 1;

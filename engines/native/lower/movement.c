@@ -72,7 +72,7 @@ static copy_context *new_copy(hl_native_builder *b) {
     hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
     return NULL;
   }
-  context->kernels = hl_kernels_select();
+  context->kernels = b->engine->kernels;
   context->threads = (unsigned)b->engine->threads;
   return context;
 }

@@ -43,7 +43,7 @@ bool hl_native_lower_softmax(hl_native_builder *b, const hl_native_node *node) {
   if (axis < 0 || (!flat && axis != x->shape.rank - 1)) return false;
   softmax_context *context = calloc(1, sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
-  context->kernels = hl_kernels_select();
+  context->kernels = b->engine->kernels;
   context->threads = (unsigned)b->engine->threads;
   context->args = (hl_softmax_args){.rows = 1, .n = 1, .scale = 1.0f};
   context->args.log = strcmp(node->op, "LogSoftmax") == 0;
@@ -112,7 +112,7 @@ bool hl_native_lower_layer_norm(hl_native_builder *b, const hl_native_node *node
   if (axis < 0) return false;
   layer_norm_context *context = calloc(1, sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
-  context->kernels = hl_kernels_select();
+  context->kernels = b->engine->kernels;
   context->threads = (unsigned)b->engine->threads;
   context->args.rows = context->args.n = 1;
   bool fused = strcmp(node->source->op, node->op) != 0;
@@ -169,7 +169,7 @@ bool hl_native_lower_instance_norm(hl_native_builder *b, const hl_native_node *n
     return false;
   normalize_context *context = calloc(1, sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
-  context->kernels = hl_kernels_select();
+  context->kernels = b->engine->kernels;
   context->threads = (unsigned)b->engine->threads;
   int32_t from = hl_native_in_any(b, node->inputs[0]);
   hl_native_layout layout = from >= 0 ? hl_native_get(b, from)->layout : HL_LAYOUT_PLAIN;
