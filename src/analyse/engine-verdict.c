@@ -347,6 +347,20 @@ static bool remark_excluded(const hl_records *records, hl_engine_model *m) {
   return ok;
 }
 
+/* By how much outputs disagree. Of 8 bits the cosine decides, and of different shapes nothing is
+ * known. */
+static char *disagreement(const char *a, const char *b, int64_t batch, const hl_comparison *c) {
+  if (isfinite(c->max_relative) && isfinite(c->tolerance))
+    return hl_format("The outputs of %s and %s differ by %.3g at batch %" PRId64
+                     ", more than the allowed %.3g",
+                     a, b, c->max_relative, batch, c->tolerance);
+  if (isfinite(c->cosine))
+    return hl_format("The outputs of %s and %s disagree at batch %" PRId64 ": their cosine is %.4f",
+                     a, b, batch, c->cosine);
+  return hl_format("The outputs of %s and %s disagree at batch %" PRId64 "%s%s", a, b, batch,
+                   c->notes ? ": " : "", c->notes ? c->notes : "");
+}
+
 /* Pairs whose outputs do not agree, each once. */
 static bool remark_disagreement(hl_engine_model *m) {
   for (size_t k = 0; k < m->batch_count; k++)
@@ -354,11 +368,8 @@ static bool remark_disagreement(hl_engine_model *m) {
       for (size_t b = a + 1; b < m->member_count; b++) {
         const hl_comparison *c = hl_engines_ratio(m, k, a, b)->comparison;
         if (!c || c->agree != 0) continue;
-        if (!hl__engines_remark(m, hl_format("The outputs of %s and %s differ by %.3g at batch "
-                                             "%" PRId64 ", more than the allowed %.3g",
-                                             m->members[a].name, m->members[b].name,
-                                             c->max_relative, m->batch_sizes[k], c->tolerance)))
-          return false;
+        char *text = disagreement(m->members[a].name, m->members[b].name, m->batch_sizes[k], c);
+        if (!hl__engines_remark(m, text)) return false;
       }
   return true;
 }

@@ -342,6 +342,30 @@ static void rows_that_failed(void **state) {
   tear_down(&s);
 }
 
+/* What has no tolerance is not said to be beyond one. */
+static void outputs_that_disagree(void **state) {
+  (void)state;
+  set_up s = {0};
+  add(&s, "native", 1, 12, 90);
+  add(&s, "openvino", 1, 10, 100);
+  hl_comparison *c = pair(&s, "native", "openvino", 1, 1.2, 0.01);
+  c->agree = 0;
+  c->max_relative = 0.3;
+  c->tolerance = (double)NAN;
+  c->cosine = 0.5;
+  expect_remark(analyse(&s), "openvino disagree at batch 1: their cosine is 0.5000");
+  tear_down(&s);
+  s = (set_up){0};
+  add(&s, "native", 1, 12, 90);
+  add(&s, "openvino", 1, 10, 100);
+  c = pair(&s, "native", "openvino", 1, 1.2, 0.01);
+  c->agree = 0;
+  c->max_relative = c->tolerance = c->cosine = (double)NAN;
+  hl_record_set_text(&c->notes, "outputs not compared: 2 outputs; the reference has 1");
+  expect_remark(analyse(&s), "disagree at batch 1: outputs not compared: 2 outputs");
+  tear_down(&s);
+}
+
 /* Names come from files: none moves a cursor or ends a line. */
 static void names_are_plain(void **state) {
   (void)state;
@@ -405,6 +429,7 @@ int main(void) {
       cmocka_unit_test(smaller_types),
       cmocka_unit_test(one_type_is_fastest),
       cmocka_unit_test(rows_that_failed),
+      cmocka_unit_test(outputs_that_disagree),
       cmocka_unit_test(little_to_compare),
       cmocka_unit_test(many_engines),
       cmocka_unit_test(names_are_plain),
