@@ -313,7 +313,8 @@ void hl_view_strides(const hl_tensor_view *view, int64_t ret_strides[HL_MAX_RANK
   int64_t stride = 1;
   for (int32_t i = view->rank - 1; i >= 0; i--) {
     ret_strides[i] = stride;
-    stride *= view->dims[i] ? view->dims[i] : 1;
+    /* Of an empty tensor the strides may be beyond any number, and nobody walks them. */
+    stride = (int64_t)((uint64_t)stride * (uint64_t)(view->dims[i] ? view->dims[i] : 1));
   }
 }
 

@@ -40,7 +40,7 @@ static hl_status read_granularity(const hl_node *node, const hl_shape *x, const 
     int64_t dim = x->dims[d], want = d == ret->axis && dim > 0 ? (dim - 1) / block + 1 : dim;
     fits = scale->dims[d] < 0 || dim < 0 || scale->dims[d] == want;
     ret->strides[d] = stride;
-    stride *= scale->dims[d] > 0 ? scale->dims[d] : 1;
+    stride = (int64_t)((uint64_t)stride * (uint64_t)(scale->dims[d] > 0 ? scale->dims[d] : 1));
   }
   return fits ? HL_OK
               : hl_op_fail(node, HL_BAD_DATA, error,

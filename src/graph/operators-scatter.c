@@ -267,7 +267,7 @@ hl_status hl_evaluate_scatter_nd(const hl_graph *graph, const hl_node *node,
   if (status != HL_OK) return status;
   int64_t vectors = hl_op_product(at.dims, 0, at.rank - 1);
   int64_t part = hl_op_product(x.dims, (int32_t)chosen, x.rank);
-  for (int64_t i = 0; i < vectors; i++) {
+  for (int64_t i = 0; i < vectors && part > 0; i++) { /* of nothing there may be any number */
     status = part_start(node, &x, &inputs[1], i, 0, chosen, &start, error);
     if (status != HL_OK) return status;
     for (int64_t k = 0; k < part; k++)
