@@ -45,11 +45,21 @@ static void write_flag(hl_json *json, const char *key, int value) {
     hl_json_bool(json, key, value != 0);
 }
 
+/* UINT64_MAX is unknown. */
+static void write_known(hl_json *json, const char *key, uint64_t value) {
+  if (value == UINT64_MAX)
+    hl_json_null(json, key);
+  else
+    hl_json_int(json, key, (int64_t)value);
+}
+
 static void write_gpu(hl_json *json, const hl_gpu *gpu) {
   hl_json_object(json, NULL);
   hl_json_text(json, "name", gpu->name);
   hl_json_text(json, "uuid", gpu->uuid[0] ? gpu->uuid : NULL);
-  hl_json_int(json, "memory_bytes", (int64_t)gpu->memory_bytes);
+  write_known(json, "memory_bytes", gpu->memory_bytes ? gpu->memory_bytes : UINT64_MAX);
+  write_known(json, "used_bytes", gpu->used_bytes);
+  write_known(json, "processes", gpu->processes < 0 ? UINT64_MAX : (uint64_t)gpu->processes);
   hl_json_real(json, "power_limit_w", gpu->power_limit_w);
   hl_json_real(json, "clock_mhz", gpu->clock_mhz);
   hl_json_real(json, "max_clock_mhz", gpu->max_sm_clock_mhz);

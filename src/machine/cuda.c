@@ -11,7 +11,6 @@ enum { SUCCESS = 0, OUT_OF_MEMORY = 2, MOST_DEVICES = 256 };
 typedef struct functions {
   int (*init)(unsigned flags);
   int (*error_text)(int result, const char **text);
-  int (*version)(int *version);
   int (*count)(int *count);
   int (*device)(int *device, int ordinal);
   int (*name)(char *text, int length, int device);
@@ -34,7 +33,6 @@ typedef struct functions {
 static const hl_symbol table[] = {
     FUNCTION(init, "cuInit"),
     {{"cuGetErrorString"}, offsetof(functions, error_text), false},
-    {{"cuDriverGetVersion"}, offsetof(functions, version), false},
     FUNCTION(count, "cuDeviceGetCount"),
     FUNCTION(device, "cuDeviceGet"),
     FUNCTION(name, "cuDeviceGetName"),
@@ -54,7 +52,7 @@ static const hl_symbol table[] = {
 struct hl_cuda {
   void *library;
   functions call;
-  int count, version;
+  int count;
   void *contexts[MOST_DEVICES]; /* primary contexts that are held, by ordinal */
   int devices[MOST_DEVICES];    /* of those contexts */
 };
@@ -77,7 +75,6 @@ static hl_status start(hl_cuda *cuda, hl_error *error) {
     status = check(cuda, cuda->call.count(&cuda->count), "counting devices", error);
   if (status != HL_OK) return status;
   if (cuda->count > MOST_DEVICES) cuda->count = MOST_DEVICES;
-  if (cuda->call.version && cuda->call.version(&cuda->version) != SUCCESS) cuda->version = 0;
   return HL_OK;
 }
 
@@ -107,14 +104,6 @@ void hl_cuda_close(hl_cuda *cuda) {
     if (cuda->contexts[i]) cuda->call.context_release(cuda->devices[i]);
   dlclose(cuda->library);
   free(cuda);
-}
-
-int hl_cuda_count(const hl_cuda *cuda) {
-  return cuda->count;
-}
-
-int hl_cuda_version(const hl_cuda *cuda) {
-  return cuda->version;
 }
 
 static hl_status device_of(const hl_cuda *cuda, int ordinal, int *ret_device, hl_error *error) {

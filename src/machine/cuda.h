@@ -30,9 +30,6 @@ typedef struct hl_cuda_device {
 hl_status hl_cuda_open(const char *path, hl_cuda **ret_cuda, hl_error *error);
 void hl_cuda_close(hl_cuda *cuda); /* NULL is allowed */
 
-int hl_cuda_count(const hl_cuda *cuda);
-int hl_cuda_version(const hl_cuda *cuda); /* of the driver's interface: 12040 is 12.4; 0: unknown */
-
 /* UNAVAILABLE, with how many there are, for a number beyond them. */
 hl_status hl_cuda_describe(const hl_cuda *cuda, int ordinal, hl_cuda_device *ret_device,
                            hl_error *error);

@@ -65,7 +65,10 @@ void hl_gpu_list(const char *path, double timeout_s, hl_gpu_set *ret_gpus) {
   static hl_gpu_set answer;
   int fds[2];
   *ret_gpus = (hl_gpu_set){0};
-  if (pipe2(fds, O_CLOEXEC) != 0) return;
+  if (pipe2(fds, O_CLOEXEC) != 0) {
+    snprintf(ret_gpus->reason, sizeof ret_gpus->reason, "no pipe to ask NVIDIA's driver through");
+    return;
+  }
   fflush(NULL);
   pid_t pid = fork();
   if (pid == 0) answer_and_end(fds[1], path);
@@ -81,6 +84,8 @@ void hl_gpu_list(const char *path, double timeout_s, hl_gpu_set *ret_gpus) {
   }
   if (answered)
     *ret_gpus = answer;
+  else if (pid < 0)
+    snprintf(ret_gpus->reason, sizeof ret_gpus->reason, "no process to ask NVIDIA's driver in");
   else
     snprintf(ret_gpus->reason, sizeof ret_gpus->reason,
              late ? "NVIDIA's driver did not answer within %.0f s"

@@ -19,13 +19,12 @@ enum { HL_GPU_MOST = 16 };
 
 typedef struct hl_gpu {
   char name[96], uuid[96];
-  char bus_id[32];         /* "0000:1a:00.0" */
   uint64_t memory_bytes;   /* 0: unknown */
   int ecc, persistence;    /* 1 on, 0 off, -1 unknown */
   double power_limit_w;    /* NaN: unknown */
   double max_sm_clock_mhz; /* NaN: unknown */
   double clock_mhz;        /* of the SMs now; NaN: unknown */
-  uint64_t used_bytes;     /* memory in use now, by anybody */
+  uint64_t used_bytes;     /* memory in use now, by anybody; UINT64_MAX: unknown */
   int processes;           /* that compute on it now; -1: unknown */
 } hl_gpu;
 

@@ -116,8 +116,6 @@ static void cuda_has_devices_and_events(void **state) {
   double ms = -1;
   int stream;
   assert_int_equal(hl_cuda_open(FAKE_CUDA, &cuda, &error), HL_OK);
-  assert_int_equal(hl_cuda_count(cuda), 2);
-  assert_int_equal(hl_cuda_version(cuda), 12040);
   assert_int_equal(hl_cuda_describe(cuda, 0, &device, &error), HL_OK);
   assert_string_equal(device.name, "Fake GPU B");
   assert_string_equal(device.bus_id, "0000:01:00.0");
