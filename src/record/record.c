@@ -124,10 +124,6 @@ bool hl_record_predicted(const hl_record *record) {
          record->reason && strncmp(record->reason, start, sizeof start - 1) == 0;
 }
 
-const void *hl_record_field(const hl_record *record, const hl_metric *metric) {
-  return (const char *)record + metric->offset;
-}
-
 void *hl_record_field_mutable(hl_record *record, const hl_metric *metric) {
   return (char *)record + metric->offset;
 }

@@ -55,7 +55,6 @@ bool hl_record_passed(const hl_record *record);
 bool hl_record_predicted(const hl_record *record);
 
 /* The field of a metric. */
-const void *hl_record_field(const hl_record *record, const hl_metric *metric);
 void *hl_record_field_mutable(hl_record *record, const hl_metric *metric);
 bool hl_record_is_null(const hl_record *record, const hl_metric *metric);
 
