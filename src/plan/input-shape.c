@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* As large as a model's own dimensions may be. */
+/* Beyond what any memory holds, and small enough to be multiplied by a few others. */
 static const int64_t largest_dim = INT64_C(1) << 40;
 
 static hl_status bad(const char *text, const char *why, hl_error *error) {
