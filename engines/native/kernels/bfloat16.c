@@ -125,6 +125,7 @@ HL_INLINE void apply(const hl_normalize_last_args *a, size_t at, size_t rows, co
 
 void HL_FN(normalize_last)(const hl_normalize_last_args *a, unsigned thread, unsigned threads) {
   size_t rows = chunk_rows(a->c), chunks = hl_ceil_div(a->s, rows), c = a->c, known = SIZE_MAX;
+  if (chunks == 0) return;
   float *affine = a->scratch + (2 * a->n * chunks + 3 * thread) * c;
   hl_share share = hl_share_of(a->n * chunks, thread, threads);
   for (size_t unit = share.first; unit < share.end; unit++) {

@@ -21,7 +21,7 @@ HL_INLINE vfloat hl_widen_bf16(vhalf x) {
 HL_INLINE vhalf hl_narrow_bf16(vfloat v) {
   vuint bits = (vuint)v, odd = bits >> 16 & 1;
   vuint rounded = (bits + (odd + 0x7FFF)) >> 16, quiet = bits >> 16 | 0x40;
-  vuint nan = (vuint)(v != v);
+  vuint nan = (vuint)(v != v); /* NOLINT(misc-redundant-expression): true of NaN */
   return __builtin_convertvector((nan & quiet) | (~nan & rounded), vhalf);
 }
 
