@@ -293,7 +293,7 @@ static hl_status confirm(const hl_row_context *context, hl_session *session, dou
   *ret_held = true;
   for (int i = 0; i < confirming_seeds && status == HL_OK && *ret_held; i++) {
     outcome o;
-    a.seed = session->configuration->seed + i;
+    a.seed = (int64_t)(((uint64_t)session->configuration->seed + (uint64_t)i) & INT64_MAX);
     status = try_rate(session, &a, &rules, ret_held, &o, error);
     if (status != HL_OK) break;
     tell(context, "confirming", rate, *ret_held);
@@ -328,7 +328,7 @@ static hl_status search_rate(const hl_row_context *context, hl_session *session,
 static hl_status find_max(const hl_row_context *context, hl_session *session, hl_record *record,
                           hl_error *error) {
   const hl_load_spec *spec = session->configuration->load;
-  hl_rate_search search;
+  hl_rate_search search = {0};
   outcome first = {0};
   bool held = false;
   hl_status status = search_rate(context, session, &search, error);
