@@ -2,6 +2,7 @@
 #include "graph/onnx-reader.h"
 
 #include "base/text.h"
+#include "graph/operator.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,7 +223,9 @@ static hl_status take_tensor(hl_onnx_reader *reader, const attribute *a, const c
   return hl_onnx_tensor(reader, a->t.body, wanted, ret_value);
 }
 
-static hl_status read_attribute(hl_onnx_reader *reader, const attribute *a, size_t node) {
+/* Of an operator that is not implemented an attribute is kept by name only. */
+static hl_status read_attribute(hl_onnx_reader *reader, const attribute *a, size_t node,
+                                bool implemented) {
   hl_graph *graph = reader->graph;
   if (!a->name[0]) return hl_onnx_fail(reader, HL_BAD_DATA, a->start, "an attribute has no name");
   if (a->refers)
@@ -233,11 +236,15 @@ static hl_status read_attribute(hl_onnx_reader *reader, const attribute *a, size
   hl_attribute *to = hl_node_attribute_new(graph, &graph->nodes[node], a->name);
   if (!to) return hl_onnx_graph_failure(reader);
   uint64_t type = guess_type(a);
-  if (a->other || type == type_graph)
-    return hl_onnx_fail(reader, HL_UNIMPLEMENTED, a->start,
-                        "attribute '%.60s' of node '%.60s' (%.40s) is a subgraph or a sparse or "
-                        "list of tensors, which is not implemented",
-                        a->name, graph->nodes[node].name, graph->nodes[node].op);
+  bool other = a->other || type == type_graph;
+  to->kind = HL_ATTRIBUTE_OTHER;
+  if (other && reader->facts) reader->facts->hides_weights = true;
+  if (!implemented) return HL_OK;
+  if (other)
+    return hl_onnx_lacks(reader, a->start,
+                         "attribute '%.60s' of node '%.60s' (%.40s) is a subgraph or a sparse or "
+                         "list of tensors, which is not implemented",
+                         a->name, graph->nodes[node].name, graph->nodes[node].op);
   switch (type) {
   case type_float:
     to->kind = HL_ATTRIBUTE_REAL;
@@ -259,7 +266,6 @@ static hl_status read_attribute(hl_onnx_reader *reader, const attribute *a, size
   case type_strings:
     return take_texts(reader, a, to);
   default:
-    to->kind = HL_ATTRIBUTE_OTHER;
     return HL_OK;
   }
 }
@@ -294,9 +300,10 @@ static hl_status read_constant(hl_onnx_reader *reader, const attribute *a, const
     return status != HL_OK ? status
                            : add_constant(reader, name, HL_INT64, true, value.count, value.ints);
   }
-  return hl_onnx_fail(reader, HL_UNIMPLEMENTED, a->start,
-                      "constant '%.80s' is given by '%.40s', which is not implemented", name,
-                      a->name);
+  status = hl_onnx_lacks(reader, a->start,
+                         "constant '%.80s' is given by '%.40s', which is not implemented", name,
+                         a->name);
+  return status == HL_OK ? hl_onnx_unread_constant(reader, name, &id) : status;
 }
 
 /* -- NodeProto ------------------------------------------------------------------------------- */
@@ -370,6 +377,8 @@ static hl_status declare_output(hl_onnx_reader *reader, const hl_wire_field *fie
 static hl_status fill_node(hl_onnx_reader *reader, hl_wire message, size_t index) {
   hl_wire_field field;
   size_t output = 0;
+  const hl_node *to = &reader->graph->nodes[index];
+  bool implemented = hl_operator_find(to->domain, to->op, reader->graph->opset) != NULL;
   while (hl_wire_next(&message, &field)) {
     hl_status status = HL_OK;
     if (field.number == node_output) {
@@ -377,7 +386,7 @@ static hl_status fill_node(hl_onnx_reader *reader, hl_wire message, size_t index
     } else if (field.number == node_attribute && field.type == HL_WIRE_BYTES) {
       attribute a;
       status = scan(reader, field.body, &a);
-      if (status == HL_OK) status = read_attribute(reader, &a, index);
+      if (status == HL_OK) status = read_attribute(reader, &a, index, implemented);
     }
     if (status != HL_OK) return status;
   }
@@ -432,7 +441,7 @@ hl_status hl_onnx_node_inputs(hl_onnx_reader *reader, hl_wire message, hl_node *
     size_t length = hl_wire_left(&field.body);
     if (length) {
       hl_value_id id = hl_graph_find_n(reader->graph, (const char *)field.body.at, length);
-      if (id < 0) {
+      if (id < 0 && !reader->has_sparse) {
         const char *name;
         hl_status status = hl_onnx_text(reader, &field, "node input", &name);
         if (status != HL_OK) return status;

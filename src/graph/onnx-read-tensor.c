@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,7 @@ typedef struct tensor {
   const void *start;
   const char *name;
   hl_shape shape;
+  uint64_t type; /* as written */
   hl_dtype dtype;
   hl_wire raw;
   bool has_raw, external;
@@ -100,8 +102,8 @@ static hl_status read_field(hl_onnx_reader *reader, tensor *t, hl_wire_field *fi
   case tensor_dims:
     return read_dims(reader, t, field);
   case tensor_type:
-    t->dtype = field->type == HL_WIRE_VARINT && field->value <= HL_BFLOAT16 ? (hl_dtype)field->value
-                                                                            : HL_DTYPE_NONE;
+    t->type = field->type == HL_WIRE_VARINT ? field->value : 0;
+    t->dtype = t->type <= HL_BFLOAT16 ? (hl_dtype)t->type : HL_DTYPE_NONE;
     return HL_OK;
   case tensor_segment:
     return hl_onnx_fail(reader, HL_UNIMPLEMENTED, field->start, "a tensor in segments");
@@ -308,6 +310,34 @@ static hl_status take_external(hl_onnx_reader *reader, const tensor *t, uint64_t
   return take_bytes(reader, t, external->data + t->offset, need, ret_data);
 }
 
+hl_onnx_type_text hl_onnx_type_name(uint64_t type) {
+  static const char *const names[] = {
+      "undefined",      "float32",    "uint8",          "int8",       "uint16",   "int16",
+      "int32",          "int64",      "string",         "bool",       "float16",  "float64",
+      "uint32",         "uint64",     "complex64",      "complex128", "bfloat16", "float8e4m3fn",
+      "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4",      "int4",     "float4e2m1"};
+  hl_onnx_type_text out;
+  const char *name = type < HL_COUNT(names) ? names[type] : "unknown";
+  snprintf(out.text, sizeof out.text, "%s (%" PRIu64 ")", name, type);
+  return out;
+}
+
+hl_status hl_onnx_unread_constant(hl_onnx_reader *reader, const char *name,
+                                  hl_value_id *ret_value) {
+  *ret_value = hl_graph_value_new(reader->graph, name, strlen(name), HL_VALUE_CONSTANT);
+  if (*ret_value < 0) return hl_onnx_graph_failure(reader);
+  reader->graph->values[*ret_value].shape.rank = -1;
+  return HL_OK;
+}
+
+static hl_status unknown_type(hl_onnx_reader *reader, const tensor *t, hl_value_id *ret_value) {
+  if (reader->facts && t->dtype != HL_STRING) reader->facts->hides_weights = true;
+  hl_status status = hl_onnx_lacks(
+      reader, t->start, "tensor '%.100s' has the element type %s, which is not implemented",
+      t->name, hl_onnx_type_name(t->type).text);
+  return status == HL_OK ? hl_onnx_unread_constant(reader, t->name, ret_value) : status;
+}
+
 hl_status hl_onnx_tensor(hl_onnx_reader *reader, hl_wire message, const char *name,
                          hl_value_id *ret_value) {
   tensor t = {.message = message, .start = message.at, .name = name ? name : ""};
@@ -322,9 +352,7 @@ hl_status hl_onnx_tensor(hl_onnx_reader *reader, hl_wire message, const char *na
   if (message.bad) return hl_onnx_end(reader, &message, "tensor");
   if (name) t.name = name;
   if (!t.name[0]) return hl_onnx_fail(reader, HL_BAD_DATA, t.start, "an initialiser has no name");
-  if (hl_dtype_bytes(t.dtype) == 0)
-    return hl_onnx_fail(reader, HL_UNIMPLEMENTED, t.start,
-                        "tensor '%.100s' has an element type that is not implemented", t.name);
+  if (hl_dtype_bytes(t.dtype) == 0) return unknown_type(reader, &t, ret_value);
   if (!hl_shape_bytes(&t.shape, t.dtype, &need))
     return hl_onnx_fail(reader, HL_LIMIT, t.start,
                         "tensor '%.100s' declares a shape larger than any memory", t.name);

@@ -69,8 +69,10 @@ static hl_status read_shape(hl_onnx_reader *reader, hl_wire message, hl_value *v
 static hl_status read_tensor_type(hl_onnx_reader *reader, hl_wire message, hl_value *value) {
   hl_wire_field field;
   const void *start = message.at;
+  uint64_t type = 0;
   while (hl_wire_next(&message, &field)) {
     if (field.number == tensor_element && field.type == HL_WIRE_VARINT) {
+      type = field.value;
       value->dtype = field.value <= HL_BFLOAT16 ? (hl_dtype)field.value : HL_DTYPE_NONE;
     } else if (field.number == tensor_shape && field.type == HL_WIRE_BYTES) {
       hl_status status = read_shape(reader, field.body, value);
@@ -80,7 +82,8 @@ static hl_status read_tensor_type(hl_onnx_reader *reader, hl_wire message, hl_va
   if (message.bad) return hl_onnx_end(reader, &message, "tensor type");
   if (hl_dtype_bytes(value->dtype) > 0) return HL_OK;
   return hl_onnx_fail(reader, HL_UNIMPLEMENTED, start,
-                      "'%.100s' has an element type that is not implemented", value->name);
+                      "'%.100s' has the element type %s, which is not implemented", value->name,
+                      hl_onnx_type_name(type).text);
 }
 
 hl_status hl_onnx_value_type(hl_onnx_reader *reader, hl_wire message, hl_value_id value) {

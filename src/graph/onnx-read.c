@@ -23,6 +23,19 @@ hl_status hl_onnx_fail(hl_onnx_reader *reader, hl_status status, const void *at,
                       (size_t)((const unsigned char *)at - reader->start), text);
 }
 
+hl_status hl_onnx_lacks(hl_onnx_reader *reader, const void *at, const char *format, ...) {
+  char text[400];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  if (!reader->facts) return hl_onnx_fail(reader, HL_UNIMPLEMENTED, at, "%s", text);
+  if (!reader->facts->unread[0])
+    snprintf(reader->facts->unread, sizeof reader->facts->unread,
+             "the reference cannot read the model: %.350s", text);
+  return HL_OK;
+}
+
 hl_status hl_onnx_end(hl_onnx_reader *reader, const hl_wire *message, const char *what) {
   if (!message->bad) return HL_OK;
   return hl_onnx_fail(reader, HL_BAD_DATA, message->at,
@@ -109,8 +122,10 @@ static hl_status read_initializer(hl_onnx_reader *reader, const hl_wire_field *f
 
 static hl_status refuse_sparse(hl_onnx_reader *reader, const hl_wire_field *field, void *context) {
   (void)context;
-  return hl_onnx_fail(reader, HL_UNIMPLEMENTED, field->start,
-                      "sparse initialisers are not implemented; export dense ones");
+  reader->has_sparse = true;
+  if (reader->facts) reader->facts->hides_weights = true;
+  return hl_onnx_lacks(reader, field->start,
+                       "sparse initialisers are not implemented; export dense ones");
 }
 
 /* Old models list initialisers among the inputs as well; those are constants. */
@@ -156,6 +171,15 @@ static hl_status connect_node(hl_onnx_reader *reader, const hl_wire_field *field
   return hl_onnx_node_inputs(reader, field->body, &reader->graph->nodes[index]);
 }
 
+/* As declared, for who cannot infer it. What is wrong or missing there is not known. */
+static void read_output_type(hl_onnx_reader *reader, const hl_wire_field *field, hl_value_id id) {
+  hl_value *value = &reader->graph->values[id];
+  if (value->kind != HL_VALUE_TEMPORARY) return;
+  if (hl_onnx_value_type(reader, field->body, id) == HL_OK) return;
+  value->dtype = HL_DTYPE_NONE;
+  value->shape.rank = -1;
+}
+
 static hl_status read_output(hl_onnx_reader *reader, const hl_wire_field *field, void *context) {
   (void)context;
   const char *name;
@@ -168,6 +192,7 @@ static hl_status read_output(hl_onnx_reader *reader, const hl_wire_field *field,
   if (reader->graph->values[value].is_output)
     return hl_onnx_fail(reader, HL_BAD_DATA, field->start, "output '%.100s' is listed twice", name);
   hl_graph_output(reader->graph, value);
+  if (reader->facts) read_output_type(reader, field, value);
   return reader->graph->failed == HL_OK ? HL_OK : hl_onnx_graph_failure(reader);
 }
 
@@ -220,17 +245,17 @@ static hl_status read_opset(hl_onnx_reader *reader, const hl_wire_field *import)
     reader->has_other_domain = true; /* refused where it is used */
     return HL_OK;
   }
-  if (version > newest_opset)
-    return hl_onnx_fail(reader, HL_UNIMPLEMENTED, import->start,
-                        "opset %" PRId64 " is newer than %d, the newest this version reads. Export "
-                        "with opset_version=%d",
-                        version, newest_opset, newest_opset);
-  if (version < oldest_opset)
-    return hl_onnx_fail(reader, HL_UNIMPLEMENTED, import->start,
-                        "opset %" PRId64 " is older than %d, the oldest this version reads. "
-                        "Convert it with onnx.version_converter",
-                        version, oldest_opset);
   reader->graph->opset = version;
+  if (version > newest_opset)
+    return hl_onnx_lacks(reader, import->start,
+                         "opset %" PRId64 " is newer than %d, the newest this version reads. "
+                         "Export with opset_version=%d",
+                         version, newest_opset, newest_opset);
+  if (version < oldest_opset)
+    return hl_onnx_lacks(reader, import->start,
+                         "opset %" PRId64 " is older than %d, the oldest this version reads. "
+                         "Convert it with onnx.version_converter",
+                         version, oldest_opset);
   return HL_OK;
 }
 
@@ -250,9 +275,10 @@ static hl_status read_model(hl_onnx_reader *reader, hl_wire model) {
         return hl_onnx_fail(reader, HL_BAD_DATA, field.start, "the model has a second graph");
       graph = field;
     } else if (field.number == model_functions) {
-      return hl_onnx_fail(reader, HL_UNIMPLEMENTED, field.start,
-                          "model-local functions are not implemented; inline them with "
-                          "onnx.inliner");
+      if (reader->facts) reader->facts->hides_weights = true;
+      status = hl_onnx_lacks(reader, field.start,
+                             "model-local functions are not implemented; inline them with "
+                             "onnx.inliner");
     }
   }
   if (status != HL_OK) return status;
@@ -262,21 +288,38 @@ static hl_status read_model(hl_onnx_reader *reader, hl_wire model) {
                         "there is no graph in it; it is not an ONNX "
                         "model");
   if (reader->graph->ir_version < 3 || reader->graph->ir_version > newest_ir)
-    return hl_onnx_fail(reader, HL_UNIMPLEMENTED, NULL,
-                        "IR version %" PRId64
-                        "; 3 to %d are implemented. Set model.ir_version to 8 and "
-                        "save it again, or export with an older onnx",
-                        reader->graph->ir_version, newest_ir);
+    status = hl_onnx_lacks(reader, NULL,
+                           "IR version %" PRId64
+                           "; 3 to %d are implemented. Set model.ir_version to 8 and "
+                           "save it again, or export with an older onnx",
+                           reader->graph->ir_version, newest_ir);
+  if (status != HL_OK) return status;
   if (reader->graph->opset == 0 && reader->has_other_domain) reader->graph->opset = newest_opset;
   if (reader->graph->opset == 0)
     return hl_onnx_fail(reader, HL_BAD_DATA, NULL, "the model does not say its opset");
   return read_graph(reader, graph.body);
 }
 
+/* The first operator that has no row, as the reason that the model is not run. */
+static void note_operator(const hl_graph *graph, hl_onnx_facts *facts) {
+  for (size_t n = 0; n < graph->node_count && !facts->unread[0]; n++) {
+    const hl_node *node = &graph->nodes[n];
+    if (!node->row)
+      snprintf(facts->unread, sizeof facts->unread,
+               "the reference has no operator %.60s%s%.60s of opset %" PRId64 " (node '%.90s')",
+               node->domain, node->domain[0] ? "." : "", node->op, graph->opset, node->name);
+  }
+}
+
 static hl_status finish(hl_onnx_reader *reader) {
   hl_error inner;
   hl_status status = hl_graph_sort(reader->graph, &inner);
   if (status == HL_OK) status = hl_graph_resolve(reader->graph, &inner);
+  if (status == HL_UNIMPLEMENTED && reader->facts) {
+    note_operator(reader->graph, reader->facts);
+    status = HL_OK;
+  }
+  if (reader->facts) reader->facts->externals = reader->externals;
   return status == HL_OK ? HL_OK : hl_onnx_fail(reader, status, NULL, "%s", inner.msg);
 }
 
@@ -300,8 +343,9 @@ hl_status hl_onnx_read_memory(const void *data, size_t bytes, const char *name,
   return status;
 }
 
-hl_status hl_onnx_read(const char *path, hl_graph **ret_graph, hl_error *error) {
-  hl_onnx_reader reader = {.file = path, .path = path, .error = error};
+static hl_status read_file(const char *path, hl_onnx_facts *facts, hl_graph **ret_graph,
+                           hl_error *error) {
+  hl_onnx_reader reader = {.file = path, .path = path, .facts = facts, .error = error};
   hl_mapping mapping;
   hl_status status = hl_file_map(path, max_file_bytes, &mapping, error);
   if (status != HL_OK) return status;
@@ -317,4 +361,14 @@ hl_status hl_onnx_read(const char *path, hl_graph **ret_graph, hl_error *error) 
   else
     hl_graph_free(reader.graph);
   return status;
+}
+
+hl_status hl_onnx_read(const char *path, hl_graph **ret_graph, hl_error *error) {
+  return read_file(path, NULL, ret_graph, error);
+}
+
+hl_status hl_onnx_describe(const char *path, hl_graph **ret_graph, hl_onnx_facts *ret_facts,
+                           hl_error *error) {
+  *ret_facts = (hl_onnx_facts){0};
+  return read_file(path, ret_facts, ret_graph, error);
 }

@@ -10,27 +10,35 @@
 #include "graph/onnx-wire.h"
 #include "graph/onnx.h"
 
-/* A file of external data, mapped once for all tensors in it. */
-typedef struct hl_onnx_external {
-  struct hl_onnx_external *next;
-  const char *location;
-  const unsigned char *data;
-  size_t bytes;
-} hl_onnx_external;
-
 typedef struct hl_onnx_reader {
   const char *file;           /* for messages */
   const char *path;           /* NULL when reading from memory */
   const unsigned char *start; /* of the model, for byte offsets */
   hl_graph *graph;
-  bool has_other_domain; /* the model imports operators of others than ai.onnx */
-  hl_onnx_external *externals;
+  bool has_other_domain;             /* the model imports operators of others than ai.onnx */
+  bool has_sparse;                   /* there are initialisers without a value */
+  hl_onnx_facts *facts;              /* NULL: what is not implemented is an error */
+  const hl_onnx_external *externals; /* each file is mapped once for all tensors in it */
   hl_error *error;
 } hl_onnx_reader;
 
 /* Fills the error with file, offset of `at` (NULL: none) and the formatted sentence. */
 hl_status hl_onnx_fail(hl_onnx_reader *reader, hl_status status, const void *at, const char *format,
                        ...) HL_PRINTF(4, 5);
+
+/* Something that is not implemented: HL_OK where the model is only described, which notes the
+ * first; else UNIMPLEMENTED. */
+hl_status hl_onnx_lacks(hl_onnx_reader *reader, const void *at, const char *format, ...)
+    HL_PRINTF(3, 4);
+
+/* A constant of which only the name is known, for a model that is only described. */
+hl_status hl_onnx_unread_constant(hl_onnx_reader *reader, const char *name, hl_value_id *ret_value);
+
+/* "float8e4m3fn (17)" */
+typedef struct hl_onnx_type_text {
+  char text[40];
+} hl_onnx_type_text;
+hl_onnx_type_text hl_onnx_type_name(uint64_t type);
 
 /* HL_OK at the end of a well-formed message `what`, else the failure. */
 hl_status hl_onnx_end(hl_onnx_reader *reader, const hl_wire *message, const char *what);

@@ -21,6 +21,7 @@ static hl_status compare_outputs(hl_row *r, hl_error *error) {
   hl_reference *outputs = &r->outputs;
   const hl_reference *reference = NULL;
   hl_error failure = {0};
+  if (r->session.unread[0]) return hl_error_set(error, HL_UNAVAILABLE, "%s", r->session.unread);
   hl_status status =
       hl_reference_find(context->references, r->session.reference_key, r->session.configuration,
                         r->session.fixed_batch ? r->session.fixed_batch : 1, context->environment,

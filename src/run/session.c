@@ -38,6 +38,9 @@ static void describe(const hl_session *s, const json_t *reply, hl_record *record
   hl_device_describe(reply, record);
   record->parameters = hl_json_get_int(reply, "parameters", HL_INT_NULL);
   record->flops_per_image = hl_json_get_real(reply, "flops_per_image", (double)NAN);
+  if (s->unread[0])
+    hl_record_note(record, "FLOPs%s not known: %s",
+                   record->parameters == HL_INT_NULL ? " and parameters" : "", s->unread);
   record->n_images = s->n_images;
   if (s->wraps)
     hl_record_note(record, "the batch is larger than the data (%" PRId64 " images), which repeats",
@@ -148,6 +151,8 @@ hl_status hl_session_open(const hl_row_context *context, const hl_configuration 
            hl_json_get_text(reply.object, "reference_key", ""));
   snprintf(session->not_a_number, sizeof session->not_a_number, "%s",
            hl_json_get_text(reply.object, "not_a_number", ""));
+  snprintf(session->unread, sizeof session->unread, "%s",
+           hl_json_get_text(reply.object, "unread", ""));
   session->patterns_per_image = hl_json_get_int(reply.object, "patterns_per_input", 1);
   if (record) describe(session, reply.object, record);
   take_notes(reply.object, record);

@@ -26,6 +26,7 @@ typedef struct hl_session {
   hl_configuration *copied; /* the configuration with an 8-bit copy in the model's place, owned */
   char *copy;               /* its path, owned */
   char not_a_number[400];   /* "", or which weights hold NaN */
+  char unread[512];         /* "", or why the reference cannot run the model */
 } hl_session;
 
 /* Starts a worker under the memory limit, configures it, and fills what that tells into `record`

@@ -123,12 +123,13 @@ static void describe(worker *w, json_t *reply) {
   shapes_text(file, w->configuration.batch_size, &shape);
   char key[17];
   snprintf(key, sizeof key, "%016llx", (unsigned long long)hl_reference_key(in));
-  hl_json_set_int(reply, "parameters", (uint64_t)file->parameters);
+  if (file->parameters >= 0) hl_json_set_int(reply, "parameters", (uint64_t)file->parameters);
   hl_json_set_real(reply, "flops_per_image", file->flops_per_image);
   hl_json_set_int(reply, "patterns_per_input", (uint64_t)file->patterns_per_input);
   hl_json_set_text(reply, "input_shape", shape.data);
   hl_json_set_int(reply, "fixed_batch", (uint64_t)file->fixed_batch);
   hl_json_set_text(reply, "not_a_number", file->not_a_number);
+  hl_json_set_text(reply, "unread", file->unread);
   hl_json_set_text(reply, "data", in->dataset->description);
   hl_json_set_int(reply, "n_images", (uint64_t)in->data_images);
   hl_json_set_bool(reply, "wraps", in->wraps);

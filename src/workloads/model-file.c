@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,6 +129,11 @@ static hl_status open_onnx(const hl_configuration *c, hl_model_file *file, hl_er
   return file->path ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
 }
 
+static void free_ports(hl_port *ports, size_t count) {
+  for (size_t i = 0; ports && i < count; i++) free((char *)(uintptr_t)ports[i].name);
+  free(ports);
+}
+
 static hl_status copy_ports(const hl_graph *graph, const hl_value_id *ids, size_t count,
                             hl_port **ret_ports, hl_error *error) {
   hl_port *ports = calloc(count ? count : 1, sizeof *ports);
@@ -181,30 +187,78 @@ static hl_status new_axes(hl_model_file *file, hl_error *error) {
              : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the model's ports");
 }
 
-static hl_status describe_outputs(hl_graph *graph, hl_model_file *file, hl_error *error) {
+/* What the file declares, for models that cannot be inferred: the batch is where its symbol is, or
+ * an open first dimension. */
+static hl_status declared_outputs(const hl_graph *graph, hl_model_file *file, hl_error *error) {
+  const char *batch = NULL;
   file->output_count = graph->output_count;
-  hl_status status = copy_ports(graph, graph->outputs, graph->output_count, &file->outputs, error);
+  file->output_axes = calloc(graph->output_count + 1, sizeof *file->output_axes);
+  if (!file->output_axes)
+    return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the model's ports");
+  for (size_t i = 0; i < graph->input_count && !batch; i++)
+    if (file->input_axes[i] >= 0)
+      batch = graph->values[graph->inputs[i]].symbols[file->input_axes[i]];
+  for (size_t i = 0; i < graph->output_count && !file->fixed_batch; i++) {
+    const hl_value *value = &graph->values[graph->outputs[i]];
+    bool open = value->shape.rank < 0 || (value->shape.rank > 0 && value->shape.dims[0] < 0);
+    file->output_axes[i] = open ? 0 : -1;
+    for (int32_t d = value->shape.rank - 1; batch && d >= 0; d--)
+      if (value->symbols[d] && strcmp(value->symbols[d], batch) == 0) file->output_axes[i] = d;
+  }
+  return copy_ports(graph, graph->outputs, graph->output_count, &file->outputs, error);
+}
+
+static hl_status set_unread(hl_model_file *file, const char *before, const char *why,
+                            hl_error *error) {
+  file->unread = hl_format("%s%s", before, why);
+  return file->unread ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a reason");
+}
+
+/* Replaces what the file declares. A model that only the reference cannot run keeps that. */
+static hl_status inferred_outputs(hl_graph *graph, hl_model_file *file, hl_error *error) {
+  hl_error inner = {0};
+  if (!file->fixed_batch) hl_shapes_bind_batch(graph, file->input_axes, 1);
+  hl_status status = hl_graph_infer(graph, &inner);
+  if (status == HL_UNIMPLEMENTED)
+    return set_unread(file, "the reference cannot run the model: ", inner.msg, error);
+  if (status != HL_OK) return hl_error_set(error, status, "%s", inner.msg);
+  free_ports(file->outputs, file->output_count);
+  file->outputs = NULL;
+  status = copy_ports(graph, graph->outputs, graph->output_count, &file->outputs, error);
   if (status != HL_OK) return status;
-  file->parameters = hl_graph_parameters(graph);
   file->flops_per_image =
       hl_graph_flops(graph) / (file->fixed_batch ? (double)file->fixed_batch : 1);
-  file->quantised = hl_graph_is_quantized(graph);
-  file->classifier = file->output_count > 0 && file->outputs[0].rank == 2 &&
-                     file->outputs[0].dims[1] > 1 && file->outputs[0].dtype == HL_FLOAT32;
+  if (!file->fixed_batch) find_output_axes(graph, file);
+  return HL_OK;
+}
+
+static void find_index_limits(const hl_graph *graph, hl_model_file *file) {
   for (size_t i = 0; i < graph->input_count; i++) {
     int64_t limit = hl_graph_index_limit(graph, graph->inputs[i]);
     file->index_limits[i] = limit > 0 ? limit : 0;
   }
-  file->output_axes = calloc(graph->output_count + 1, sizeof *file->output_axes);
-  if (!file->output_axes)
-    return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the model's ports");
-  if (!file->fixed_batch) find_output_axes(graph, file);
+}
+
+static hl_status describe_outputs(hl_graph *graph, const hl_onnx_facts *facts, hl_model_file *file,
+                                  hl_error *error) {
+  file->flops_per_image = (double)NAN;
+  file->parameters = facts->hides_weights ? -1 : hl_graph_parameters(graph);
+  file->quantised = hl_graph_is_quantized(graph);
+  hl_status status = declared_outputs(graph, file, error);
+  if (status != HL_OK) return status;
+  status = facts->unread[0] ? set_unread(file, "", facts->unread, error)
+                            : inferred_outputs(graph, file, error);
+  if (status != HL_OK) return status;
+  find_index_limits(graph, file);
+  file->classifier = file->output_count > 0 && file->outputs[0].rank == 2 &&
+                     file->outputs[0].dims[1] > 1 && file->outputs[0].dtype == HL_FLOAT32;
   return HL_OK;
 }
 
 static hl_status describe(hl_model_file *file, const hl_configuration *c, hl_error *error) {
   hl_graph *graph = NULL;
-  hl_status status = hl_onnx_read(file->path, &graph, error);
+  hl_onnx_facts facts;
+  hl_status status = hl_onnx_describe(file->path, &graph, &facts, error);
   if (status != HL_OK) return status;
   file->input_count = graph->input_count;
   if (!c->is_builtin) status = hl_weights_examine(graph, &file->hash, &file->not_a_number, error);
@@ -214,10 +268,10 @@ static hl_status describe(hl_model_file *file, const hl_configuration *c, hl_err
                                file->input_axes, &file->fixed_batch, error);
   if (status == HL_OK)
     status = copy_ports(graph, graph->inputs, graph->input_count, &file->inputs, error);
-  if (status == HL_OK && !file->fixed_batch) hl_shapes_bind_batch(graph, file->input_axes, 1);
-  if (status == HL_OK) status = hl_graph_infer(graph, error);
-  if (status == HL_OK) status = describe_outputs(graph, file, error);
+  if (status == HL_OK) status = describe_outputs(graph, &facts, file, error);
   hl_graph_free(graph);
+  if (status == HL_OK && c->is_builtin && file->unread)
+    return hl_error_set(error, HL_BAD_DATA, "%s: %s", file->path, file->unread);
   return status;
 }
 
@@ -275,11 +329,6 @@ hl_status hl_model_file_open(const hl_configuration *configuration, const char *
   return HL_OK;
 }
 
-static void free_ports(hl_port *ports, size_t count) {
-  for (size_t i = 0; ports && i < count; i++) free((char *)(uintptr_t)ports[i].name);
-  free(ports);
-}
-
 void hl_model_file_release(hl_model_file *file) {
   free(file->path);
   if (file->memory_fd >= 0) close(file->memory_fd);
@@ -289,5 +338,6 @@ void hl_model_file_release(hl_model_file *file) {
   free(file->output_axes);
   free(file->index_limits);
   free(file->not_a_number);
+  free(file->unread);
   *file = (hl_model_file){.memory_fd = -1};
 }

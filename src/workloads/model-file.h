@@ -15,11 +15,12 @@
 struct hl_graph;
 
 typedef struct hl_model_file {
-  char *path;    /* an ONNX file; owned */
-  int memory_fd; /* -1, or the anonymous file behind `path` */
-  uint64_t hash; /* of the content, or of what it was generated from */
-  int64_t parameters;
-  double flops_per_image; /* nominal, at batch 1 */
+  char *path;             /* an ONNX file; owned */
+  int memory_fd;          /* -1, or the anonymous file behind `path` */
+  uint64_t hash;          /* of the content, or of what it was generated from */
+  char *unread;           /* NULL, or why the reference cannot run the model; owned */
+  int64_t parameters;     /* -1: not known, as some may be hidden in what is not read */
+  double flops_per_image; /* nominal, at batch 1; NaN with `unread` */
   int64_t patterns_per_input;
   hl_port *inputs, *outputs; /* an open batch is -1, other dimensions are known; owned */
   size_t input_count, output_count;
@@ -33,14 +34,16 @@ typedef struct hl_model_file {
   bool classifier;       /* the first output is (batch, classes) */
 } hl_model_file;
 
-/* Finds or generates the file and reads its description. Where the configuration has a
- * `model_file`, `path` is that, and all else describes the model that it is a copy of.
- * `cache_directory` may be NULL. */
+/* Finds or generates the file and reads its description, of any ONNX model: one that the reference
+ * cannot run has its reason in `unread`, and outputs as the file declares them. Where the
+ * configuration has a `model_file`, `path` is that, and all else describes the model that it is a
+ * copy of. `cache_directory` may be NULL. */
 hl_status hl_model_file_open(const hl_configuration *configuration, const char *cache_directory,
                              hl_model_file *ret_file, hl_error *error);
 void hl_model_file_release(hl_model_file *file);
 
-/* Reads the file's graph and gives its inputs every dimension but an open batch. */
+/* Reads the file's graph, which must have nothing unread, and gives its inputs every dimension but
+ * an open batch. */
 hl_status hl_model_file_graph(const hl_model_file *file, const hl_configuration *configuration,
                               struct hl_graph **ret_graph, hl_error *error);
 

@@ -159,10 +159,69 @@ def more_than_four_gigabytes_of_external_data():
     path.unlink()
 
 
+def choice(name='if.onnx'):
+    """y = Relu(x) where the sum of x is above 0, else Neg(x)."""
+    def branch(op):
+        return onnx.graph([onnx.node(op, ['x'], ['o'])], outputs=[port('o', ['batch', 4])])
+    branches = [onnx.part(1, key) + onnx.part(6, branch(op)) + onnx.number(20, 5)
+                for key, op in (('then_branch', 'Relu'), ('else_branch', 'Neg'))]
+    keepdims = onnx.part(1, 'keepdims') + onnx.number(3, 0) + onnx.number(20, 2)
+    return write(name, [onnx.node('ReduceSum', ['x'], ['s'], name='sum', attributes=[keepdims]),
+                        onnx.node('Greater', ['s', 'zero'], ['c'], name='above'),
+                        onnx.node('If', ['c'], ['y'], name='choose', attributes=branches)],
+                 [port('x', ['batch', 4])], [port('y', ['batch', 4])],
+                 initializers=[onnx.tensor('zero', [], floats(1, bytes(4)))])
+
+
+def contributed(name='gelu.onnx'):
+    """y = Gelu(x + 1) by an operator of onnxruntime's own."""
+    data = onnx.model([onnx.node('BiasGelu', ['x', 'b'], ['y'], name='gelu', domain='com.microsoft')],
+                      [port('x', ['batch', 4])], [port('y', ['batch', 4])],
+                      initializers=[onnx.tensor('b', [4], floats(4))])
+    return file(name, data + onnx.part(8, onnx.part(1, 'com.microsoft') + onnx.number(2, 1)))
+
+
+def unread(path, engine, outcome, *parts, key='output_check'):
+    """Every row ends so, says all this, and holds no number that it cannot know."""
+    rows = hotlap('sweep', path, *ROWS, '--engine', engine).rows
+    assert len(rows) == 2, rows
+    for row in rows:
+        assert row['outcome'] == outcome and row['flops_per_image'] is None, row
+        assert all(p in row[key] for p in parts) and row['output_error'] is None, (row[key], row['notes'])
+    return rows[0]
+
+
+@case
+def an_operator_that_the_reference_lacks():
+    for path, name in ((choice(), 'If'), (contributed(), 'com.microsoft.BiasGelu')):
+        row = unread(path, 'native', 'UNIMPLEMENTED', f'operator {name} ', key='reason')
+        assert f'FLOPs not known: the reference has no operator {name} ' in row['notes'].replace(
+            ' and parameters', ''), row['notes']
+        text = hotlap('models', path).passes('batch x 4', f'no operator {name} ').out
+        assert ('parameters not known' in text) == (name == 'If'), text
+    # Weights may be in its branches.
+    assert hotlap('models', choice(), '--json').document['parameters'] is None
+    assert hotlap('models', contributed(), '--json').document['parameters'] == 4
+
+
+@case
+def other_engines_run_what_the_reference_lacks():
+    engines = hotlap('engines', '--json').passes().document
+    found = [e['engine'] for e in engines if e['engine'] in ('onnxruntime', 'openvino') and e['usable']]
+    if not found:
+        raise Skip('neither onnxruntime nor openvino is here')
+    for engine in found:
+        row = unread(choice(), engine, 'PASSED', 'not checked: the reference has no operator If ')
+        assert row['parameters'] is None, row
+    if 'onnxruntime' in found:
+        row = unread(contributed(), 'onnxruntime', 'PASSED', 'no operator com.microsoft.BiasGelu ')
+        assert row['parameters'] == 4, row
+
+
 @case
 def what_cannot_be_read_says_why():
     relu, x, y = onnx.node('Relu', ['x'], ['y']), [port('x', ['batch', 4])], [port('y', ['batch', 4])]
-    for options, part in (({'opset': 22}, 'opset_version=21'),
+    for options, part in (({'opset': 26}, 'opset_version=21'),
                           ({'ir': 99}, 'ir_version')):
         run = hotlap('sweep', file('old.onnx', onnx.model([relu], x, y, **options)), *ROWS)
         assert run.status == 3 and all(part in r['reason'] for r in run.rows), run.explain()

@@ -57,5 +57,6 @@ def nested(depth):
     inner = graph([node('Relu', ['x'], ['y'])])
     for _ in range(depth):
         attribute = part(1, 'then_branch') + part(6, inner) + number(20, 5)
-        inner = part(1, node('If', ['x'], ['y'], attributes=[attribute])) + part(2, 'g')
+        inner = graph([node('If', ['x'], ['y'], attributes=[attribute])],
+                      [port('x', [None, 4])], [port('y', [None, 4])])
     return number(1, 8) + part(7, inner) + part(8, part(1, '') + number(2, 17))
