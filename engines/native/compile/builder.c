@@ -66,9 +66,20 @@ static void copy_dims(dnnl_dims_t to, const int64_t *from, int rank) {
   for (int i = 0; i < DNNL_MAX_NDIMS; i++) to[i] = i < rank ? from[i] : 1;
 }
 
-/* oneDNN sees only float32 and bfloat16. */
+/* oneDNN sees only float32, bfloat16 and what is quantised. */
 static dnnl_data_type_t data_type(hl_dtype dtype) {
-  return dtype == HL_BFLOAT16 ? dnnl_bf16 : dnnl_f32;
+  switch (dtype) {
+  case HL_BFLOAT16:
+    return dnnl_bf16;
+  case HL_UINT8:
+    return dnnl_u8;
+  case HL_INT8:
+    return dnnl_s8;
+  case HL_INT32:
+    return dnnl_s32;
+  default:
+    return dnnl_f32;
+  }
 }
 
 dnnl_memory_desc_t hl_native_md_of(hl_native_builder *b, int rank, const int64_t *dims,
@@ -112,6 +123,11 @@ dnnl_memory_desc_t hl_native_md_any_as(hl_native_builder *b, int rank, const int
     return NULL;
   }
   return hl_native_md_keep(b, desc);
+}
+
+dnnl_memory_desc_t hl_native_md_strides_as(hl_native_builder *b, int rank, const int64_t *dims,
+                                           const int64_t *strides, hl_dtype dtype) {
+  return md_strides(b, rank, dims, strides, dtype);
 }
 
 dnnl_memory_desc_t hl_native_md_strides(hl_native_builder *b, int rank, const int64_t *dims,
@@ -245,6 +261,15 @@ int32_t hl_native_scratch(hl_native_builder *b, uint64_t bytes) {
                                           .shape = {.rank = 1, .dims = {(int64_t)bytes}},
                                           .bytes = bytes,
                                           .root = -1});
+}
+
+int32_t hl_native_view(hl_native_builder *b, int32_t tensor, uint64_t offset) {
+  if (b->failed != HL_OK || tensor < 0) return -1;
+  hl_native_tensor view = *hl_native_get(b, tensor);
+  view.value = -1;
+  view.offset += offset;
+  view.bytes -= offset;
+  return add_tensor(b, view);
 }
 
 bool hl_native_dying(const hl_native_builder *b, int32_t tensor) {

@@ -125,6 +125,8 @@ hl_dtype hl_native_result_type(const hl_native_builder *b, hl_value_id value);
 /* A result that shares the memory and the type of `tensor`, from byte `offset` on. */
 int32_t hl_native_out_view(hl_native_builder *b, hl_value_id value, hl_native_layout layout,
                            int32_t tensor, uint64_t offset);
+/* A part of a tensor, from byte `offset` on, that is no value of its own. */
+int32_t hl_native_view(hl_native_builder *b, int32_t tensor, uint64_t offset);
 /* May the node being lowered overwrite this tensor? */
 bool hl_native_dying(const hl_native_builder *b, int32_t tensor);
 int32_t hl_native_scratch(hl_native_builder *b, uint64_t bytes);
@@ -147,6 +149,8 @@ dnnl_memory_desc_t hl_native_md_any_as(hl_native_builder *b, int rank, const int
                                        hl_dtype dtype);
 dnnl_memory_desc_t hl_native_md_strides(hl_native_builder *b, int rank, const int64_t *dims,
                                         const int64_t *strides);
+dnnl_memory_desc_t hl_native_md_strides_as(hl_native_builder *b, int rank, const int64_t *dims,
+                                           const int64_t *strides, hl_dtype dtype);
 /* A copy of what a primitive descriptor asks for. */
 dnnl_memory_desc_t hl_native_md_query(hl_native_builder *b, const_dnnl_primitive_desc_t pd,
                                       dnnl_query_t what);

@@ -19,7 +19,21 @@ typedef struct hl_native_post {
   dnnl_alg_kind_t algorithm; /* of an eltwise */
   float alpha, beta;
   hl_value_id operand; /* of an add or multiply: same shape as the result, or one value a channel */
+  bool raw;            /* the operand is 8 bits, which mean scale * (q - zero) */
+  float scale;
+  int32_t zero;
 } hl_native_post;
+
+/* A convolution or product of 8-bit numbers, recognised by passes-quantised.c: input 0 is uint8 or
+ * int8, input 1 an int8 constant, input 2 (the bias) float32. */
+typedef struct hl_native_quantised {
+  float x_scale;
+  int32_t x_zero;
+  hl_value_id w_scales; /* float32: one, or one for each output channel */
+  bool rounds;          /* the result is 8 bits, too, in this scale */
+  float y_scale;
+  int32_t y_zero;
+} hl_native_quantised;
 
 typedef struct hl_native_node {
   const hl_node *source; /* name and attributes */
@@ -37,6 +51,7 @@ typedef struct hl_native_node {
   bool channel_slice;    /* if this is set */
   float epsilon;         /* of a fused LayerNormalization, else 0: the attribute's */
   const struct hl_native_attention *attention; /* of an "Attention" node */
+  hl_native_quantised *quantised;              /* computes in 8 bits; else NULL */
 } hl_native_node;
 
 typedef struct hl_native_ir {
@@ -91,6 +106,11 @@ hl_value_id hl_native_constant(hl_native_ir *ir, const char *name, int32_t rank,
 bool hl_native_eltwise(const hl_native_ir *ir, const hl_native_node *node,
                        dnnl_alg_kind_t *ret_algorithm, float *ret_alpha, float *ret_beta,
                        size_t *ret_input);
+
+/* The scale and zero point of a QuantizeLinear or DequantizeLinear node if they are known and hold
+ * for the whole 8-bit tensor. */
+bool hl_native_affine(const hl_native_ir *ir, const hl_native_node *node, float *ret_scale,
+                      int32_t *ret_zero);
 
 static inline hl_value *hl_native_value(const hl_native_ir *ir, hl_value_id id) {
   return id < 0 ? NULL : &ir->graph->values[id];

@@ -225,8 +225,10 @@ static hl_status make(hl_model *model, const hl_graph *graph, const hl_native_we
     return HL_OK;
   }
   bool plain = recipe->scale < 0 && recipe->extend_axis < 0;
-  bool aligned = (uintptr_t)value->data % sizeof(float) == 0;
-  if (plain && aligned && value->bytes > FORGET_BYTES && reorder_pieces(model, weight, value, to))
+  bool bytes = value->dtype == HL_INT8;
+  bool aligned = bytes || (uintptr_t)value->data % sizeof(float) == 0;
+  if (plain && aligned && !bytes && value->bytes > FORGET_BYTES &&
+      reorder_pieces(model, weight, value, to))
     return HL_OK;
   if (plain && aligned)
     return reorder(model->engine, recipe->source, value->data, weight->desc, to, error);

@@ -5,18 +5,12 @@
 /* Inputs with this few channels (pictures) are read as they come. */
 #define PLAIN_CHANNELS 4
 
-/* What a convolution node says, in oneDNN's terms. */
-typedef struct window {
-  int spatial; /* axes */
-  int64_t groups;
-  dnnl_dims_t strides, dilations, before, after;
-} window;
-
-static bool read_window(const hl_native_builder *b, const hl_native_node *node, bool transposed,
-                        window *w) {
+bool hl_native_window_read(const hl_native_builder *b, const hl_native_node *node, bool transposed,
+                           hl_native_window *w) {
   const hl_value *x = hl_native_in_value(b, node, 0), *k = hl_native_in_value(b, node, 1);
   const hl_value *y = hl_native_out_value(b, node, 0);
-  *w = (window){.spatial = x->shape.rank - 2, .groups = hl_node_int(node->source, "group", 1)};
+  *w = (hl_native_window){.spatial = x->shape.rank - 2,
+                          .groups = hl_node_int(node->source, "group", 1)};
   if (w->spatial < 1 || w->spatial > 3 || w->groups < 1 || k->shape.rank != x->shape.rank)
     return false;
   int64_t strides[HL_MAX_RANK] = {0}, dilations[HL_MAX_RANK] = {0}, pads[2 * HL_MAX_RANK] = {0};
@@ -45,10 +39,8 @@ static bool read_window(const hl_native_builder *b, const hl_native_node *node, 
   return true;
 }
 
-/* Dimensions of the weights as oneDNN counts them ((groups,) out, in, kernel), and the strides by
- * which the constant is read. `in_total` input channels after extension. */
-static int weight_view(const hl_value *k, const window *w, bool transposed, int64_t in_total,
-                       int64_t *dims, int64_t *strides) {
+int hl_native_weight_view(const hl_value *k, const hl_native_window *w, bool transposed,
+                          int64_t in_total, int64_t *dims, int64_t *strides) {
   int64_t cell = 1;
   int at = w->groups > 1 ? 1 : 0, rank = k->shape.rank + at;
   for (int i = w->spatial - 1; i >= 0; i--) {
@@ -74,7 +66,7 @@ typedef struct plan {
 } plan;
 
 static dnnl_primitive_desc_t describe(hl_native_builder *b, bool transposed, const plan *p,
-                                      const window *w, const hl_native_posts *posts) {
+                                      const hl_native_window *w, const hl_native_posts *posts) {
   dnnl_primitive_desc_t pd = NULL;
   if (b->failed != HL_OK) return NULL;
   dnnl_engine_t engine = b->engine->dnnl;
@@ -98,11 +90,11 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, bool transpos
                  hl_native_layout source, hl_native_layout result, bool accept_reference) {
   const hl_value *x = hl_native_in_value(b, node, 0), *k = hl_native_in_value(b, node, 1);
   const hl_value *bias = hl_native_in_value(b, node, 2), *y = hl_native_out_value(b, node, 0);
-  window w;
-  if (!read_window(b, node, transposed, &w)) return false;
+  hl_native_window w;
+  if (!hl_native_window_read(b, node, transposed, &w)) return false;
   int64_t kdims[HL_MAX_RANK + 1], kstrides[HL_MAX_RANK + 1];
   int64_t total = node->channel_slice ? x->shape.dims[1] : 0;
-  int krank = weight_view(k, &w, transposed, total, kdims, kstrides);
+  int krank = hl_native_weight_view(k, &w, transposed, total, kdims, kstrides);
   plan p = {.source = source, .result = result};
   p.x = hl_native_md_as(b, x->shape.rank, x->shape.dims, source, b->type);
   p.y = hl_native_md_as(b, y->shape.rank, y->shape.dims, result,

@@ -46,10 +46,33 @@ bool hl_native_lower_instance_norm_bf16(hl_native_builder *b, const hl_native_no
 bool hl_native_lower_layer_norm_bf16(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_concat_bf16(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_attention_bf16(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_quantised_convolution(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_quantised_product(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_quantised_pooling(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_quantised_resize(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_quantised_slice(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_quantize(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_dequantize(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_attention(hl_native_builder *b, const hl_native_node *node);
 
 /* The definition in plain loops: correct, slow, counted. Fails if the operator has none. */
 void hl_native_lower_reference(hl_native_builder *b, const hl_native_node *node);
+
+/* What a Conv or ConvTranspose says, in oneDNN's terms (lower/convolution.c). */
+typedef struct hl_native_window {
+  int spatial; /* axes */
+  int64_t groups;
+  dnnl_dims_t strides, dilations, before, after;
+} hl_native_window;
+bool hl_native_window_read(const hl_native_builder *b, const hl_native_node *node, bool transposed,
+                           hl_native_window *w);
+/* Dimensions of the weights as oneDNN counts them ((groups,) out, in, kernel), and the strides by
+ * which the constant is read; their rank. `in_total`: input channels after extension, or 0. */
+int hl_native_weight_view(const hl_value *k, const hl_native_window *w, bool transposed,
+                          int64_t in_total, int64_t *dims, int64_t *strides);
+
+/* Is a Resize a nearest enlargement by whole factors? (lower/pooling.c) */
+bool hl_native_whole_resize(const hl_native_builder *b, const hl_native_node *node);
 
 /* Copies bytes from one tensor to another of the same size. */
 void hl_native_copy_bytes(hl_native_builder *b, int32_t from, int32_t to, uint64_t bytes);

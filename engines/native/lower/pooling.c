@@ -65,9 +65,9 @@ bool hl_native_lower_global_pooling(hl_native_builder *b, const hl_native_node *
 }
 
 /* Nearest enlargement by whole factors, where output cell i reads input cell i / factor. */
-bool hl_native_lower_resize(hl_native_builder *b, const hl_native_node *node) {
+bool hl_native_whole_resize(const hl_native_builder *b, const hl_native_node *node) {
   const hl_value *x = hl_native_in_value(b, node, 0), *y = hl_native_out_value(b, node, 0);
-  if (!hl_native_float(b, node) || x->shape.rank < 3 || x->shape.rank > 5) return false;
+  if (x->shape.rank < 3 || x->shape.rank > 5) return false;
   if (strcmp(hl_node_text(node->source, "mode", "nearest"), "nearest") != 0) return false;
   if (strcmp(node->op, "Resize") == 0) {
     const char *at = hl_node_text(node->source, "coordinate_transformation_mode", "half_pixel");
@@ -81,6 +81,12 @@ bool hl_native_lower_resize(hl_native_builder *b, const hl_native_node *node) {
     int64_t in = x->shape.dims[i], out = y->shape.dims[i];
     if (in <= 0 || out % in != 0 || (i < 2 && in != out)) return false;
   }
+  return true;
+}
+
+bool hl_native_lower_resize(hl_native_builder *b, const hl_native_node *node) {
+  const hl_value *x = hl_native_in_value(b, node, 0), *y = hl_native_out_value(b, node, 0);
+  if (!hl_native_float(b, node) || !hl_native_whole_resize(b, node)) return false;
   dnnl_memory_desc_t xd = hl_native_md_as(b, x->shape.rank, x->shape.dims, b->picture, b->type);
   dnnl_memory_desc_t yd = hl_native_md_as(b, y->shape.rank, y->shape.dims, b->picture, b->type);
   dnnl_primitive_attr_t attr = hl_native_attr(b);

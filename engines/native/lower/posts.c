@@ -34,19 +34,43 @@ bool hl_native_is_argument(const hl_native_builder *b, const hl_native_node *nod
   return false;
 }
 
+/* x + scale * (q - zero) as scale * ((x / scale - zero) + q): the 8-bit operand is read as it lies.
+ */
+static dnnl_status_t append_raw(hl_native_builder *b, const hl_native_post *post,
+                                hl_native_layout layout, int64_t rows, const hl_value *result,
+                                dnnl_post_ops_t ops, hl_native_posts *posts) {
+  const hl_value *operand = hl_native_value(b->ir, post->operand);
+  int32_t tensor = hl_native_in(b, post->operand, layout);
+  if (tensor < 0) return dnnl_invalid_arguments;
+  int rank;
+  int64_t dims[HL_MAX_RANK];
+  operand_dims(b, operand, result, rows, &rank, dims);
+  dnnl_memory_desc_t desc = hl_native_md_as(b, rank, dims, layout, operand->dtype);
+  if (!desc) return dnnl_out_of_memory;
+  dnnl_status_t status =
+      dnnl_post_ops_append_eltwise(ops, dnnl_eltwise_linear, 1 / post->scale, -(float)post->zero);
+  posts->operands[posts->operand_count] = tensor;
+  posts->descs[posts->operand_count] = desc;
+  posts->positions[posts->operand_count++] = dnnl_post_ops_len(ops);
+  if (status == dnnl_success) status = dnnl_post_ops_append_binary(ops, dnnl_binary_add, desc);
+  return status == dnnl_success
+             ? dnnl_post_ops_append_eltwise(ops, dnnl_eltwise_linear, post->scale, 0)
+             : status;
+}
+
 static dnnl_status_t append_operand(hl_native_builder *b, const hl_native_node *node,
                                     const hl_native_post *post, hl_native_layout layout,
                                     int64_t rows, int position, dnnl_post_ops_t ops,
                                     hl_native_posts *posts) {
-  hl_dtype dtype = posts->dtype;
+  hl_dtype dtype = node->quantised ? HL_FLOAT32 : posts->dtype;
   const hl_value *operand = hl_native_value(b->ir, post->operand);
   const hl_value *result = hl_native_out_value(b, node, 0);
   bool full = same_dims(operand, result);
   int32_t tensor = full ? hl_native_in_as(b, post->operand, layout, dtype)
                         : hl_native_in(b, post->operand, HL_LAYOUT_PLAIN);
   if (tensor < 0) return dnnl_invalid_arguments;
-  if (full && post->kind == HL_POST_ADD && posts->in_place < 0 && position == 0 &&
-      hl_native_dying(b, tensor) && !hl_native_is_argument(b, node, tensor)) {
+  if (dtype == posts->dtype && full && post->kind == HL_POST_ADD && posts->in_place < 0 &&
+      position == 0 && hl_native_dying(b, tensor) && !hl_native_is_argument(b, node, tensor)) {
     posts->in_place = tensor;
     return dnnl_post_ops_append_sum(ops, 1.0f, 0, dnnl_data_type_undef);
   }
@@ -66,7 +90,8 @@ static dnnl_status_t append_operand(hl_native_builder *b, const hl_native_node *
 bool hl_native_posts_init(hl_native_builder *b, const hl_native_node *node, hl_native_layout layout,
                           int64_t rows, hl_native_posts *posts) {
   *posts = (hl_native_posts){.in_place = -1,
-                             .dtype = hl_native_result_type(b, node->outputs[0]),
+                             .dtype = node->quantised ? b->ir->graph->values[node->outputs[0]].dtype
+                                                      : hl_native_result_type(b, node->outputs[0]),
                              .attr = hl_native_attr(b)};
   if (!posts->attr) return false;
   if (node->post_count == 0) return true;
@@ -77,7 +102,10 @@ bool hl_native_posts_init(hl_native_builder *b, const hl_native_node *node, hl_n
     if (post->kind == HL_POST_ELTWISE)
       status = dnnl_post_ops_append_eltwise(ops, post->algorithm, post->alpha, post->beta);
     else
-      status = append_operand(b, node, post, layout, rows, i, ops, posts);
+      status =
+          post->raw
+              ? append_raw(b, post, layout, rows, hl_native_out_value(b, node, 0), ops, posts)
+              : append_operand(b, node, post, layout, rows, dnnl_post_ops_len(ops), ops, posts);
   }
   if (status == dnnl_success) status = dnnl_primitive_attr_set_post_ops(posts->attr, ops);
   if (ops) dnnl_post_ops_destroy(ops);
