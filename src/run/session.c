@@ -41,6 +41,8 @@ static void describe(const hl_session *s, const json_t *reply, hl_record *record
   if (s->unread[0])
     hl_record_note(record, "FLOPs%s not known: %s",
                    record->parameters == HL_INT_NULL ? " and parameters" : "", s->unread);
+  const char *infinite = hl_json_get_text(reply, "infinite", NULL);
+  if (infinite) hl_record_note(record, "%s", infinite);
   record->n_images = s->n_images;
   if (s->wraps)
     hl_record_note(record, "the batch is larger than the data (%" PRId64 " images), which repeats",

@@ -129,6 +129,7 @@ static void describe(worker *w, json_t *reply) {
   hl_json_set_text(reply, "input_shape", shape.data);
   hl_json_set_int(reply, "fixed_batch", (uint64_t)file->fixed_batch);
   hl_json_set_text(reply, "not_a_number", file->not_a_number);
+  hl_json_set_text(reply, "infinite", file->infinite);
   hl_json_set_text(reply, "unread", file->unread);
   hl_json_set_text(reply, "data", in->dataset->description);
   hl_json_set_int(reply, "n_images", (uint64_t)in->data_images);

@@ -261,7 +261,8 @@ static hl_status describe(hl_model_file *file, const hl_configuration *c, hl_err
   hl_status status = hl_onnx_describe(file->path, &graph, &facts, error);
   if (status != HL_OK) return status;
   file->input_count = graph->input_count;
-  if (!c->is_builtin) status = hl_weights_examine(graph, &file->hash, &file->not_a_number, error);
+  if (!c->is_builtin)
+    status = hl_weights_examine(graph, &file->hash, &file->not_a_number, &file->infinite, error);
   if (status == HL_OK) status = new_axes(file, error);
   if (status == HL_OK)
     status = hl_shapes_resolve(graph, c->model, c->input_shapes, c->input_shape_count,
@@ -338,6 +339,7 @@ void hl_model_file_release(hl_model_file *file) {
   free(file->output_axes);
   free(file->index_limits);
   free(file->not_a_number);
+  free(file->infinite);
   free(file->unread);
   *file = (hl_model_file){.memory_fd = -1};
 }

@@ -29,6 +29,7 @@ typedef struct hl_model_file {
   int64_t fixed_batch;   /* 0, or the one batch that the model runs */
   int64_t *index_limits; /* see hl_data_rule; NULL: not known. Owned */
   char *not_a_number;    /* NULL, or which weights hold NaN; owned */
+  char *infinite;        /* NULL, or which hold +Inf; owned */
   bool generated;        /* was written now */
   bool quantised;        /* holds quantised operators: an int8 model */
   bool classifier;       /* the first output is (batch, classes) */

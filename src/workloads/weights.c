@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "data/array.h"
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -20,34 +21,49 @@ static uint64_t sum_of(const void *data, uint64_t bytes) {
   return sum + word;
 }
 
-static bool is_nan_at(const hl_tensor_view *view, int64_t i) {
-  if (view->dtype == HL_FLOAT32) return isnan(((const float *)view->data)[i]);
-  return isnan(hl_array_at(view, i));
-}
+/* Positions of the first NaN and the first +Inf, -1 for none. */
+typedef struct oddities {
+  int64_t nan, infinite;
+} oddities;
 
-/* Position of the first NaN, or -1. */
-static int64_t first_nan(const hl_value *value) {
+static oddities find_oddities(const hl_value *value) {
   hl_tensor_view view = {.dtype = value->dtype, .data = (void *)(uintptr_t)value->data};
   int64_t count = hl_shape_elements(&value->shape);
-  for (int64_t i = 0; hl_dtype_is_float(value->dtype) && i < count; i++)
-    if (is_nan_at(&view, i)) return i;
-  return -1;
+  bool singles = value->dtype == HL_FLOAT32;
+  const float *floats = value->data;
+  oddities found = {-1, -1};
+  for (int64_t i = 0; hl_dtype_is_float(value->dtype) && i < count; i++) {
+    double x = singles ? (double)floats[i] : hl_array_at(&view, i);
+    if (x <= DBL_MAX) continue; /* finite or -Inf */
+    int64_t *to = isnan(x) ? &found.nan : &found.infinite;
+    if (*to < 0) *to = i;
+    if (found.nan >= 0) break;
+  }
+  return found;
 }
 
-hl_status hl_weights_examine(const hl_graph *graph, uint64_t *hash, char **ret_problem,
-                             hl_error *error) {
-  *ret_problem = NULL;
+static bool say(char **to, const char *what, const char *meaning, const hl_value *value,
+                int64_t at) {
+  if (*to || at < 0) return true;
+  *to = hl_format("the weights '%.100s' hold %s (element %" PRId64 "), %s", value->name, what, at,
+                  meaning);
+  return *to != NULL;
+}
+
+hl_status hl_weights_examine(const hl_graph *graph, uint64_t *hash, char **ret_nan,
+                             char **ret_infinite, hl_error *error) {
+  *ret_nan = *ret_infinite = NULL;
   for (size_t i = 0; i < graph->value_count; i++) {
     const hl_value *value = &graph->values[i];
     if (value->kind != HL_VALUE_CONSTANT || !value->data) continue;
     uint64_t sum = sum_of(value->data, value->bytes);
     *hash = hl_hash_bytes(*hash, &sum, sizeof sum);
-    int64_t at = *ret_problem ? -1 : first_nan(value);
-    if (at < 0) continue;
-    *ret_problem = hl_format("the weights '%.100s' hold NaN (element %" PRId64
-                             "), so that outputs mean nothing: export the model again",
-                             value->name, at);
-    if (!*ret_problem) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a message");
+    oddities found = find_oddities(value);
+    if (!say(ret_nan, "NaN", "so that outputs mean nothing: export the model again", value,
+             found.nan) ||
+        !say(ret_infinite, "+Inf", "which few networks mean: their outputs may be infinite or NaN",
+             value, value->shape.rank > 0 ? found.infinite : -1))
+      return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a message");
   }
   return HL_OK;
 }

@@ -120,6 +120,17 @@ def nan_is_never_passed():
             assert row['outcome'] == 'MISTRUSTED' and "'w' hold NaN (element 15)" in row['reason'], row
 
 
+@case
+def infinite_weights_are_noted():
+    plus, minus = floats(15) + b'\0\0\x80\x7f', floats(15) + b'\0\0\x80\xff'
+    for name, raw in (('plus', plus), ('minus', minus)):
+        path = write(name + '.onnx', [onnx.node('Max', ['w', 'x'], ['y'])], [port('x', ['batch', 4, 4])],
+                     [port('y', ['batch', 4, 4])], initializers=[onnx.tensor('w', [4, 4], raw)])
+        for row in hotlap('sweep', path, *ROWS, '--no-check').rows:
+            assert row['outcome'] == 'PASSED', row
+            assert ("'w' hold +Inf (element 15)" in (row['notes'] or '')) == (name == 'plus'), row['notes']
+
+
 def external(name, location, offset=0, length=64):
     entries = (('location', location), ('offset', str(offset)), ('length', str(length)))
     tensor = (onnx.number(1, 4) + onnx.number(1, 4) + onnx.number(2, FLOAT) + onnx.part(8, 'w')
@@ -133,7 +144,12 @@ def external(name, location, offset=0, length=64):
 def external_data():
     file('sub/w.bin', b'12345678' + floats(16))
     file('secret.bin', floats(20))
-    passed(external('sub/good.onnx', 'w.bin', 8))
+    good = external('sub/good.onnx', 'w.bin', 8)
+    passed(good)
+    hotlap('models', good).passes('data    w.bin                72 bytes', 'output  y')
+    document = hotlap('models', good, '--json').document
+    assert document['external_data'] == [{'file': 'w.bin', 'bytes': 72}], document
+    assert document['outputs'] == [{'name': 'y', 'dtype': 'float32', 'shape': 'batch x 4'}], document
     refused([external('sub/up.onnx', '../secret.bin'), *ROWS], "'w'", 'only files beside the model')
     refused([external('sub/absolute.onnx', str(HOME / 'secret.bin')), *ROWS], 'only files beside the model')
     refused([external('sub/short.onnx', 'w.bin', 16), *ROWS], 'beyond the end', 'w.bin')
