@@ -16,11 +16,13 @@ enum {
   HL_EXIT_ROW_FAILED = 1,
   HL_EXIT_USAGE = 2,
   HL_EXIT_NOTHING = 3,
+  HL_EXIT_GATE = 4,
   HL_EXIT_INTERRUPTED = 130
 };
 
 int hl_cli_sweep(int argc, char **argv);
 int hl_cli_load(int argc, char **argv);
+int hl_cli_compare(int argc, char **argv);
 int hl_cli_models(int argc, char **argv);
 
 /* `models FILE.onnx`: what the file holds; the exit status. */

@@ -3,8 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "cli/cli.h"
-#include "cli/knowledge.h"
-#include "models/models.h"
+#include "cli/plan.h"
 #include "report/report.h"
 #include "run/git.h"
 #include <stdio.h>
@@ -37,25 +36,15 @@ static hl_status add_model(hl_sweep *s, const char *name, hl_error *error) {
   hl_plan_model *models = realloc(s->models, (s->model_count + 1) * sizeof *models);
   if (!models) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for models");
   s->models = models;
-  char *given = NULL;
-  size_t length = strlen(name);
-  bool is_file = !hl_models_has(name) && (strchr(name, '/') || access(name, F_OK) == 0 ||
-                                          (length > 5 && strcmp(name + length - 5, ".onnx") == 0));
-  if (is_file && access(name, R_OK) != 0)
-    return hl_error_errno(error, HL_NOT_FOUND, "cannot read model '%s'", name);
-  if (is_file)
-    given = hl_strdup(name);
-  else {
-    hl_status status = hl_models_canonical(name, &given, error);
-    if (status != HL_OK) return status;
-  }
-  if (!given) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for models");
+  hl_plan_model model;
+  hl_status status = hl_cli_model(name, &model, error);
+  if (status != HL_OK) return status;
   for (size_t i = 0; i < s->model_count; i++)
-    if (strcmp(s->models[i].name, given) == 0) { /* named twice, measured once */
-      free(given);
+    if (strcmp(s->models[i].name, model.name) == 0) { /* named twice, measured once */
+      free((char *)(uintptr_t)model.name);
       return HL_OK;
     }
-  s->models[s->model_count++] = (hl_plan_model){.name = given, .is_builtin = !is_file};
+  s->models[s->model_count++] = model;
   return HL_OK;
 }
 
@@ -156,25 +145,12 @@ static hl_status open_store(hl_sweep *s, hl_error *error) {
   return status;
 }
 
-/* Engines are asked only where options are to be sorted. */
-static hl_status build_plan(hl_sweep *s, hl_error *error) {
-  hl_knowledge knowledge = {.options = &s->options};
-  const hl_plan_engines engines = hl_knowledge_for_plan(&knowledge);
-  const hl_gpu_set *gpus = &s->machine.gpus;
-  const hl_device_inventory here = {
-      .cuda_count = hl_gpu_visible(gpus, getenv("CUDA_VISIBLE_DEVICES")),
-      .cuda_reason = gpus->count ? "CUDA_VISIBLE_DEVICES shows no GPU" : gpus->reason};
-  hl_status status = hl_plan_build(&s->options, s->models, s->model_count, s->machine.cores,
-                                   &engines, &here, &s->plan, error);
-  hl_knowledge_release(&knowledge);
-  return status;
-}
-
 hl_status hl_sweep_prepare(hl_sweep *sweep, int argc, char **argv, hl_error *error) {
   hl_sweep *s = sweep;
   hl_status status = read_models(s, error);
   if (status == HL_OK) status = hl_machine_read(&s->machine, error);
-  if (status == HL_OK) status = build_plan(s, error);
+  if (status == HL_OK)
+    status = hl_cli_plan(&s->options, s->models, s->model_count, &s->machine, &s->plan, error);
   if (status != HL_OK) return status;
   status = fill_info(s, argc, argv, error);
   if (status != HL_OK) return status;

@@ -79,13 +79,15 @@ static bool goes_on(const hl_pairing *p, bool rows_done) {
   if (p->rounds >= HL_ROUNDS_MOST && (rows_done || p->live > 1)) return false;
   double round_ns = (double)p->spent_ns / (double)p->rounds;
   if ((double)p->spent_ns + round_ns / 2 > (double)p->options.budget_ns) return false;
+  if (p->options.rounds) return p->rounds < p->options.rounds;
   if (p->options.fixed_steps) return true;
   return !rows_done || (p->live > 1 && !p->precise);
 }
 
 static void request_turn(const hl_pairing *p, size_t member, hl_turn_request *ret_request) {
   const hl_pairing_member *m = &p->members[member];
-  double share = (double)p->options.budget_ns / rounds_in_budget / (double)p->options.members;
+  double rounds = p->options.rounds ? (double)p->options.rounds : rounds_in_budget;
+  double share = (double)p->options.budget_ns / rounds / (double)p->options.members;
   double discarded = (double)m->discard_steps * m->step_ns;
   double ns = fmin(fmax(turn_ns, turn_samples * m->step_ns), share - discarded);
   double steps = fmin(fmax(1, floor(ns / m->step_ns)), 1e9);
@@ -174,8 +176,8 @@ hl_status hl_pairing_add(hl_pairing *p, const hl_turn *turn, hl_error *error) {
   return last && p->rounds >= p->target ? check(p, error) : HL_OK;
 }
 
-static hl_status estimate(const hl_pairing *p, size_t a, size_t b, hl_paired *ret_paired,
-                          size_t *ret_voided, hl_error *error) {
+hl_status hl_pairing_ratios(const hl_pairing *p, size_t a, size_t b, double **ret_ratios,
+                            size_t *ret_count, size_t *ret_voided, hl_error *error) {
   double *ratios = malloc((p->rounds + 1) * sizeof *ratios);
   if (!ratios) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for pairs");
   size_t n = 0, voided = 0;
@@ -187,9 +189,19 @@ static hl_status estimate(const hl_pairing *p, size_t a, size_t b, hl_paired *re
     else
       ratios[n++] = p->logs[i] - p->logs[k];
   }
-  hl_status status = hl_paired_estimate(ratios, n, ret_paired, error);
-  free(ratios);
+  *ret_ratios = ratios;
+  *ret_count = n;
   *ret_voided = voided;
+  return HL_OK;
+}
+
+static hl_status estimate(const hl_pairing *p, size_t a, size_t b, hl_paired *ret_paired,
+                          size_t *ret_voided, hl_error *error) {
+  double *ratios = NULL;
+  size_t n = 0;
+  hl_status status = hl_pairing_ratios(p, a, b, &ratios, &n, ret_voided, error);
+  if (status == HL_OK) status = hl_paired_estimate(ratios, n, ret_paired, error);
+  free(ratios);
   return status;
 }
 
@@ -213,10 +225,9 @@ static hl_status check(hl_pairing *p, hl_error *error) {
   return HL_OK;
 }
 
-static const char *verdict_of(const hl_paired *pair) {
+const char *hl_pairing_verdict(const hl_paired *pair, double margin) {
   if (pair->n == 0) return NULL;
-  if (pair->low >= log(1 - HL_PAIRING_DELTA) && pair->high <= log(1 + HL_PAIRING_DELTA))
-    return "equivalent";
+  if (pair->low >= log(1 - margin) && pair->high <= log(1 + margin)) return "equivalent";
   if (pair->low > 0) return "faster"; /* a takes longer than b */
   if (pair->high < 0) return "slower";
   return "inconclusive";
@@ -228,7 +239,7 @@ hl_status hl_pairing_compare(const hl_pairing *p, size_t a, size_t b, hl_pairing
   size_t voided = 0;
   hl_status status = estimate(p, a, b, &pair, &voided, error);
   if (status != HL_OK) return status;
-  *ret_result = (hl_pairing_result){.verdict = verdict_of(&pair),
+  *ret_result = (hl_pairing_result){.verdict = hl_pairing_verdict(&pair, HL_PAIRING_DELTA),
                                     .pairs = pair.n,
                                     .voided = voided,
                                     .ratio = exp(pair.estimate),

@@ -39,6 +39,7 @@ typedef struct hl_pairing_options {
   uint64_t seed;
   uint64_t budget_ns;   /* of all turns together, discarded steps included */
   uint64_t fixed_steps; /* of each member, discarded ones not counted; 0: until it is enough */
+  size_t rounds;        /* so many, as far as the budget goes; 0: until it is enough */
 } hl_pairing_options;
 
 typedef struct hl_pairing_member {
@@ -103,6 +104,15 @@ typedef struct hl_pairing_result {
   double ratio, low, high; /* time of a over time of b; the interval NaN with too few pairs */
   double detectable;       /* relative difference that would be found with 80 % power */
 } hl_pairing_result;
+
+/* The log-ratios, time of a over time of b, of the rounds in which both had an undisturbed turn:
+ * free() them. OUT_OF_MEMORY. */
+hl_status hl_pairing_ratios(const hl_pairing *pairing, size_t a, size_t b, double **ret_ratios,
+                            size_t *ret_count, size_t *ret_voided, hl_error *error);
+
+/* The verdict of log-ratios whose interval is known, where ratios within 1 +- `margin` are
+ * equivalent; NULL without pairs. */
+const char *hl_pairing_verdict(const hl_paired *pair, double margin);
 
 /* Compares two members by the rounds in which both had an undisturbed turn; OUT_OF_MEMORY. */
 hl_status hl_pairing_compare(const hl_pairing *pairing, size_t a, size_t b,

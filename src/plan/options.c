@@ -18,6 +18,10 @@ const char *hl_option_name(hl_option_id id) {
   return table[id].name;
 }
 
+bool hl_option_taken(hl_option_id id, char command) {
+  return strchr(table[id].commands, command) != NULL;
+}
+
 /* Equal up to '-' and '_'; `length` characters of `given`. */
 static bool same_name(const char *name, size_t name_length, const char *given, size_t length) {
   if (name_length != length) return false;

@@ -56,6 +56,9 @@ hl_status hl_options_real(const hl_options *options, hl_option_id id, double min
 /* The options of a command as help text, wrapped to 80 columns. */
 void hl_options_help(char command, hl_text *out);
 
+/* Whether the command (or, for 'c', an operand) takes the option. */
+bool hl_option_taken(hl_option_id id, char command);
+
 /* The name of an option without dashes. */
 const char *hl_option_name(hl_option_id id);
 

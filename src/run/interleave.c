@@ -151,7 +151,8 @@ static void begin_turns(turns *t) {
   hl_pairing_init(&t->pairing, &(hl_pairing_options){.members = t->group->count,
                                                      .seed = t->group->seed,
                                                      .budget_ns = budget,
-                                                     .fixed_steps = fixed});
+                                                     .fixed_steps = fixed,
+                                                     .rounds = t->group->rounds});
   for (size_t i = 0; i < t->group->count; i++) {
     hl_pairing_step(&t->pairing, i, t->members[i].row.warmup.step_ns);
     if (!t->members[i].live) hl_pairing_drop(&t->pairing, i);
@@ -219,7 +220,10 @@ static hl_status end_pairs(turns *t, hl_error *error) {
     c->ratio = result.ratio;
     c->ci = (hl_pair){result.low, result.high};
     c->mde = result.detectable;
-    note_pairs(c);
+    if (!g->rounds) note_pairs(c);
+    size_t voided;
+    status = hl_pairing_ratios(&t->pairing, pair->a, pair->b, &pair->ratios, &pair->ratio_count,
+                               &voided, error);
     hl_outputs_settle(&g->records[pair->a], &g->records[pair->b], c);
   }
   return status;
@@ -232,7 +236,8 @@ static hl_status summarise_member(hl_row *row, hl_error *error) {
 static hl_status measure(turns *t, hl_error *error) {
   hl_interleaved *g = t->group;
   hl_status status = HL_OK;
-  for (size_t i = 0; i < g->count && status == HL_OK; i++) status = open_member(t, i, error);
+  for (size_t i = 0; i < g->count && status == HL_OK; i++)
+    status = open_member(t, g->last_first ? g->count - 1 - i : i, error);
   if (status == HL_OK) status = begin_pairs(t, error);
   for (size_t i = 0; i < g->count && status == HL_OK; i++)
     status = with_member(t, i, hl_row_warm_up, error);
@@ -260,7 +265,10 @@ hl_status hl_interleave_measure(const hl_row_context *context, hl_interleaved *g
 }
 
 void hl_interleaved_release(hl_interleaved *group) {
-  for (size_t i = 0; i < group->pair_count; i++) hl_comparison_release(&group->pairs[i].comparison);
+  for (size_t i = 0; i < group->pair_count; i++) {
+    hl_comparison_release(&group->pairs[i].comparison);
+    free(group->pairs[i].ratios);
+  }
   free(group->pairs);
   group->pairs = NULL;
   group->pair_count = 0;

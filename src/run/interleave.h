@@ -16,6 +16,8 @@
 typedef struct hl_interleaved_pair {
   size_t a, b;
   hl_comparison comparison;
+  double *ratios; /* log-ratios of the pairs that count, owned; NULL where there are none */
+  size_t ratio_count;
 } hl_interleaved_pair;
 
 /* A group, filled in by the caller up to `seed`, zero beyond. */
@@ -23,6 +25,8 @@ typedef struct hl_interleaved {
   const hl_configuration *const *configurations;
   size_t count; /* 2..HL_PAIRING_MEMBERS */
   uint64_t seed;
+  size_t rounds;      /* pairs to make; 0: until it is enough */
+  bool last_first;    /* start the workers in reverse */
   hl_record *records; /* `count`, initialised by the caller: filled */
   bool *alone;        /* `count`: set where the row is not measured and its record as it was */
   hl_interleaved_pair *pairs; /* of all rows that were measured */

@@ -1,10 +1,18 @@
 #include "statistics/paired.h"
 
+#include "statistics/distribution.h"
 #include "statistics/percentile.h"
 #include <math.h>
 #include <stdlib.h>
 
 enum { exact_most = 50, exact_sums = exact_most * (exact_most + 1) / 2 + 1, pairs_most = 4096 };
+
+static const double usual_level = 0.05, power_quantile = 0.84, efficiency = 0.955;
+
+/* Student's distribution of so many degrees is the normal one to 1e-6. */
+static double normal_quantile(double level) {
+  return level == usual_level ? 1.96 : hl_student_quantile(1 - level / 2, 1e6);
+}
 
 /* Probability of each sum of a random subset of the ranks 1..n. */
 static void sums_of_ranks(size_t n, double ret_probability[exact_sums]) {
@@ -30,16 +38,21 @@ double hl_signed_rank_cdf(int64_t w, size_t n) {
 }
 
 int64_t hl_signed_rank_cut(size_t n) {
-  if (n < HL_PAIRS_FOR_INTERVAL) return -1;
+  return hl_signed_rank_cut_at(n, usual_level);
+}
+
+int64_t hl_signed_rank_cut_at(size_t n, double level) {
+  if (n == 0) return -1;
   if (n > exact_most) {
     double count = (double)n, averages = count * (count + 1) / 2;
-    return (int64_t)floor(averages / 2 - 1.96 * sqrt(count * (count + 1) * (2 * count + 1) / 24)) -
+    return (int64_t)floor(averages / 2 - normal_quantile(level) *
+                                             sqrt(count * (count + 1) * (2 * count + 1) / 24)) -
            1;
   }
   double probability[exact_sums], sum = 0;
   sums_of_ranks(n, probability);
   int64_t cut = -1;
-  while (sum + probability[cut + 1] <= 0.025) sum += probability[++cut];
+  while (sum + probability[cut + 1] <= level / 2) sum += probability[++cut];
   return cut;
 }
 
@@ -51,10 +64,22 @@ static double deviation_of(const double *values, size_t n) {
   return sqrt(squares / (double)(n - 1));
 }
 
+/* Averages above zero are the sum of the positive ranks (J. Tukey, 1949). */
+static double standardised(const double *averages, size_t count, size_t n) {
+  double above = 0, pairs = (double)n;
+  for (size_t i = 0; i < count; i++) above += averages[i] > 0 ? 1 : averages[i] == 0 ? 0.5 : 0;
+  return (above - (double)count / 2) / sqrt(pairs * (pairs + 1) * (2 * pairs + 1) / 24);
+}
+
 hl_status hl_paired_estimate(const double *differences, size_t n, hl_paired *ret_paired,
                              hl_error *error) {
+  return hl_paired_estimate_at(differences, n, usual_level, ret_paired, error);
+}
+
+hl_status hl_paired_estimate_at(const double *differences, size_t n, double level,
+                                hl_paired *ret_paired, hl_error *error) {
   double nan = (double)NAN;
-  *ret_paired = (hl_paired){n, nan, nan, nan, deviation_of(differences, n)};
+  *ret_paired = (hl_paired){n, nan, nan, nan, deviation_of(differences, n), nan};
   if (n == 0) return HL_OK;
   if (n > pairs_most)
     return hl_error_set(error, HL_INVALID_ARGUMENT, "%zu pairs; at most %d are compared", n,
@@ -66,7 +91,8 @@ hl_status hl_paired_estimate(const double *differences, size_t n, hl_paired *ret
     for (size_t k = i; k < n; k++) averages[at++] = (differences[i] + differences[k]) / 2;
   hl_sort(averages, count);
   ret_paired->estimate = hl_percentile(averages, count, 50, HL_PERCENTILE_LINEAR);
-  int64_t cut = hl_signed_rank_cut(n);
+  ret_paired->z = standardised(averages, count, n);
+  int64_t cut = hl_signed_rank_cut_at(n, level);
   if (cut >= 0) {
     ret_paired->low = averages[cut];
     ret_paired->high = averages[count - 1 - (size_t)cut];
@@ -76,5 +102,10 @@ hl_status hl_paired_estimate(const double *differences, size_t n, hl_paired *ret
 }
 
 double hl_paired_detectable(double deviation, size_t n) {
-  return n < 2 ? (double)NAN : 2.80 * deviation / sqrt((double)n) / 0.955;
+  return hl_paired_detectable_at(deviation, n, usual_level);
+}
+
+double hl_paired_detectable_at(double deviation, size_t n, double level) {
+  double width = normal_quantile(level) + power_quantile;
+  return n < 2 ? (double)NAN : width * deviation / sqrt((double)n) / efficiency;
 }

@@ -22,6 +22,7 @@ typedef struct hl_paired {
   double estimate;  /* the median of all Walsh averages (d_i + d_j) / 2, i <= j; NaN for n = 0 */
   double low, high; /* 95 % interval of the signed-rank test; NaN with fewer than 6 pairs */
   double deviation; /* of the differences, n - 1 in the denominator; NaN for n < 2 */
+  double z;         /* signed-rank statistic, standardised without ties; NaN for n = 0 */
 } hl_paired;
 
 /* Of the differences of n pairs, all finite (J. Hodges and E. Lehmann, 1963; M. Hollander and D.
@@ -30,6 +31,10 @@ typedef struct hl_paired {
 hl_status hl_paired_estimate(const double *differences, size_t n, hl_paired *ret_paired,
                              hl_error *error);
 
+/* The same with an interval of confidence 1 - level, 0 < level <= 0.5. */
+hl_status hl_paired_estimate_at(const double *differences, size_t n, double level,
+                                hl_paired *ret_paired, hl_error *error);
+
 /* P(W <= w) for the signed-rank statistic of n <= 50 pairs without ties, exactly; NaN beyond. */
 double hl_signed_rank_cdf(int64_t w, size_t n);
 
@@ -37,10 +42,14 @@ double hl_signed_rank_cdf(int64_t w, size_t n);
  * up to 50 pairs, else floor(M / 2 - 1.96 sqrt(n (n + 1) (2 n + 1) / 24)) - 1 with M = n (n + 1)
  * / 2. Negative where there is no interval. */
 int64_t hl_signed_rank_cut(size_t n);
+/* The same for confidence 1 - level: level / 2 in each tail. */
+int64_t hl_signed_rank_cut_at(size_t n, double level);
 
 /* Difference that n pairs find with 80 % power in a two-sided test at 5 %: 2.80 deviation /
  * sqrt(n), divided by 0.955, the efficiency of the signed-rank test for normal differences. NaN for
  * n < 2. */
 double hl_paired_detectable(double deviation, size_t n);
+/* The same for a test at `level`: 1.96 of the 2.80 is the normal quantile of 1 - level / 2. */
+double hl_paired_detectable_at(double deviation, size_t n, double level);
 
 #endif

@@ -1,0 +1,39 @@
+#include "cli/plan.h"
+
+#include "cli/knowledge.h"
+#include "models/models.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+hl_status hl_cli_model(const char *name, hl_plan_model *ret_model, hl_error *error) {
+  char *given = NULL;
+  size_t length = strlen(name);
+  bool is_file = !hl_models_has(name) && (strchr(name, '/') || access(name, F_OK) == 0 ||
+                                          (length > 5 && strcmp(name + length - 5, ".onnx") == 0));
+  if (is_file && access(name, R_OK) != 0)
+    return hl_error_errno(error, HL_NOT_FOUND, "cannot read model '%s'", name);
+  if (is_file) {
+    given = hl_strdup(name);
+  } else {
+    hl_status status = hl_models_canonical(name, &given, error);
+    if (status != HL_OK) return status;
+  }
+  if (!given) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for models");
+  *ret_model = (hl_plan_model){.name = given, .is_builtin = !is_file};
+  return HL_OK;
+}
+
+hl_status hl_cli_plan(const hl_options *options, const hl_plan_model *models, size_t model_count,
+                      const hl_machine *machine, hl_plan *ret_plan, hl_error *error) {
+  hl_knowledge knowledge = {.options = options};
+  const hl_plan_engines engines = hl_knowledge_for_plan(&knowledge);
+  const hl_gpu_set *gpus = &machine->gpus;
+  const hl_device_inventory here = {
+      .cuda_count = hl_gpu_visible(gpus, getenv("CUDA_VISIBLE_DEVICES")),
+      .cuda_reason = gpus->count ? "CUDA_VISIBLE_DEVICES shows no GPU" : gpus->reason};
+  hl_status status =
+      hl_plan_build(options, models, model_count, machine->cores, &engines, &here, ret_plan, error);
+  hl_knowledge_release(&knowledge);
+  return status;
+}

@@ -1,0 +1,150 @@
+#include "report/comparison.h"
+
+#include "report/number.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *text_or(const char *text, const char *otherwise) {
+  return text ? text : otherwise;
+}
+
+/* Enough digits for the interval's width, from 3 to 6. */
+static int decimals_of(const hl_comparison *c) {
+  double width = c->ci.high - c->ci.low;
+  if (!(width > 0)) return isfinite(width) ? 4 : 3;
+  double digits = ceil(-log10(width)) + 1;
+  return digits < 3 ? 3 : digits > 6 ? 6 : (int)digits;
+}
+
+static bool is(const hl_comparison *c, const char *verdict) {
+  return c->verdict && strcmp(c->verdict, verdict) == 0;
+}
+
+static void put_interval(const hl_comparison *c, hl_text *out) {
+  int n = decimals_of(c);
+  if (isfinite(c->ci.low))
+    hl_text_format(out, "%.*f to %.*f", n, c->ci.low, n, c->ci.high);
+  else
+    hl_text_append(out, "no interval: too few pairs");
+}
+
+static void put_verdict(const hl_report_compared *r, const hl_comparison *c, hl_text *out) {
+  if (is(c, "faster"))
+    hl_text_format(out, "B is faster: it takes %.1f %% less time than A", 100 - 100 / c->ratio);
+  else if (is(c, "slower"))
+    hl_text_format(out, "B is slower: it takes %.1f %% more time than A", 100 / c->ratio - 100);
+  else if (is(c, "equivalent"))
+    hl_text_format(out, "A and B are equivalent: their times differ by less than %g %%",
+                   100 * r->margin);
+  else if (is(c, "inconclusive"))
+    hl_text_format(out, "Inconclusive: neither a difference nor equivalence within %g %% is shown",
+                   100 * r->margin);
+  else
+    hl_text_append(out, "No verdict: no pair counts");
+  hl_text_char(out, '\n');
+}
+
+static void put_found(const hl_report_compared *r, const hl_comparison *c, hl_text *out) {
+  hl_text_format(out, "Ratio, time of A / time of B: %.*f, %g %% interval ", decimals_of(c),
+                 c->ratio, 100 * (1 - r->alpha));
+  put_interval(c, out);
+  hl_text_char(out, '\n');
+  if (r->paired)
+    hl_text_format(out,
+                   "%" PRId64 " pairs in random order over %" PRId64
+                   " fresh processes of each, %" PRId64 " more voided",
+                   c->pairs, c->processes, c->voided);
+  else
+    hl_text_append(out, "Stored runs, not measured in turns: weaker than pairs, as the machine may "
+                        "have changed between them");
+  if (isfinite(c->mde)) hl_text_format(out, "; least detectable effect %.2g %%", 100 * c->mde);
+  hl_text_char(out, '\n');
+}
+
+static void put_outputs(const hl_comparison *c, hl_text *out) {
+  if (c->agree == 1 && isfinite(c->max_relative))
+    hl_text_format(out, "Outputs agree: largest relative difference %.2g\n", c->max_relative);
+  if (c->agree == 0)
+    hl_text_format(out, "Outputs do NOT agree: largest relative difference %.2g\n",
+                   c->max_relative);
+  if (c->notes) hl_text_format(out, "Note: %s\n", c->notes);
+}
+
+static void put_table(const hl_report_compared *r, hl_text *out) {
+  static const int widths[] = {4, 14, 10, 24, 8, 8, 8};
+  static const char *const titles[] = {"",      "Verdict", "Ratio", "Interval",
+                                       "Pairs", "Voided",  "MDE"};
+  for (size_t i = 0; i < HL_COUNT(widths); i++) hl_report_pad(out, titles[i], widths[i]);
+  hl_text_append(out, "Operand\n");
+  hl_report_pad(out, "A", widths[0]);
+  hl_report_pad(out, "baseline", 14 + 10 + 24 + 8 + 8 + 8);
+  hl_text_format(out, "%s\n", r->operands[0]);
+  for (size_t i = 0; i < r->comparisons->count; i++) {
+    const hl_comparison *c = &r->comparisons->items[i];
+    hl_text interval = HL_TEXT_INIT;
+    char name[2] = {(char)('B' + i), '\0'}, cells[4][32];
+    put_interval(c, &interval);
+    snprintf(cells[0], sizeof cells[0], "%.*f", decimals_of(c), c->ratio);
+    snprintf(cells[1], sizeof cells[1], "%" PRId64, c->pairs);
+    snprintf(cells[2], sizeof cells[2], "%" PRId64, c->voided);
+    snprintf(cells[3], sizeof cells[3], "%.2g %%", 100 * c->mde);
+    hl_report_pad(out, name, widths[0]);
+    hl_report_pad(out, text_or(c->verdict, "-"), widths[1]);
+    hl_report_pad(out, cells[0], widths[2]);
+    hl_report_pad(out, text_or(interval.data, ""), widths[3]);
+    for (size_t k = 1; k < 4; k++) hl_report_pad(out, cells[k], widths[3 + k]);
+    hl_text_format(out, "%s\n", r->operands[i + 1]);
+    hl_text_release(&interval);
+  }
+  hl_text_format(out,
+                 "Ratio: time of A / time of the operand. Corrected for %zu comparisons (Holm, "
+                 "alpha %g): each interval is of its own level.\n",
+                 r->comparisons->count, r->alpha);
+  for (size_t i = 0; i < r->comparisons->count; i++) {
+    const hl_comparison *c = &r->comparisons->items[i];
+    if (c->notes) hl_text_format(out, "Note on %c: %s\n", (char)('B' + i), c->notes);
+  }
+}
+
+void hl_report_compared_text(const hl_report_compared *r, hl_text *out) {
+  if (r->comparisons->count != 1) {
+    put_table(r, out);
+    return;
+  }
+  const hl_comparison *c = &r->comparisons->items[0];
+  hl_text_format(out, "A  %s\nB  %s\n", r->operands[0], r->operands[1]);
+  put_verdict(r, c, out);
+  put_found(r, c, out);
+  put_outputs(c, out);
+}
+
+static void write_one(const hl_report_compared *r, size_t i, hl_json *json) {
+  hl_json_text(json, "a", r->operands[0]);
+  hl_json_text(json, "b", r->operands[i + 1]);
+  hl_comparison_write_json(&r->comparisons->items[i], json);
+}
+
+void hl_report_compared_json(const hl_report_compared *r, hl_text *out) {
+  hl_json json;
+  hl_json_init(&json, out, HL_JSON_PRETTY);
+  hl_json_object(&json, NULL);
+  hl_json_bool(&json, "paired", r->paired);
+  hl_json_real(&json, "margin", r->margin);
+  hl_json_real(&json, "alpha", r->alpha);
+  if (r->comparisons->count == 1) {
+    write_one(r, 0, &json);
+  } else {
+    hl_json_text(&json, "baseline", r->operands[0]);
+    hl_json_array(&json, "comparisons");
+    for (size_t i = 0; i < r->comparisons->count; i++) {
+      hl_json_object(&json, NULL);
+      write_one(r, i, &json);
+      hl_json_end(&json);
+    }
+    hl_json_end(&json);
+  }
+  hl_json_end(&json);
+  hl_text_char(out, '\n');
+}

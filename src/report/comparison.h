@@ -1,0 +1,22 @@
+/*
+ * report/comparison.h - what `hotlap compare` found, as sentences and as JSON.
+ */
+#ifndef HL_REPORT_COMPARISON_H
+#define HL_REPORT_COMPARISON_H
+
+#include "record/comparison.h"
+
+typedef struct hl_report_compared {
+  const char *const *operands;       /* the baseline first, then one for each comparison */
+  const hl_comparisons *comparisons; /* `paired` or not, all of them */
+  bool paired;                       /* false: of stored runs */
+  double margin, alpha;
+} hl_report_compared;
+
+/* Of two operands sentences, of more a table. Appended. */
+void hl_report_compared_text(const hl_report_compared *compared, hl_text *out);
+
+/* Of two operands the members of the comparison at the top, of more a list "comparisons". */
+void hl_report_compared_json(const hl_report_compared *compared, hl_text *out);
+
+#endif

@@ -1,0 +1,259 @@
+#include "run/compare.h"
+
+#include "method/family.h"
+#include "method/pairing.h"
+#include "run/interleave.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A candidate's pairs over all processes. */
+typedef struct candidate {
+  hl_comparison comparison; /* outputs and names from the first process */
+  double *ratios;
+  size_t *processes;
+  size_t count, voided;
+} candidate;
+
+typedef struct comparing {
+  const hl_compare_options *options;
+  hl_row_context context;
+  hl_method_options method; /* of one process */
+  candidate *candidates;    /* count - 1 */
+  uint64_t random;
+} comparing;
+
+static void differ_text(hl_text *out, const char *what, const char *a, const char *b) {
+  const char *left = a ? a : "synthetic", *right = b ? b : "synthetic";
+  if (strcmp(left, right) != 0)
+    hl_text_format(out, "%s%s (%s, %s)", out->length ? ", " : "", what, left, right);
+}
+
+static void differ_int(hl_text *out, const char *what, int64_t a, int64_t b) {
+  if (a != b)
+    hl_text_format(out, "%s%s (%" PRId64 ", %" PRId64 ")", out->length ? ", " : "", what, a, b);
+}
+
+static char *shapes_of(const hl_configuration *c) {
+  hl_text text = HL_TEXT_INIT;
+  for (size_t i = 0; i < c->input_shape_count; i++) {
+    if (i) hl_text_char(&text, ' ');
+    hl_input_shape_format(&c->input_shapes[i], &text);
+  }
+  return hl_text_take(&text);
+}
+
+void hl_compare_differences(const hl_configuration *a, const hl_configuration *b, hl_text *out) {
+  differ_text(out, "model", a->model, b->model);
+  differ_text(out, "data", a->test_data, b->test_data);
+  differ_int(out, "images", a->n_images, b->n_images);
+  differ_int(out, "seed", a->seed, b->seed);
+  HL_CLEANUP(hl_free_pointer) char *left = shapes_of(a);
+  HL_CLEANUP(hl_free_pointer) char *right = shapes_of(b);
+  if (left && right) differ_text(out, "input shapes", left, right);
+}
+
+static void note(hl_comparison *c, const char *format, ...) HL_PRINTF(2, 3);
+static void note(hl_comparison *c, const char *format, ...) {
+  char text[600];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  HL_CLEANUP(hl_free_pointer)
+  char *joined = c->notes ? hl_format("%s; %s", c->notes, text) : hl_strdup(text);
+  if (joined) hl_record_set_text(&c->notes, joined);
+}
+
+static hl_status check_work(const hl_compare_options *o, hl_error *error) {
+  for (size_t i = 1; i < o->count && !o->force; i++) {
+    hl_text text = HL_TEXT_INIT;
+    hl_compare_differences(o->configurations[0], o->configurations[i], &text);
+    hl_status status = HL_OK;
+    if (text.length)
+      status = hl_error_set(error, HL_INVALID_ARGUMENT,
+                            "operands 1 and %zu are not the same work: they differ in %s; --force "
+                            "compares them all the same",
+                            i + 1, text.data);
+    hl_text_release(&text);
+    if (status != HL_OK) return status;
+  }
+  return HL_OK;
+}
+
+/* Times are of a batch; where sizes differ, of an input. */
+static double per_input(const hl_compare_options *o, size_t candidate_index) {
+  double a = (double)o->configurations[0]->batch_size;
+  double b = (double)o->configurations[candidate_index]->batch_size;
+  return log(b / a);
+}
+
+static hl_status add_pairs(comparing *c, size_t process, hl_interleaved_pair *pair,
+                           hl_error *error) {
+  candidate *k = &c->candidates[pair->b - 1];
+  size_t count = k->count + pair->ratio_count;
+  double *ratios = realloc(k->ratios, (count + 1) * sizeof *ratios);
+  if (ratios) k->ratios = ratios;
+  size_t *processes = realloc(k->processes, (count + 1) * sizeof *processes);
+  if (processes) k->processes = processes;
+  if (!ratios || !processes) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for pairs");
+  double shift = per_input(c->options, pair->b);
+  for (size_t i = 0; i < pair->ratio_count; i++) {
+    k->ratios[k->count] = pair->ratios[i] + shift;
+    k->processes[k->count++] = process;
+  }
+  k->voided += (size_t)pair->comparison.voided;
+  if (process > 0) return HL_OK;
+  hl_comparison first = k->comparison;
+  k->comparison = pair->comparison;
+  pair->comparison = first;
+  return HL_OK;
+}
+
+/* Only what was computed right may be called fast. */
+static hl_status check_side(const comparing *c, size_t side, const hl_interleaved *group,
+                            hl_error *error) {
+  const hl_record *r = &group->records[side];
+  hl_outcome outcome = HL_FAILED;
+  if (group->alone[side])
+    return hl_error_set(error, HL_LIMIT,
+                        "operand %zu does not fit in memory beside the others, so that they cannot "
+                        "take turns; take a smaller batch",
+                        side + 1);
+  hl_outcome_from_name(r->outcome, &outcome);
+  if (outcome == HL_PASSED || (outcome == HL_MISTRUSTED && c->options->force)) return HL_OK;
+  return hl_error_set(error, HL_UNAVAILABLE, "operand %zu (%s, %s): %s: %s%s", side + 1, r->model,
+                      r->engine, r->outcome, r->reason ? r->reason : "no reason is known",
+                      outcome == HL_MISTRUSTED ? "; --force compares all the same" : "");
+}
+
+static hl_status take_group(comparing *c, size_t process, hl_interleaved *group, hl_error *error) {
+  hl_status status = HL_OK;
+  for (size_t i = 0; i < group->count && status == HL_OK; i++)
+    status = check_side(c, i, group, error);
+  for (size_t i = 0; i < group->pair_count && status == HL_OK; i++) {
+    hl_interleaved_pair *pair = &group->pairs[i];
+    if (pair->a != 0) continue; /* candidates are judged against the baseline only */
+    if (pair->comparison.agree == 0 && !c->options->force)
+      status = hl_error_set(error, HL_UNAVAILABLE,
+                            "the outputs of operands 1 and %zu do not agree (%s); --force compares "
+                            "all the same",
+                            pair->b + 1,
+                            pair->comparison.notes ? pair->comparison.notes : "no reason is known");
+    else
+      status = add_pairs(c, process, pair, error);
+  }
+  return status;
+}
+
+/* SplitMix64, as in method/pairing.c. */
+static uint64_t random_bits(comparing *c) {
+  uint64_t z = c->random += 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+/* Every side in a fresh process. */
+static hl_status run_process(comparing *c, size_t process, hl_error *error) {
+  const hl_compare_options *o = c->options;
+  const hl_run_view *view = c->context.view;
+  hl_record records[HL_COMPARE_SIDES];
+  bool alone[HL_COMPARE_SIDES] = {false};
+  for (size_t i = 0; i < o->count; i++) hl_record_init(&records[i]);
+  hl_interleaved group = {.configurations = o->configurations,
+                          .count = o->count,
+                          .seed = random_bits(c),
+                          .rounds = (o->pairs + o->processes - 1) / o->processes,
+                          .last_first = random_bits(c) >> 63,
+                          .records = records,
+                          .alone = alone};
+  if (view->row_begin) view->row_begin(view->context, o->configurations[0], process, o->processes);
+  hl_status status = hl_interleave_measure(&c->context, &group, error);
+  if (status == HL_OK) status = take_group(c, process, &group, error);
+  for (size_t i = 0; i < o->count; i++) hl_record_release(&records[i]);
+  hl_interleaved_release(&group);
+  return status;
+}
+
+static void describe(const comparing *c, size_t index, const hl_family_result *result) {
+  const hl_compare_options *o = c->options;
+  candidate *k = &c->candidates[index];
+  hl_comparison *to = &k->comparison;
+  const hl_configuration *a = o->configurations[0], *b = o->configurations[index + 1];
+  hl_record_set_text(&to->verdict, result->verdict);
+  to->ratio = result->ratio;
+  to->ci = (hl_pair){result->low, result->high};
+  to->mde = result->detectable;
+  to->pairs = (int64_t)k->count;
+  to->voided = (int64_t)k->voided;
+  to->processes = (int64_t)o->processes;
+  hl_text differences = HL_TEXT_INIT;
+  hl_compare_differences(a, b, &differences);
+  if (differences.length) note(to, "not the same work: different %s", differences.data);
+  hl_text_release(&differences);
+  if (a->batch_size != b->batch_size)
+    note(to, "time of an input, as batches are %" PRId64 " and %" PRId64, a->batch_size,
+         b->batch_size);
+  if (k->count < HL_PAIRS_LEAST)
+    note(to, "only %zu of the %d pairs that a verdict should have", k->count, HL_PAIRS_LEAST);
+  if (result->by_processes)
+    note(to, "processes differ by more than their pairs do: the interval is that of their means");
+}
+
+static hl_status judge(comparing *c, hl_comparisons *comparisons, hl_error *error) {
+  size_t count = c->options->count - 1;
+  hl_family_member members[HL_COMPARE_SIDES];
+  hl_family_result results[HL_COMPARE_SIDES];
+  for (size_t i = 0; i < count; i++)
+    members[i] = (hl_family_member){c->candidates[i].ratios, c->candidates[i].processes,
+                                    c->candidates[i].count};
+  hl_status status =
+      hl_family_judge(members, count, c->options->alpha, c->options->margin, results, error);
+  for (size_t i = 0; i < count && status == HL_OK; i++) {
+    describe(c, i, &results[i]);
+    status = hl_comparisons_take(comparisons, &c->candidates[i].comparison, error);
+  }
+  return status;
+}
+
+static hl_status run_all(comparing *c, hl_comparisons *comparisons, hl_error *error) {
+  size_t count = c->options->count - 1;
+  c->candidates = calloc(count, sizeof *c->candidates);
+  if (!c->candidates) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for comparisons");
+  for (size_t i = 0; i < count; i++) hl_comparison_init(&c->candidates[i].comparison);
+  hl_status status = HL_OK;
+  for (size_t p = 0; p < c->options->processes && status == HL_OK; p++)
+    status = run_process(c, p, error);
+  if (status == HL_OK) status = judge(c, comparisons, error);
+  for (size_t i = 0; i < count; i++) {
+    hl_comparison_release(&c->candidates[i].comparison);
+    free(c->candidates[i].ratios);
+    free(c->candidates[i].processes);
+  }
+  free(c->candidates);
+  return status;
+}
+
+hl_status hl_compare_live(const hl_compare_options *options, const hl_run_environment *environment,
+                          const hl_run_view *view, hl_run_info *info, hl_comparisons *comparisons,
+                          hl_error *error) {
+  if (options->count < 2 || options->count > HL_COMPARE_SIDES || options->processes == 0)
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "2 to %d operands are compared",
+                        HL_COMPARE_SIDES);
+  hl_reference_cache references = {0};
+  comparing c = {.options = options, .method = *options->method, .random = options->seed};
+  c.method.max_time_s /= (double)options->processes;
+  c.method.min_time_s = 0;
+  c.context = (hl_row_context){.environment = environment,
+                               .view = view,
+                               .method = &c.method,
+                               .references = &references,
+                               .info = info,
+                               .bad_input_ends = true};
+  hl_status status = check_work(options, error);
+  if (status == HL_OK) status = run_all(&c, comparisons, error);
+  hl_reference_cache_release(&references);
+  return status;
+}

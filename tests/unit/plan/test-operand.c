@@ -1,0 +1,78 @@
+#include "plan/operand.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static hl_options common_options(int argc, char **argv) {
+  hl_options options;
+  hl_error error = {0};
+  assert_int_equal(hl_options_parse('C', argc, argv, &options, &error), HL_OK);
+  return options;
+}
+
+static void test_words_are_options(void **state) {
+  (void)state;
+  char *argv[] = {"compare", "--threads=2", "--dtype=float16", "--max-time=3", NULL};
+  hl_options common = common_options(4, argv);
+  hl_operand o;
+  hl_error error = {0};
+  assert_int_equal(
+      hl_operand_parse("  dir/a.onnx engine=native  batch=8 data=\"two words.npz\" dtype=bfloat16 "
+                       "null.spin_ns=20",
+                       &common, &o, &error),
+      HL_OK);
+  assert_string_equal(o.model, "dir/a.onnx");
+  assert_string_equal(hl_options_get(&o.options, HL_OPTION_ENGINE), "native");
+  assert_string_equal(hl_options_get(&o.options, HL_OPTION_BATCH_SIZES), "8");
+  assert_string_equal(hl_options_get(&o.options, HL_OPTION_TEST_DATA), "two words.npz");
+  assert_string_equal(hl_options_get(&o.options, HL_OPTION_DTYPE), "bfloat16"); /* the nearer */
+  assert_string_equal(hl_options_get(&o.options, HL_OPTION_THREADS), "2");
+  assert_string_equal(hl_options_get(&o.options, HL_OPTION_ENGINE_OPTION), "null.spin_ns=20");
+  assert_int_equal(o.options.positional_count, 0);
+  hl_operand_release(&o);
+  assert_int_equal(hl_operand_parse("--engine=x", &common, &o, &error), HL_OK); /* a file's name */
+  assert_string_equal(o.model, "--engine=x");
+  assert_string_equal(hl_options_get(&o.options, HL_OPTION_BATCH_SIZES), "1");
+  hl_operand_release(&o);
+  hl_options_release(&common);
+}
+
+static void test_errors_name_the_word(void **state) {
+  (void)state;
+  char *argv[] = {"compare", NULL};
+  hl_options common = common_options(1, argv);
+  static const struct {
+    const char *text, *part;
+  } bad[] = {{"", "empty"},
+             {" \t", "empty"},
+             {"mlp batch", "'batch' is not KEY=VALUE"},
+             {"mlp =8", "'=8' is not KEY=VALUE"},
+             {"mlp --batch=8", "'--batch=8' is not KEY=VALUE"},
+             {"mlp frobnicate=3", "frobnicate"},
+             {"mlp json=1", "json"},
+             {"mlp data=\"x", "a quote is not closed"}};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    hl_operand o;
+    hl_error error = {0};
+    assert_int_equal(hl_operand_parse(bad[i].text, &common, &o, &error), HL_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.msg, bad[i].part));
+  }
+  hl_operand o;
+  hl_error error = {0};
+  char many[400] = "mlp";
+  for (int i = 0; i < 64; i++) strcat(many, " a=b");
+  assert_int_equal(hl_operand_parse(many, &common, &o, &error), HL_LIMIT);
+  hl_options_release(&common);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_words_are_options),
+      cmocka_unit_test(test_errors_name_the_word),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
