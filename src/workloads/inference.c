@@ -3,6 +3,7 @@
 #include "base/dtype.h"
 #include "workloads/outputs.h"
 #include "workloads/shapes.h"
+#include "workloads/split.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -230,9 +231,6 @@ static hl_status open_engine(hl_inference *in, const hl_host *host, hl_error *er
   for (size_t i = 0; i < c->engine_option_count; i++)
     if (strcmp(c->engine_options[i].key, "library") == 0)
       in->host->library = c->engine_options[i].value;
-  if (hl_device_is_split(c->device))
-    return hl_error_set(error, HL_UNIMPLEMENTED,
-                        "%s: one batch over several devices; a row for each: gpu:all", c->device);
   hl_status status = hl_engine_find(c->engine, c->plugins, c->plugin_count, &in->ops, NULL, error);
   if (status == HL_OK) status = check_provider(&in->ops, c->provider, error);
   if (status == HL_OK) status = in->ops.probe(in->host, error);
@@ -243,6 +241,8 @@ static hl_status open_engine(hl_inference *in, const hl_host *host, hl_error *er
                                    .options = c->engine_options,
                                    .option_count = c->engine_option_count,
                                    .provider = c->provider};
+  if (hl_device_is_split(c->device))
+    return hl_split_open(&in->ops, in->file, in->host, &config, &in->engine, error);
   return in->ops.open(in->host, &config, &in->engine, error);
 }
 

@@ -75,6 +75,29 @@ def each_gpu_is_a_row():
 
 
 @case
+def one_batch_is_split_over_gpus():
+    log = HOME / 'split.log'
+    row, = sweep('--device', 'cuda:0+1', '--batch-sizes', '5', '--engine-option', f'log={log}', '--iterations', '4',
+                 '--warmup', '1', env=fake())
+    assert row['device_id'] == 'cuda:0+1' and row['outcome'] == 'PASSED', row
+    assert row['device_memory_mb'] > 500 and row['engine_device_memory_mb'] == 2 * 123, row  # both GPUs'
+    lines = log.read_text().splitlines()
+    assert 'cuda:0 prepare 3' in lines and 'cuda:1 prepare 2' in lines, lines
+    step = ['cuda:0 submit 3', 'cuda:1 submit 2', 'cuda:0 wait 3', 'cuda:1 wait 2']
+    steps = [line for line in lines if 'prepare' not in line]
+    assert len(steps) >= 16 and steps == step * (len(steps) // 4), steps
+    row, = sweep('--device', 'cuda:0+1', '--batch-sizes', '1', env=fake())
+    assert 'a batch of 1 used 1 of 2 devices' in row['notes'], row
+
+
+@case
+def a_gpu_that_fails_costs_the_row_that_it_shares():
+    bad, good = sweep('--device', 'cuda:0+1,cuda:0', '--engine-option', 'fail=cuda:1', env=fake(), status=1)
+    assert bad['outcome'] == 'FAILED' and 'cuda:1: fake-gpu: the GPU has fallen' in bad['reason'], bad
+    assert good['outcome'] == 'PASSED', good
+
+
+@case
 def a_gpu_that_is_not_there_is_skipped_never_run_elsewhere():
     need_no_gpu()
     for engine in ('fake-gpu', 'native'):

@@ -2,7 +2,8 @@
  * An engine for tests that runs on "cuda:N" and on cpu. A step takes step_us for each image and
  * goes on by itself after submit, as a GPU's does: it is done when its time has passed. The first
  * value of each image is its output. Option log=FILE: a line "DEVICE prepare N", "DEVICE submit N"
- * or "DEVICE wait N" for each call.
+ * or "DEVICE wait N" for each call. Option fail=DEVICE: its steps
+ * fail.
  */
 #include <hotlap/engine.h>
 
@@ -15,6 +16,7 @@ struct hl_engine {
   char device[32];
   long step_us;
   FILE *log;
+  int fails;
 };
 struct hl_model {
   hl_engine *engine;
@@ -76,6 +78,8 @@ static hl_status engine_open(const hl_host *host, const hl_engine_config *config
       engine->step_us = atol(config->options[i].value);
     else if (strcmp(config->options[i].key, "log") == 0)
       engine->log = fopen(config->options[i].value, "a");
+    else if (strcmp(config->options[i].key, "fail") == 0)
+      engine->fails = strcmp(config->options[i].value, engine->device) == 0;
   }
   *ret_engine = engine;
   return HL_OK;
@@ -132,7 +136,7 @@ static hl_status bind(hl_request *r, size_t input, const hl_tensor_view *view, h
 }
 
 static hl_status submit(hl_request *r, hl_error *error) {
-  (void)error;
+  if (r->engine->fails) return fail(error, HL_INTERNAL, "the GPU has fallen off the bus");
   clock_gettime(CLOCK_MONOTONIC, &r->done);
   r->done.tv_nsec += r->engine->step_us * 1000 * r->images;
   r->done.tv_sec += r->done.tv_nsec / 1000000000;
