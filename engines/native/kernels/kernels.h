@@ -69,6 +69,17 @@ typedef struct hl_softmax_args {
   int log; /* 1: the logarithm of it */
 } hl_softmax_args;
 
+/* One row times a matrix: y = act(x · w + bias), w in panels of HL_MATVEC_PANEL columns, each
+ * (k, HL_MATVEC_PANEL). */
+#define HL_MATVEC_PANEL 64
+typedef struct hl_matvec_args {
+  const float *x, *w;
+  const float *bias; /* n, or NULL */
+  float *y;
+  size_t k, n; /* n is a multiple of HL_MATVEC_PANEL */
+  float slope; /* LeakyReLU: below 0 multiplied by it; 1 none, 0 ReLU */
+} hl_matvec_args;
+
 /* A strided (batch, heads, tokens, head_dim) view; strides count floats. A packed projection
  * (batch, tokens, 3, heads, d) is three of these, with no copy. */
 typedef struct hl_attention_view {
@@ -266,6 +277,7 @@ typedef struct hl_join_args {
   X(layer_norm)                                                                                    \
   X(softmax)                                                                                       \
   X(attention)                                                                                     \
+  X(matvec)                                                                                        \
   X(elementwise)                                                                                   \
   X(upsample)                                                                                      \
   X(pad)                                                                                           \

@@ -20,6 +20,7 @@ void hl_native_lower(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_winograd(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_convolution(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_deconvolution(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_matvec(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_linear(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_matmul(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_pooling(hl_native_builder *b, const hl_native_node *node);
