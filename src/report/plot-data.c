@@ -131,6 +131,34 @@ static void box_blocks(const hl_report_input *input, const hl_analysis_group *gr
   hl_text_release(&beyond);
 }
 
+/* Whether no other row of the model is better than one of the group's in both latency and
+ * throughput. */
+static bool on_front(const hl_engines *engines, const hl_analysis_group *group) {
+  for (size_t i = 0; engines && i < engines->count; i++)
+    for (size_t k = 0; k < engines->models[i].point_count; k++) {
+      const hl_engine_point *q = &engines->models[i].points[k];
+      if (q->on_front && engines->models[i].members[q->member].group == group) return true;
+    }
+  return false;
+}
+
+/* The groups to draw, in their order. Of too many, those that no other beats before the others. */
+static void choose_series(const hl_report_input *input, size_t max_series, hl_plot_facts *facts) {
+  const hl_analysis *analysis = input->analysis;
+  size_t most = max_series < HL_COUNT(facts->first) ? max_series : HL_COUNT(facts->first);
+  size_t best = 0;
+  for (size_t g = 0; g < analysis->group_count; g++)
+    best += analysis->groups[g].point_count && on_front(input->engines, &analysis->groups[g]);
+  size_t room = best < most ? most - best : 0; /* for the others */
+  for (size_t g = 0; g < analysis->group_count && facts->series < most; g++) {
+    if (analysis->groups[g].point_count == 0) continue;
+    bool front = on_front(input->engines, &analysis->groups[g]);
+    if (!front && room == 0) continue;
+    if (!front) room--;
+    facts->first[facts->series++] = g;
+  }
+}
+
 void hl_plot_data(const hl_report_input *input, size_t max_series, hl_plot_facts *ret_facts,
                   hl_text *out) {
   const hl_plot_range none = {(double)NAN, (double)NAN};
@@ -149,9 +177,8 @@ void hl_plot_data(const hl_report_input *input, size_t max_series, hl_plot_facts
       include(&facts.x, log2((double)batch));
       facts.failed++;
     }
-    if (group->point_count && facts.series < max_series && facts.series < HL_COUNT(facts.first))
-      facts.first[facts.series++] = g;
   }
+  choose_series(input, max_series, &facts);
   for (size_t s = 0; s < facts.series; s++) {
     const hl_analysis_group *group = &input->analysis->groups[facts.first[s]];
     double shift = ((double)s - (double)(facts.series - 1) / 2) * 0.7 / (double)facts.series;

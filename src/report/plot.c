@@ -13,7 +13,7 @@ static const char *const colours[HL_PLOT_MAX_SERIES] = {"#0072B2", "#D55E00", "#
                                                         "#CC79A7", "#56B4E9", "#E69F00"};
 static const int shapes[HL_PLOT_MAX_SERIES] = {7, 5, 9, 13, 11, 15};
 static const char *const blue = "#0072B2", *const red = "#D55E00", *const green = "#009E73",
-                         *const grey = "#606060";
+                         *const grey = "#606060", *const black = "#202020";
 
 typedef struct plot {
   const hl_report_input *input;
@@ -28,6 +28,17 @@ static const hl_analysis_group *group_of(const plot *p, size_t series) {
 /* The colour of a series: the panel's own where there is only one. */
 static const char *colour_of(const plot *p, size_t series, const char *alone) {
   return p->facts.series == 1 ? alone : colours[series];
+}
+
+/* What failed is no series: red is the colour of one where there are several. */
+static const char *failed_colour(const plot *p) {
+  return p->facts.series > 1 ? black : red;
+}
+
+static bool is_drawn(const plot *p, const hl_analysis_group *group) {
+  for (size_t s = 0; s < p->facts.series; s++)
+    if (group_of(p, s) == group) return true;
+  return false;
 }
 
 /* Many sizes get small markers. */
@@ -142,7 +153,7 @@ static void mark_failed(plot *p) {
       hl_text_format(p->out,
                      "set label %d '' at first %.6g, graph 0 point pt 2 ps 1.3 lw 2.5 lc rgb "
                      "'%s' front\n",
-                     tag++, log2((double)r->batch_size), red);
+                     tag++, log2((double)r->batch_size), failed_colour(p));
     }
   }
 }
@@ -159,7 +170,7 @@ static void name_failed(plot *p, bool on) {
         hl_plot_quote(p->out, r->outcome ? r->outcome : "FAILED", 24);
         hl_text_format(p->out,
                        " at first %.6g, graph 0.05 rotate by 90 font ',8.5' tc rgb '%s' front\n",
-                       log2((double)r->batch_size), red);
+                       log2((double)r->batch_size), failed_colour(p));
       } else
         hl_text_format(p->out, "unset label %d\n", tag);
       tag++;
@@ -415,15 +426,18 @@ static void region_panel(plot *p) {
 }
 
 /* Several series: latency against throughput, the sizes as labels, rings around rows that no other
- * of the model beats in both. */
+ * of the model beats in both, where they are drawn. */
 static void front_panel(plot *p) {
   const hl_engines *engines = p->input->engines;
   hl_text_append(p->out, "unset label\n$front << EOD\n");
-  for (size_t i = 0; i < engines->count; i++)
-    for (size_t k = 0; k < engines->models[i].point_count; k++) {
-      const hl_engine_point *q = &engines->models[i].points[k];
-      if (q->on_front) hl_text_format(p->out, "%.9g %.9g\n", q->latency_ms, q->throughput_ips);
+  for (size_t i = 0; i < engines->count; i++) {
+    const hl_engine_model *m = &engines->models[i];
+    for (size_t k = 0; k < m->point_count; k++) {
+      const hl_engine_point *q = &m->points[k];
+      if (q->on_front && is_drawn(p, m->members[q->member].group))
+        hl_text_format(p->out, "%.9g %.9g\n", q->latency_ms, q->throughput_ips);
     }
+  }
   hl_text_append(p->out, "NaN NaN\nEOD\n");
   panel(p, "Latency against throughput", "Throughput (images/s)");
   hl_text_append(p->out, "set xlabel 'Latency of a step (ms)'\nset format y '%g'\n");

@@ -128,6 +128,33 @@ static void plots_of_several_engines(void **state) {
   sample_release(&s);
 }
 
+/* Of more engines than are drawn, the best one is, and what failed has the colour of no curve. */
+static void plots_of_many_engines(void **state) {
+  (void)state;
+  static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+  sample s;
+  sample_init(&s);
+  for (size_t i = 0; i < HL_COUNT(names); i++) sample_pass(&s, names[i], 1);
+  hl_record *best = &s.records.items[HL_COUNT(names) - 1];
+  best->latency_p50_ms /= 2;
+  best->throughput_ips *= 2;
+  best->throughput_ci_ips.low *= 2;
+  best->throughput_ci_ips.high *= 2;
+  sample_fail(&s, "i", 4, "UNIMPLEMENTED", "no such type");
+  sample_analyse(&s);
+  hl_text script = HL_TEXT_INIT;
+  hl_plot_script(&s.input, HL_PLOT_SVG, &script);
+  assert_non_null(strstr(script.data, "6 of 9 groups drawn"));
+  assert_non_null(strstr(script.data, "set label 20 'a' at screen"));
+  assert_non_null(strstr(script.data, "set label 24 'e' at screen"));
+  assert_non_null(strstr(script.data, "set label 25 'h' at screen"));
+  assert_non_null(strstr(script.data, "$front << EOD\n7.5 133.333333\nNaN NaN\nEOD\n"));
+  assert_non_null(strstr(script.data, "'UNIMPLEMENTED'"));
+  assert_non_null(strstr(script.data, "tc rgb '#202020' front"));
+  hl_text_release(&script);
+  sample_release(&s);
+}
+
 /* Green lies behind sizes with 95 % of the best only, not behind what is between them. */
 static void region_has_no_slow_size(void **state) {
   (void)state;
@@ -285,6 +312,7 @@ int main(void) {
       cmocka_unit_test(plots_have_their_size),
       cmocka_unit_test(region_has_no_slow_size),
       cmocka_unit_test(plots_of_several_engines),
+      cmocka_unit_test(plots_of_many_engines),
       cmocka_unit_test(plots_of_little),
       cmocka_unit_test_setup_teardown(gnuplot_can_fail, setup, teardown),
       cmocka_unit_test_setup_teardown(files_have_their_names, setup, teardown),
