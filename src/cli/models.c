@@ -65,7 +65,7 @@ static void write_json(hl_json *json, const char *spec, const facts *f,
 }
 
 static void print_row(const char *spec, const facts *f, const hl_builtin_model *model) {
-  printf("%-22s %12" PRId64 " %10.4g  %-16s %s\n", spec, f->parameters, f->flops / 1e9, f->shapes,
+  printf("%-22s %12" PRId64 " %11.4g  %-18s %s\n", spec, f->parameters, f->flops / 1e9, f->shapes,
          model ? model->doc : "");
   for (const hl_model_parameter *p = model ? model->parameters : NULL; p && p->key; p++)
     printf("    %s=%s: %s\n", p->key, p->value, p->doc);
@@ -88,7 +88,7 @@ static int list(const hl_options *options, uint64_t seed) {
   if (as_json)
     hl_json_array(&json, NULL);
   else
-    printf("%-22s %12s %10s  %-16s\n", "model", "parameters", "GFLOP/image", "input");
+    printf("%-22s %12s %11s  %s\n", "model", "parameters", "GFLOP/image", "input");
   hl_status status = HL_OK;
   const char *spec;
   for (size_t i = 0; status == HL_OK && (spec = spec_at(options, i)); i++) {

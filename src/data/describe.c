@@ -63,8 +63,8 @@ static void format_entry(hl_npz *npz, const hl_npz_entry *entry, hl_text *text) 
   }
   const char *type = header->dtype ? hl_dtype_name(header->dtype) : header->type;
   const char *order = header->rank < 2 ? "-" : header->fortran ? "column-major" : "row-major";
-  hl_text_format(text, "  %-16s %-11s %-22s %s%s  %s\n", entry->name, type, shape.data, order,
-                 header->swapped ? ", big-endian" : "", values.data);
+  hl_text_format(text, "  %-16s %-11s %-22s %-12s %s%s\n", entry->name, type, shape.data, order,
+                 header->swapped ? "big-endian, " : "", values.data);
   hl_text_release(&shape);
   hl_text_release(&values);
 }

@@ -191,16 +191,32 @@ static void put_front(const hl_engine_model *m, bool colour, hl_text *out) {
 
 /* ---- types ---- */
 
+/* The width of the column of speed-ups. */
+static int speedup_width(const hl_engine_model *m) {
+  size_t width = 21;
+  hl_text cell = HL_TEXT_INIT;
+  for (size_t i = 0; i < m->precision_count; i++) {
+    hl_text_clear(&cell);
+    hl_report_ratio_cell(&m->precisions[i].speedup, &cell);
+    size_t columns = cell.length ? hl_report_columns(cell.data) : 0;
+    if (columns > width) width = columns;
+  }
+  hl_text_release(&cell);
+  return (int)width;
+}
+
 static void put_precision(const hl_engine_model *m, bool colour, hl_text *out) {
   if (m->precision_count == 0) return;
   char number[HL_NUMBER_BYTES];
+  int width = speedup_width(m);
   hl_text cell = HL_TEXT_INIT;
   heading(out, colour, "Precision: each type against float32 on the same engine");
   hl_report_pad(out, "Batch", -7);
   hl_text_append(out, "  ");
   hl_report_pad(out, "Engine", name_width(m));
-  hl_text_append(out, "  Speed-up               Memory  Change MB  Output error  of float32     "
-                      "Cosine   Top-1\n");
+  hl_text_append(out, "  ");
+  hl_report_pad(out, "Speed-up", width);
+  hl_text_append(out, "  Memory  Change MB  Output error  of float32     Cosine   Top-1\n");
   for (size_t i = 0; i < m->precision_count; i++) {
     const hl_engine_precision *p = &m->precisions[i];
     hl_report_pad(out, hl_report_int(p->batch_size, "-", number), -7);
@@ -209,7 +225,7 @@ static void put_precision(const hl_engine_model *m, bool colour, hl_text *out) {
     hl_text_clear(&cell);
     hl_report_ratio_cell(&p->speedup, &cell);
     hl_text_append(out, "  ");
-    hl_report_pad(out, cell.length ? cell.data : "-", 21);
+    hl_report_pad(out, cell.length ? cell.data : "-", width);
     number_cell(out, p->memory_ratio, 8);
     number_cell(out, p->memory_change_mb, 11);
     number_cell(out, p->output_error, 14);

@@ -235,6 +235,33 @@ static void types_on_a_terminal(void **state) {
   sample_release(&s);
 }
 
+/* The column of speed-ups is as wide as the longest of them. */
+static void types_with_wide_speedups(void **state) {
+  (void)state;
+  sample s;
+  sample_init(&s);
+  sample_pass(&s, "native", 1);
+  sample_pass(&s, "native", 1);
+  hl_record *slow = &s.records.items[1];
+  hl_record_set_text(&slow->dtype, "int8");
+  slow->latency_p50_ms *= 20;
+  slow->throughput_ips /= 20;
+  slow->throughput_ci_ips.low /= 20;
+  slow->throughput_ci_ips.high /= 20;
+  sample_analyse(&s);
+  hl_text text = HL_TEXT_INIT;
+  hl_report_engines(&s.engines, false, &text);
+  const char *table = strstr(text.data, "Precision:");
+  assert_non_null(table);
+  const char *header = strchr(table, '\n') + 1, *row = strchr(header, '\n') + 1;
+  const char *title = strstr(header, "  Memory"), *ends = strstr(row, "]");
+  assert_true(title < row && ends - row > 45); /* wider than the column of usual ones */
+  assert_int_equal(title - header, ends + 1 - row);
+  assert_int_equal(row - header, strchr(row, '\n') + 1 - row);
+  hl_text_release(&text);
+  sample_release(&s);
+}
+
 /* A name from a file cannot move the cursor or end a line. */
 static void table_is_safe_on_a_terminal(void **state) {
   (void)state;
@@ -376,6 +403,7 @@ int main(void) {
       cmocka_unit_test(engines_on_a_terminal),
       cmocka_unit_test(engines_in_the_report),
       cmocka_unit_test(types_on_a_terminal),
+      cmocka_unit_test(types_with_wide_speedups),
       cmocka_unit_test(advice_names_the_batch),
       cmocka_unit_test(advice_without_a_passed_row),
       cmocka_unit_test(report_has_its_sections),
