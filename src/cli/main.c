@@ -18,7 +18,7 @@ static const command commands[] = {
     {"load", hl_cli_load, "serve queries at a rate, and say what latency they meet"},
     {"compare", hl_cli_compare,
      "say whether one configuration is faster than another, and how sure that is"},
-    {"models", hl_cli_models, "list the built-in networks, or export one as an ONNX file"},
+    {"models", hl_cli_models, "list the built-in networks; export or quantise one as an ONNX file"},
     {"engines", hl_cli_engines, "list the engines: usable, or why not"},
     {"data", hl_cli_data, "make a simulated scan, or show what a file holds"},
     {"doctor", hl_cli_doctor, "what this machine is, and what would spoil a measurement"},
