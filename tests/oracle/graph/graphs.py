@@ -171,12 +171,34 @@ def check_external(tool, folder):
             raise AssertionError(f"{location} was accepted")
 
 
+def every_opset(tool, folder):
+    """A small network of convolutions and one of products, as each opset writes them."""
+    w = [numpy_helper.from_array(f32(*shape), name) for name, shape in
+         (("w", (4, 3, 3, 3)), ("b", (4,)), ("v", (64, 5)))]
+    for opset in range(7, 22):
+        nodes = [helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=[1, 1, 1, 1]),
+                 helper.make_node("Relu", ["c"], ["r"]),
+                 helper.make_node("MaxPool", ["r"], ["p"], kernel_shape=[2, 2], strides=[2, 2]),
+                 helper.make_node("Flatten", ["p"], ["f"]),
+                 helper.make_node("MatMul", ["f", "v"], ["m"]),
+                 helper.make_node("Softmax", ["m"], ["y"], axis=1)]
+        for first, x in ((0, f32(8, 3, 8, 8)), (4, f32(8, 64))):
+            start = "x" if first == 0 else "f"
+            made = model(nodes[first:], [info(start, FLOAT, ["batch", *x.shape[1:]])],
+                         [info("y", FLOAT, ["batch", 5])], w if first == 0 else w[2:], opset)
+            path = os.path.join(folder, "opset.onnx")
+            onnx.save(made, path)
+            compare(f"opset {opset}", evaluate(tool, path, {start: x}, folder),
+                    reference(made, {start: x}), 1e-5)
+
+
 def main():
     tool, failed = sys.argv[1], 0
     builders = [shape_chain, resize_chain, unordered, typed_data, initialiser_as_input,
                 constants_of_all_kinds, two_symbols, large_weights]
     checks = [(b.__name__, lambda d, b=b: check(tool, b, d)) for b in builders]
     checks.append(("external", lambda d: check_external(tool, d)))
+    checks.append(("every opset", lambda d: every_opset(tool, d)))
     for name, run in checks:
         with tempfile.TemporaryDirectory() as folder:
             try:
