@@ -160,7 +160,8 @@ int hl_sweep_run(hl_sweep *sweep) {
   } else if (status != HL_OK) {
     exit_status = hl_cli_fail(&error, s->records.count ? HL_EXIT_ROW_FAILED : HL_EXIT_USAGE);
   }
-  if (s->records.count == 0) return exit_status;
+  bool json = hl_options_on(&s->options, HL_OPTION_JSON);
+  if (s->records.count == 0 && !(json && status == HL_INTERRUPTED)) return exit_status;
   status = show_results(s, &error);
   if (status == HL_OK) return exit_status;
   hl_cli_fail(&error, 0);

@@ -21,22 +21,6 @@ static const double slope_most = 0.01, spread_most = 1.05;
 /* "About no" minor fault a step: the kernel's own housekeeping brings a few. */
 static const double minor_faults_per_step_most = 0.5, minor_faults_allowed = 16;
 
-const char *hl_warmup_verdict_name(hl_warmup_verdict verdict) {
-  switch (verdict) {
-  case HL_WARMUP_RUNNING:
-    return "running";
-  case HL_WARMUP_STEADY:
-    return "steady";
-  case HL_WARMUP_NO_STEADY_STATE:
-    return "no_steady_state";
-  case HL_WARMUP_UNCHECKED:
-    return "warmup_unchecked";
-  case HL_WARMUP_FIXED:
-    return "fixed";
-  }
-  return "running";
-}
-
 void hl_warmup_init(hl_warmup *warmup, const hl_warmup_options *options) {
   *warmup = (hl_warmup){.options = *options, .cap_ns = hl_budget_warmup_ns(options->row_ns)};
   if (options->fixed_steps == 0) warmup->verdict = HL_WARMUP_FIXED;
@@ -201,7 +185,8 @@ void hl_warmup_explain(const hl_warmup *w, char *ret_text, size_t size) {
              w->steps, seconds);
   else if (w->verdict == HL_WARMUP_UNCHECKED)
     snprintf(ret_text, size,
-             "warmup_unchecked: steps of %.3g s are too long to check for a steady state; "
-             "the first %" PRIu64 " were dropped",
-             w->step_ns / 1e9, w->steps);
+             "warmup_unchecked: %" PRIu64
+             " steps of about %.3g s were dropped; five blocks to check "
+             "for a steady state did not fit in %.3g s",
+             w->steps, w->step_ns / 1e9, (double)w->cap_ns / 1e9);
 }

@@ -30,9 +30,6 @@ typedef enum hl_warmup_verdict {
   HL_WARMUP_FIXED /* the number of steps was given */
 } hl_warmup_verdict;
 
-/* "running", "steady", "no_steady_state", "warmup_unchecked", "fixed" */
-const char *hl_warmup_verdict_name(hl_warmup_verdict verdict);
-
 typedef struct hl_warmup_options {
   int64_t fixed_steps; /* run exactly these, without a check; negative: auto */
   uint64_t row_ns;     /* the budget of the whole row */

@@ -205,9 +205,29 @@ static void note_pairs(hl_comparison *c) {
   hl_record_set_text(&c->notes, text);
 }
 
+static bool was_measured(const hl_record *record) {
+  hl_outcome outcome;
+  return hl_outcome_from_name(record->outcome, &outcome) &&
+         (outcome == HL_PASSED || outcome == HL_MISTRUSTED);
+}
+
+/* A member that failed on the way has no comparison. */
+static void drop_unmeasured(hl_interleaved *g) {
+  size_t kept = 0;
+  for (size_t i = 0; i < g->pair_count; i++) {
+    hl_interleaved_pair *pair = &g->pairs[i];
+    if (was_measured(&g->records[pair->a]) && was_measured(&g->records[pair->b]))
+      g->pairs[kept++] = *pair;
+    else
+      hl_comparison_release(&pair->comparison);
+  }
+  g->pair_count = kept;
+}
+
 static hl_status end_pairs(turns *t, hl_error *error) {
   hl_interleaved *g = t->group;
   hl_status status = HL_OK;
+  drop_unmeasured(g);
   for (size_t i = 0; i < g->pair_count && status == HL_OK; i++) {
     hl_interleaved_pair *pair = &g->pairs[i];
     hl_comparison *c = &pair->comparison;
@@ -229,10 +249,6 @@ static hl_status end_pairs(turns *t, hl_error *error) {
   return status;
 }
 
-static hl_status summarise_member(hl_row *row, hl_error *error) {
-  return hl_row_summary(row, error);
-}
-
 static hl_status measure(turns *t, hl_error *error) {
   hl_interleaved *g = t->group;
   hl_status status = HL_OK;
@@ -246,7 +262,7 @@ static hl_status measure(turns *t, hl_error *error) {
   if (live_count(t)) status = take_turns(t, error);
   for (size_t i = 0; i < g->count && status == HL_OK; i++) {
     hl_error none = {0};
-    status = with_member(t, i, summarise_member, error);
+    status = with_member(t, i, hl_row_summary, error);
     if (status == HL_OK && t->members[i].live) status = end_member(t, i, HL_OK, &none, error);
   }
   return status == HL_OK ? end_pairs(t, error) : status;

@@ -9,6 +9,7 @@
 #include "statistics/descriptive.h"
 #include "statistics/distribution.h"
 #include "statistics/line.h"
+#include "statistics/paired.h"
 #include "statistics/percentile.h"
 #include "statistics/series.h"
 
@@ -75,6 +76,20 @@ static size_t series(const char *name, size_t n) {
   return 1;
 }
 
+static size_t paired(const char *name, size_t n) {
+  hl_paired p;
+  if (strcmp(name, "signedrank") == 0) {
+    result[0] = hl_signed_rank_cdf((int64_t)v[0], (size_t)v[1]);
+    return 1;
+  }
+  if (strcmp(name, "paired") != 0 || hl_paired_estimate(v, n, &p, NULL) != HL_OK) return 0;
+  result[0] = p.estimate;
+  result[1] = p.low;
+  result[2] = p.high;
+  result[3] = p.deviation;
+  return 4;
+}
+
 /* Numbers are x of all points, then y, then weights. */
 static size_t lines(const char *name, size_t n) {
   hl_line line;
@@ -106,6 +121,7 @@ static size_t evaluate(char *line) {
   }
   size_t n = read_numbers(rest, v), count = distribution(line);
   if (!count) count = series(line, n);
+  if (!count) count = paired(line, n);
   return count ? count : lines(line, n);
 }
 

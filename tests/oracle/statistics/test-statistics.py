@@ -110,8 +110,34 @@ def lines():
             case('two', [*x, *y, *w], [k, bic(residual, n, 2) - bic(best, n, 5)], 1e-6)
 
 
+def paired():
+    for n in (6, 9, 17, 30, 50):
+        d = rng.normal(0.01, 0.03, n)
+        walsh = np.sort([(d[i] + d[j]) / 2 for i in range(n) for j in range(i, n)])
+        for w in (0, n, n * (n + 1) // 4, n * (n + 1) // 2):
+            ranks = np.arange(1.0, n + 1)
+            signs, left = -np.ones(n), w  # signed ranks whose positive ones add up to w
+            for i in range(n - 1, -1, -1):
+                if left >= ranks[i]:
+                    signs[i], left = 1, left - ranks[i]
+            p = stats.wilcoxon(signs * ranks, alternative='less', method='exact').pvalue
+            case('signedrank', [w, n], p)
+        # The interval holds what a two-sided test at 5 % does not refuse.
+        def p_value(shift):
+            return stats.wilcoxon(d - shift, method='exact').pvalue
+        middles = (walsh[1:] + walsh[:-1]) / 2
+        kept = [m for m in middles if p_value(m) > 0.05]
+        low, high = walsh[walsh < kept[0]].max(), walsh[walsh > kept[-1]].min()
+        case('paired', d, [np.median(walsh), low, high, d.std(ddof=1)])
+    for n in (51, 200):
+        d = rng.normal(0, 1, n)
+        walsh = np.sort([(d[i] + d[j]) / 2 for i in range(n) for j in range(i, n)])
+        c = math.floor(len(walsh) / 2 - 1.96 * math.sqrt(n * (n + 1) * (2 * n + 1) / 24))
+        case('paired', d, [np.median(walsh), walsh[c - 1], walsh[-c], d.std(ddof=1)])
+
+
 def main():
-    for make in (distributions, ranks, percentiles, series, lines):
+    for make in (distributions, ranks, percentiles, series, lines, paired):
         make()
     run = subprocess.run([sys.argv[1]], input='\n'.join(c[0] for c in cases) + '\n', text=True,
                          capture_output=True, check=True)
