@@ -14,64 +14,31 @@ static const double hidden_share = 0.05, hidden_change = 0.01;
 static const double overhead_share = 0.01;
 enum { FEW_FIXED_STEPS = 50 };
 
-hl_step_rule hl_step_rule_make(int64_t image_count, int64_t batch_size, bool wraps) {
-  hl_step_rule rule = {.batch_size = batch_size,
-                       .last_images = batch_size,
-                       .steps_per_pass = 1,
-                       .steps_per_sample = 1};
-  if (image_count <= 0 || batch_size <= 0 || batch_size > image_count) return rule;
-  int64_t partial = image_count % batch_size;
-  rule.steps_per_pass = (uint64_t)(image_count / batch_size) + (partial != 0);
-  if (partial && !wraps) rule.last_images = partial;
-  return rule;
-}
-
-double hl_step_rule_images(const hl_step_rule *rule, uint64_t index, bool *ret_full) {
-  uint64_t first = rule->first_step + index * rule->steps_per_sample;
-  uint64_t end = first + rule->steps_per_sample, partial = 0;
-  if (rule->last_images < rule->batch_size)
-    partial = end / rule->steps_per_pass - first / rule->steps_per_pass;
-  *ret_full = partial == 0;
-  return (double)rule->steps_per_sample * (double)rule->batch_size -
-         (double)partial * (double)(rule->batch_size - rule->last_images);
-}
-
-size_t hl_step_rule_full(const hl_step_rule *rule, const uint64_t *samples_ns, size_t count,
-                         uint64_t first_sample, uint64_t *ret_full) {
-  size_t full_count = 0;
-  for (size_t i = 0; i < count; i++) {
-    bool full;
-    hl_step_rule_images(rule, first_sample + i, &full);
-    if (full) ret_full[full_count++] = samples_ns[i];
-  }
-  return full_count;
+static bool is_full(const hl_row_samples *samples, size_t index) {
+  return samples->images[index] == (uint64_t)samples->batch_size * samples->steps_per_sample;
 }
 
 /* All there is while a row is summarised. */
 typedef struct summary {
   hl_record *record;
-  const hl_step_rule *rule;
+  const hl_row_samples *samples;
   hl_percentile_rule percentiles;
   const double *ms; /* full steps in order */
   const double *sorted;
   size_t n;
 } summary;
 
-static void totals(hl_record *record, const uint64_t *samples_ns, size_t count,
-                   const hl_step_rule *rule) {
-  double images = 0, ns = 0;
-  for (size_t i = 0; i < count; i++) {
-    bool full;
-    images += hl_step_rule_images(rule, i, &full);
-    ns += (double)samples_ns[i];
+static void totals(hl_record *record, const hl_row_samples *samples) {
+  double images = 0, ns = 0, patterns = samples->patterns_per_image;
+  for (size_t i = 0; i < samples->count; i++) {
+    images += (double)samples->images[i];
+    ns += (double)samples->ns[i];
   }
-  record->measurement_iterations = (int64_t)count * rule->steps_per_sample;
-  record->steps_per_sample = rule->steps_per_sample;
+  record->measurement_iterations = (int64_t)samples->count * samples->steps_per_sample;
+  record->steps_per_sample = samples->steps_per_sample;
   record->measured_ms = ns / 1e6;
   record->throughput_ips = ns > 0 ? images / ns * 1e9 : (double)NAN;
-  record->patterns_per_second = rule->patterns_per_image > 0
-                                    ? record->throughput_ips * rule->patterns_per_image
-                                    : (double)NAN;
+  record->patterns_per_second = patterns > 0 ? record->throughput_ips * patterns : (double)NAN;
 }
 
 static void percentile(const summary *s, double percent, double rho, double *ret_value,
@@ -94,13 +61,13 @@ static void latencies(const summary *s) {
   hl_record *r = s->record;
   hl_description d = hl_describe(s->ms, s->n);
   r->latency_mean_ms = d.mean;
-  r->latency_per_image_ms = d.mean / (double)s->rule->batch_size;
+  r->latency_per_image_ms = d.mean / (double)s->samples->batch_size;
   r->latency_p50_ms = hl_percentile(s->sorted, s->n, 50, s->percentiles);
-  if (s->rule->steps_per_sample > 1) {
+  if (s->samples->steps_per_sample > 1) {
     hl_record_note(r,
                    "steps are timed in groups of %" PRIu32 ": p50 is the median of group means, "
                    "other percentiles, deviation, least and most do not exist",
-                   s->rule->steps_per_sample);
+                   s->samples->steps_per_sample);
     return;
   }
   r->latency_std_ms = d.std;
@@ -173,30 +140,27 @@ static hl_status full_steps(const summary *s, hl_error *error) {
   return HL_OK;
 }
 
-static bool rule_is_valid(const hl_step_rule *rule) {
-  return rule->batch_size >= 1 && rule->last_images >= 1 && rule->last_images <= rule->batch_size &&
-         rule->steps_per_pass >= 1 && rule->steps_per_sample >= 1;
-}
-
-hl_status hl_row_summarise(hl_record *record, const uint64_t *samples_ns, size_t count,
-                           const hl_step_rule *rule, hl_percentile_rule percentiles,
-                           hl_error *error) {
+hl_status hl_row_summarise(hl_record *record, const hl_row_samples *samples,
+                           hl_percentile_rule percentiles, hl_error *error) {
+  size_t count = samples->count, n = 0;
   if (count == 0) return hl_error_set(error, HL_INVALID_ARGUMENT, "no step was measured");
-  if (!rule_is_valid(rule))
-    return hl_error_set(error, HL_INVALID_ARGUMENT, "the rule of images per step is inconsistent");
+  if (samples->batch_size < 1 || samples->steps_per_sample < 1)
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "samples of no steps, or of no images");
   HL_CLEANUP(hl_free_pointer) uint64_t *full = malloc(count * sizeof *full);
   HL_CLEANUP(hl_free_pointer) double *ms = malloc(2 * count * sizeof *ms);
   if (!full || !ms)
     return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for %zu samples", count);
-  size_t n = hl_step_rule_full(rule, samples_ns, count, 0, full);
   double *sorted = ms + count;
-  for (size_t i = 0; i < n; i++) ms[i] = sorted[i] = (double)full[i] / rule->steps_per_sample / 1e6;
+  for (size_t i = 0; i < count; i++)
+    if (is_full(samples, i)) full[n++] = samples->ns[i];
+  for (size_t i = 0; i < n; i++)
+    ms[i] = sorted[i] = (double)full[i] / samples->steps_per_sample / 1e6;
   hl_sort(sorted, n);
 
-  if (record->batch_size == HL_INT_NULL) record->batch_size = rule->batch_size;
-  record->full_batch_iterations = (int64_t)n * rule->steps_per_sample;
-  totals(record, samples_ns, count, rule);
-  summary s = {record, rule, percentiles, ms, sorted, n};
+  if (record->batch_size == HL_INT_NULL) record->batch_size = samples->batch_size;
+  record->full_batch_iterations = (int64_t)n * samples->steps_per_sample;
+  totals(record, samples);
+  summary s = {record, samples, percentiles, ms, sorted, n};
   if (n) {
     hl_status status = full_steps(&s, error);
     if (status != HL_OK) return status;

@@ -44,9 +44,12 @@ static hl_status reserve(hl_row *r, size_t more, hl_error *error) {
   while (capacity < r->count + more) capacity *= 2;
   uint64_t *samples = realloc(r->samples, capacity * sizeof *samples);
   if (samples) r->samples = samples;
+  uint64_t *images = realloc(r->images, capacity * sizeof *images);
+  if (images) r->images = images;
   uint64_t *full = realloc(r->full, capacity * sizeof *full);
   if (full) r->full = full;
-  if (!samples || !full) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for samples");
+  if (!samples || !images || !full)
+    return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for samples");
   r->capacity = capacity;
   return HL_OK;
 }
@@ -67,6 +70,7 @@ static hl_status add_slice(hl_row *r, const hl_session_samples *s, hl_row_slice 
   if (status != HL_OK) return status;
   uint64_t *fresh = r->full + r->full_count;
   memcpy(r->samples + r->count, s->ns, s->count * sizeof *s->ns);
+  memcpy(r->images + r->count, s->images, s->count * sizeof *s->images);
   r->count += s->count;
   size_t full = hl__row_full_samples(r, s, fresh);
   hl_slice slice = hl__row_slice(r, s, fresh, full);
@@ -155,12 +159,6 @@ hl_status hl_row_summary(hl_row *r, hl_error *error) {
   hl_record *record = r->record;
   hl_stopping_end(&r->stopping);
   hl_record_set_text(&record->stop, hl_stopping_reason_name(r->stopping.reason));
-  hl_step_rule rule =
-      hl_step_rule_make(r->session.n_images, record->batch_size, r->session.wraps || r->group > 1);
-  rule.steps_per_sample = r->group;
-  /* Of models whose inputs are one pattern each, patterns are not worth a number of their own. */
-  if (r->session.patterns_per_image > 1)
-    rule.patterns_per_image = (double)r->session.patterns_per_image;
   hl_session_memory memory;
   hl_status status = hl_session_peak(&r->session, &memory, error);
   if (status != HL_OK) return status;
@@ -178,7 +176,15 @@ hl_status hl_row_summary(hl_row *r, hl_error *error) {
                    "a step is too short for the clock: %" PRIu32 " steps a sample, full "
                    "batches only",
                    r->group);
-  status = hl_row_summarise(record, r->samples, r->count, &rule, HL_PERCENTILE_LINEAR, error);
+  /* Of models whose inputs are one pattern each, patterns are not worth a number of their own. */
+  int64_t patterns = r->session.patterns_per_image;
+  const hl_row_samples samples = {.ns = r->samples,
+                                  .images = r->images,
+                                  .count = r->count,
+                                  .batch_size = record->batch_size,
+                                  .steps_per_sample = r->group,
+                                  .patterns_per_image = patterns > 1 ? (double)patterns : 0};
+  status = hl_row_summarise(record, &samples, HL_PERCENTILE_LINEAR, error);
   if (status != HL_OK) return status;
   hl_device_fill(&r->device, record);
   return hl_session_device_time(&r->session, record, error);

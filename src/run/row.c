@@ -167,8 +167,9 @@ hl_status hl_row_close(hl_row *r, hl_status status, hl_error *failure, hl_error 
   status = hl_session_close(&r->session, status, failure);
   if (isfinite(r->record->overhead_ns)) context->info->overhead_ns = r->record->overhead_ns;
   free(r->samples);
+  free(r->images);
   free(r->full);
-  r->samples = r->full = NULL;
+  r->samples = r->images = r->full = NULL;
   hl_reference_release(&r->outputs);
   if (status == HL_INTERRUPTED) return hl_error_set(error, status, "interrupted");
   if (context->bad_input_ends && r->bad_input)

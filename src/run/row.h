@@ -44,6 +44,7 @@ typedef struct hl_row {
   hl_stopping stopping;
   bool bad_input;    /* it did not open for what the user gave */
   uint64_t *samples; /* all measured samples, partial batches included */
+  uint64_t *images;  /* of each sample */
   uint64_t *full;    /* those of full batches */
   size_t count, capacity, full_count;
   uint32_t group;

@@ -1,4 +1,5 @@
 """Rows that differ only in engine, type or device: measured in turns, and compared."""
+import json
 import os
 import pathlib
 import signal
@@ -17,8 +18,16 @@ def faulty(fault, *more):
                   f'faulty.fault={fault}', '--batch-sizes', '1', '--max-time', '1', '--json', *more)
 
 
-def children(pid):
-    return [int(p) for p in pathlib.Path(f'/proc/{pid}/task/{pid}/children').read_text().split()]
+def workers_of(pid):
+    """Its workers, and not the git that it asks before."""
+    found = []
+    for child in pathlib.Path(f'/proc/{pid}/task/{pid}/children').read_text().split():
+        try:
+            if b'worker' in pathlib.Path(f'/proc/{child}/cmdline').read_bytes().split(b'\0'):
+                found.append(int(child))
+        except OSError:
+            pass
+    return found
 
 
 def are_gone(pids, seconds=10):
@@ -119,7 +128,7 @@ def an_interrupt_in_a_group_leaves_no_process_and_keeps_rows():
     end, workers = time.monotonic() + 20, []
     while (len(workers) < 2 or 'T' not in states(workers)) and time.monotonic() < end:
         time.sleep(0.01)
-        workers = children(process.pid)
+        workers = workers_of(process.pid)
     assert len(workers) == 2 and 'T' in states(workers), 'no worker of the second group was stopped'
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=20)
@@ -141,7 +150,7 @@ def a_killed_runner_takes_its_stopped_workers_along():
     end, workers = time.monotonic() + 20, []
     while (len(workers) < 2 or 'T' not in states(workers)) and time.monotonic() < end:
         time.sleep(0.01)
-        workers = children(process.pid)
+        workers = workers_of(process.pid)
     process.kill()
     process.wait(timeout=10)
     assert len(workers) == 2 and are_gone(workers), 'a worker is left'
@@ -152,11 +161,10 @@ def an_interrupt_before_the_first_row_is_still_a_document():
     process = subprocess.Popen([PROGRAM, *SLOW, '--batch-sizes', '1', '--json', '--store', 'none'],
                                cwd=HOME, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     end = time.monotonic() + 20
-    while not children(process.pid) and time.monotonic() < end:
+    while not workers_of(process.pid) and time.monotonic() < end:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=20)
-    import json
     assert process.returncode == 130, err
     document = json.loads(out)
     assert document['rows'] == [] and document['comparisons'] == [], document

@@ -15,33 +15,13 @@ static bool close_to(double a, double b) {
   return fabs(a - b) <= 1e-12 * fmax(1, fabs(b));
 }
 
-static void rules(void **state) {
-  (void)state;
-  static const struct {
-    int64_t images, batch;
-    bool wraps;
-    uint64_t steps_per_pass;
-    int64_t last;
-  } cases[] = {
-      {516, 64, false, 9, 4},  {516, 64, true, 9, 64}, {512, 64, false, 8, 64},
-      {516, 1, false, 516, 1}, {10, 64, false, 1, 64}, {0, 8, false, 1, 8},
-  };
-  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    hl_step_rule rule = hl_step_rule_make(cases[i].images, cases[i].batch, cases[i].wraps);
-    assert_int_equal(rule.steps_per_pass, cases[i].steps_per_pass);
-    assert_int_equal(rule.last_images, cases[i].last);
-  }
-  hl_step_rule rule = hl_step_rule_make(10, 4, false); /* 4, 4, 2, 4, 4, 2 ... */
-  bool full;
-  assert_true(hl_step_rule_images(&rule, 1, &full) == 4 && full);
-  assert_true(hl_step_rule_images(&rule, 2, &full) == 2 && !full);
-  rule.first_step = 2;
-  assert_true(hl_step_rule_images(&rule, 0, &full) == 2 && !full);
-  rule.first_step = 0;
-  rule.steps_per_sample = 2; /* 4+4, 2+4, 4+2 */
-  assert_true(hl_step_rule_images(&rule, 0, &full) == 8 && full);
-  assert_true(hl_step_rule_images(&rule, 1, &full) == 6 && !full);
-  assert_true(hl_step_rule_images(&rule, 2, &full) == 6 && !full);
+/* Summarises samples of full batches only. */
+static hl_status summarise_full(hl_record *record, const uint64_t *ns, size_t count, int64_t batch,
+                                uint32_t steps_per_sample, hl_error *error) {
+  static uint64_t images[1024];
+  for (size_t i = 0; i < count; i++) images[i] = (uint64_t)batch * steps_per_sample;
+  const hl_row_samples samples = {ns, images, count, batch, steps_per_sample, 0};
+  return hl_row_summarise(record, &samples, HL_PERCENTILE_LINEAR, error);
 }
 
 static void partial_batches(void **state) {
@@ -51,9 +31,9 @@ static void partial_batches(void **state) {
   hl_record record;
   hl_record_init(&record);
   record.memory_mb = 100;
-  hl_step_rule rule = hl_step_rule_make(10, 4, false);
-  rule.patterns_per_image = 4;
-  assert_int_equal(hl_row_summarise(&record, ns, 6, &rule, HL_PERCENTILE_LINEAR, NULL), HL_OK);
+  static const uint64_t images[] = {4, 4, 2, 4, 4, 2};
+  const hl_row_samples samples = {ns, images, 6, 4, 1, 4};
+  assert_int_equal(hl_row_summarise(&record, &samples, HL_PERCENTILE_LINEAR, NULL), HL_OK);
   assert_int_equal(record.batch_size, 4);
   assert_int_equal(record.measurement_iterations, 6);
   assert_int_equal(record.full_batch_iterations, 4);
@@ -86,8 +66,7 @@ static void rare_slow_steps(void **state) {
   }
   hl_record record;
   hl_record_init(&record);
-  hl_step_rule rule = hl_step_rule_make(0, 2, false);
-  assert_int_equal(hl_row_summarise(&record, ns, 600, &rule, HL_PERCENTILE_LINEAR, NULL), HL_OK);
+  assert_int_equal(summarise_full(&record, ns, 600, 2, 1, NULL), HL_OK);
   assert_true(close_to(record.throughput_ips, 1200 / total * 1e9));
   assert_true(record.throughput_ci_ips.low < record.throughput_ips);
   assert_true(record.throughput_ci_ips.high > record.throughput_ips);
@@ -114,8 +93,7 @@ static void intervals(void **state) {
   for (uint64_t i = 0; i < 400; i++) ns[i] = 10000000 + ((i * 163) % 400) * 500 - 100000;
   hl_record record;
   hl_record_init(&record);
-  hl_step_rule rule = hl_step_rule_make(0, 8, false);
-  assert_int_equal(hl_row_summarise(&record, ns, 400, &rule, HL_PERCENTILE_LINEAR, NULL), HL_OK);
+  assert_int_equal(summarise_full(&record, ns, 400, 8, 1, NULL), HL_OK);
   assert_true(record.latency_p50_ci_ms.low <= record.latency_p50_ms);
   assert_true(record.latency_p50_ci_ms.high >= record.latency_p50_ms);
   assert_true(record.latency_p99_ci_ms.low < record.latency_p99_ms);
@@ -135,9 +113,7 @@ static void grouped_steps(void **state) {
   hl_record record;
   hl_record_init(&record);
   record.overhead_ns = 30;
-  hl_step_rule rule = hl_step_rule_make(0, 2, false);
-  rule.steps_per_sample = 16;
-  assert_int_equal(hl_row_summarise(&record, ns, 200, &rule, HL_PERCENTILE_LINEAR, NULL), HL_OK);
+  assert_int_equal(summarise_full(&record, ns, 200, 2, 16, NULL), HL_OK);
   assert_int_equal(record.measurement_iterations, 3200);
   assert_int_equal(record.steps_per_sample, 16);
   assert_true(close_to(record.latency_mean_ms, 250e-6));
@@ -155,8 +131,7 @@ static void hidden_warmup(void **state) {
   for (size_t i = 0; i < 200; i++) ns[i] = 1000000 + i % 3 + (i < 50 ? 300000 : 0);
   hl_record record;
   hl_record_init(&record);
-  hl_step_rule rule = hl_step_rule_make(0, 1, false);
-  assert_int_equal(hl_row_summarise(&record, ns, 200, &rule, HL_PERCENTILE_LINEAR, NULL), HL_OK);
+  assert_int_equal(summarise_full(&record, ns, 200, 1, 1, NULL), HL_OK);
   assert_non_null(strstr(record.notes, "first 50 of 200"));
   hl_record_release(&record);
 }
@@ -167,8 +142,7 @@ static void few_fixed(void **state) {
   hl_record record;
   hl_record_init(&record);
   hl_record_set_text(&record.stop, "fixed");
-  hl_step_rule rule = hl_step_rule_make(0, 1, false);
-  assert_int_equal(hl_row_summarise(&record, ns, 10, &rule, HL_PERCENTILE_LINEAR, NULL), HL_OK);
+  assert_int_equal(summarise_full(&record, ns, 10, 1, 1, NULL), HL_OK);
   assert_non_null(strstr(record.notes, "only 10 fixed steps: the median is known to +-3.3 %"));
   hl_record_release(&record);
 }
@@ -179,25 +153,21 @@ static void refused(void **state) {
   hl_record record;
   hl_record_init(&record);
   hl_error error;
-  hl_step_rule rule = hl_step_rule_make(0, 1, false), bad = {0};
-  assert_int_equal(hl_row_summarise(&record, &ns, 0, &rule, HL_PERCENTILE_LINEAR, &error),
-                   HL_INVALID_ARGUMENT);
-  assert_int_equal(hl_row_summarise(&record, &ns, 1, &bad, HL_PERCENTILE_LINEAR, &error),
-                   HL_INVALID_ARGUMENT);
+  assert_int_equal(summarise_full(&record, &ns, 0, 1, 1, &error), HL_INVALID_ARGUMENT);
+  assert_int_equal(summarise_full(&record, &ns, 1, 0, 1, &error), HL_INVALID_ARGUMENT);
   /* A time of zero gives no infinite throughput. */
   ns = 0;
-  assert_int_equal(hl_row_summarise(&record, &ns, 1, &rule, HL_PERCENTILE_LINEAR, &error), HL_OK);
+  assert_int_equal(summarise_full(&record, &ns, 1, 1, 1, &error), HL_OK);
   assert_true(isnan(record.throughput_ips));
   hl_record_release(&record);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rules),         cmocka_unit_test(partial_batches),
-      cmocka_unit_test(intervals),     cmocka_unit_test(rare_slow_steps),
-      cmocka_unit_test(mean_interval), cmocka_unit_test(grouped_steps),
-      cmocka_unit_test(hidden_warmup), cmocka_unit_test(few_fixed),
-      cmocka_unit_test(refused),
+      cmocka_unit_test(partial_batches), cmocka_unit_test(intervals),
+      cmocka_unit_test(rare_slow_steps), cmocka_unit_test(mean_interval),
+      cmocka_unit_test(grouped_steps),   cmocka_unit_test(hidden_warmup),
+      cmocka_unit_test(few_fixed),       cmocka_unit_test(refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
