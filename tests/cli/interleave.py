@@ -13,9 +13,9 @@ SLOW = ('sweep', 'mlp', '--plugin', FAULTY, '--engine', 'faulty,null', '--engine
         '--engine-option', 'null.spin_ns=2000000', '--no-check')
 
 
-def faulty(fault, *more):
-    return hotlap('sweep', 'mlp', '--plugin', FAULTY, '--engine', 'native,faulty', '--engine-option',
-                  f'faulty.fault={fault}', '--batch-sizes', '1', '--max-time', '1', '--json', *more)
+def faulty(fault, *more, beside='null'):
+    return hotlap('sweep', 'mlp', '--plugin', FAULTY, '--engine', f'{beside},faulty', '--engine-option',
+                  f'faulty.fault={fault}', '--batch-sizes', '1', '--max-time', '2', '--json', *more)
 
 
 def workers_of(pid):
@@ -49,15 +49,16 @@ def states(pids):
 
 @case
 def same_clock_is_equivalent_and_rows_keep_the_order_of_the_plan():
-    run = hotlap('sweep', 'mlp', '--engine', 'null,native', '--simulated-clock', '1000000+100000',
-                 '--batch-sizes', '1,4', '--max-time', '2', '--json', '--store', HOME / 'order.db')
+    run = hotlap('sweep', 'mlp', '--plugin', FAULTY, '--engine', 'null,faulty', '--simulated-clock',
+                 '1000000+100000', '--batch-sizes', '1,4', '--max-time', '2', '--json', '--no-check', '--store',
+                 HOME / 'order.db')
     assert run.status == 0, run.explain()
     assert [(r['engine'], r['batch_size']) for r in run.rows] == [
-        ('null', 1), ('null', 4), ('native', 1), ('native', 4)], run.explain()
+        ('null', 1), ('null', 4), ('faulty', 1), ('faulty', 4)], run.explain()
     found = run.document['comparisons']
     assert [c['batch_size'] for c in found] == [1, 4], found
     for c in found:
-        assert (c['a_engine'], c['b_engine'], c['processes']) == ('null', 'native', 1), c
+        assert (c['a_engine'], c['b_engine'], c['processes']) == ('null', 'faulty', 1), c
         assert c['pairs'] + c['voided'] >= 20 and (c['pairs'] < 20 or c['verdict'] == 'equivalent'), c
         assert c['pairs'] == 0 or abs(c['ratio'] - 1) < 0.01, c
     stored = hotlap('report', 'latest', '--store', HOME / 'order.db', '--json').document
@@ -79,15 +80,15 @@ def counts_are_exact_and_discarded_steps_do_not_move_the_data():
 
 @case
 def sequence_compares_nothing():
-    run = hotlap('sweep', 'mlp', '--engine', 'null,native', '--simulated-clock', '1000000+100000',
-                 '--batch-sizes', '1', '--max-time', '1', '--order', 'sequence', '--json')
+    run = hotlap('sweep', 'mlp', '--plugin', FAULTY, '--engine', 'null,faulty', '--simulated-clock',
+                 '1000000+100000', '--batch-sizes', '1', '--no-check', '--order', 'sequence', '--json')
     assert run.status == 0 and run.document['comparisons'] == [], run.explain()
     hotlap('sweep', 'mlp', '--order', 'backwards').fails(2, "--order: 'backwards' is neither")
 
 
 @case
 def wrong_outputs_are_mistrusted_and_the_reference_says_whose():
-    run = faulty('none:wrong', '--simulated-clock', '1000000+100000')
+    run = faulty('none:wrong', '--iterations', '40', '--warmup', '3', beside='native')
     native, wrong = run.rows
     (pair,) = run.document['comparisons']
     assert (native['outcome'], wrong['outcome']) == ('PASSED', 'MISTRUSTED'), run.explain()
@@ -108,8 +109,8 @@ def a_crash_costs_its_row_only():
 @case
 def what_has_no_memory_beside_others_is_measured_alone():
     run = faulty('prepare:oom', '--no-check')
-    native, alone = run.rows
-    assert (native['outcome'], alone['outcome']) == ('PASSED', 'OUT_OF_MEMORY'), run.explain()
+    other, alone = run.rows
+    assert (other['outcome'], alone['outcome']) == ('PASSED', 'OUT_OF_MEMORY'), run.explain()
     assert 'not measured in turns' in alone['notes'], alone
     assert run.document['comparisons'] == []
 
