@@ -74,6 +74,18 @@ static hl_status split(hl_operand *o, const char *text, hl_error *error) {
   }
 }
 
+/* Names that are kept for other kinds of operands, so that none is taken for a model. */
+static hl_status check_kind(const char *model, hl_error *error) {
+  static const char *const kinds[] = {"run:", "git:", "plan:"};
+  for (size_t i = 0; i < HL_COUNT(kinds); i++)
+    if (strncmp(model, kinds[i], strlen(kinds[i])) == 0)
+      return hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "operand '%.300s': this version compares configurations only, not %s...; "
+                          "an operand begins with a model: 'resnet50 batch=8'",
+                          model, kinds[i]);
+  return HL_OK;
+}
+
 static hl_status parse(hl_operand *o, const char *text, const hl_options *common, hl_error *error) {
   o->words = calloc(common->item_count + HL_OPERAND_WORDS + 4, sizeof *o->words);
   if (!o->words) return no_memory(error);
@@ -83,6 +95,8 @@ static hl_status parse(hl_operand *o, const char *text, const hl_options *common
   if (!o->model)
     return hl_error_set(error, HL_INVALID_ARGUMENT,
                         "an operand is empty; it begins with a model: 'resnet50 batch=8'");
+  status = check_kind(o->model, error);
+  if (status != HL_OK) return status;
   hl_error inner = {0};
   status = hl_options_parse('c', (int)o->word_count, o->words, &o->options, &inner);
   if (status == HL_OK) return HL_OK;

@@ -96,6 +96,7 @@ def different_work_is_refused():
 def bad_operands_are_named():
     for arguments, part in ((('mlp',), 'two operands'), ((), 'two operands'),
                             (('mlp', ''), 'empty'),
+                            (('mlp', 'run:latest'), 'configurations only, not run:'),
                             (('mlp', 'nosuchmodel'), 'nosuchmodel'),
                             (('mlp', 'nosuch/file.onnx'), 'nosuch/file.onnx'),
                             (('mlp', 'mlp batch'), "'batch' is not KEY=VALUE"),
