@@ -45,6 +45,18 @@ static bool group_name(const char *text, const char *controller, char name[HL_CG
   return false;
 }
 
+/* The kernel writes blanks, line ends and backslashes of a path as \ooo, three octal digits. */
+static void unescape(char *text) {
+  char *to = text;
+  for (const char *at = text; *at;) {
+    bool octal = at[0] == '\\' && at[1] >= '0' && at[1] <= '3' && at[2] >= '0' && at[2] <= '7' &&
+                 at[3] >= '0' && at[3] <= '7';
+    *to++ = octal ? (char)((at[1] - '0') * 64 + (at[2] - '0') * 8 + (at[3] - '0')) : *at;
+    at += octal ? 4 : 1;
+  }
+  *to = 0;
+}
+
 /* Finds the mount of a hierarchy in mountinfo:
  *   36 35 98:0 /root /mount/point opts [optional...] - fstype source super,options  */
 static bool mount_find(const char *text, const char *controller, char mount_root[HL_CGROUP_PATH],
@@ -60,8 +72,11 @@ static bool mount_find(const char *text, const char *controller, char mount_root
           sscanf(dash, " - %31s %*s %1023s", type, options) == 2) {
         if (controller
                 ? strcmp(type, "cgroup") == 0 && list_has(options, strlen(options), controller)
-                : strcmp(type, "cgroup2") == 0)
+                : strcmp(type, "cgroup2") == 0) {
+          unescape(mount_root);
+          unescape(mount);
           return true;
+        }
       }
     }
     line = next ? next + 1 : NULL;

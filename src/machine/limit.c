@@ -125,21 +125,6 @@ int hl_memory_limit_enter(const hl_memory_limit *limit) {
   return setrlimit(RLIMIT_DATA, &bound) == 0 ? 0 : errno;
 }
 
-hl_status hl_memory_limit_attach(const hl_memory_limit *limit, pid_t pid, hl_error *error) {
-  bool good = true;
-  if (limit->kind == HL_LIMIT_DATA) {
-    const struct rlimit bound = {.rlim_cur = limit->bytes, .rlim_max = limit->bytes};
-    good = prlimit(pid, RLIMIT_DATA, &bound, NULL) == 0;
-  } else if (limit->kind != HL_LIMIT_NONE) {
-    char text[32];
-    int n = snprintf(text, sizeof text, "%ld", (long)pid);
-    good = write(limit->procs_fd, text, (size_t)n) == n;
-  }
-  return good ? HL_OK
-              : hl_error_errno(error, HL_IO, "cannot put process %ld under the memory limit (%s)",
-                               (long)pid, hl_memory_limit_name(limit));
-}
-
 const char *hl_memory_limit_name(const hl_memory_limit *limit) {
   switch (limit->kind) {
   case HL_LIMIT_CGROUP_1:
@@ -162,10 +147,6 @@ static hl_cgroup_memory group_memory(const hl_memory_limit *limit) {
 
 uint64_t hl_memory_limit_oom_kills(const hl_memory_limit *limit) {
   return group_memory(limit).oom_kill_count;
-}
-
-uint64_t hl_memory_limit_peak(const hl_memory_limit *limit) {
-  return group_memory(limit).peak_bytes;
 }
 
 void hl_memory_limit_release(hl_memory_limit *limit) {

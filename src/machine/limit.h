@@ -51,18 +51,11 @@ hl_status hl_memory_limit_prepare_data(uint64_t limit_bytes, hl_memory_limit *re
  * Async-signal-safe. */
 int hl_memory_limit_enter(const hl_memory_limit *limit);
 
-/* From the parent: puts a running process under the limit. Memory it has already is charged to
- * where it was. */
-hl_status hl_memory_limit_attach(const hl_memory_limit *limit, pid_t pid, hl_error *error);
-
 /* "cgroup v1", "cgroup v2", "RLIMIT_DATA" or "none": which one holds, for the record. */
 const char *hl_memory_limit_name(const hl_memory_limit *limit);
 
 /* How many processes the kernel killed for this limit; UINT64_MAX: unknown (RLIMIT_DATA). */
 uint64_t hl_memory_limit_oom_kills(const hl_memory_limit *limit);
-
-/* The group's peak, bytes; UINT64_MAX: unknown. */
-uint64_t hl_memory_limit_peak(const hl_memory_limit *limit);
 
 /* Removes the group; its processes must have ended. Waits up to 0.2 s for the kernel to let go. */
 void hl_memory_limit_release(hl_memory_limit *limit);

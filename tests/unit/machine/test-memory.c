@@ -153,6 +153,9 @@ static void groups_are_found(void **state) {
        "/cg/memory", 1},
       {"0::/user.slice/s\n", "1 1 0:1 / /cg rw master:3 - cgroup2 none rw\n", "/cg/user.slice/s",
        "/cg/user.slice/s", 2},
+      /* a blank and a backslash in the mount point */
+      {"4:memory:/job\n", "1 1 0:1 / /c\\040g\\134 rw - cgroup cgroup rw,memory\n", "/c g\\/job",
+       "/c g\\/job", 1},
       {"4:cpu:/x\n", "1 1 0:1 / /cg/cpu rw - cgroup cgroup rw,cpu\n", "/cg/cpu/x", NULL, 0}};
   for (size_t i = 0; i < HL_COUNT(cases); i++) {
     fake_tree tree;
