@@ -5,30 +5,9 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
-
-static const char *const rule_names[] = {
-    [HL_PERCENTILE_LINEAR] = "linear",
-    [HL_PERCENTILE_LOADGEN] = "loadgen",
-    [HL_PERCENTILE_NEAREST] = "nearest",
-};
-enum { RULE_COUNT = sizeof rule_names / sizeof rule_names[0] };
 
 /* Half of the 5 % on each side. */
 static const double tail = 0.025;
-
-const char *hl_percentile_rule_name(hl_percentile_rule rule) {
-  return (size_t)rule < RULE_COUNT ? rule_names[rule] : "linear";
-}
-
-bool hl_percentile_rule_from_name(const char *name, hl_percentile_rule *ret_rule) {
-  for (size_t i = 0; name && i < RULE_COUNT; i++)
-    if (strcmp(rule_names[i], name) == 0) {
-      *ret_rule = (hl_percentile_rule)i;
-      return true;
-    }
-  return false;
-}
 
 static int compare(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;

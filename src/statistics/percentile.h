@@ -21,9 +21,6 @@ typedef enum hl_percentile_rule {
   HL_PERCENTILE_NEAREST  /* nearest rank: element ceil(n p / 100), counted from 1 */
 } hl_percentile_rule;
 
-const char *hl_percentile_rule_name(hl_percentile_rule rule); /* "linear", "loadgen", "nearest" */
-bool hl_percentile_rule_from_name(const char *name, hl_percentile_rule *ret_rule);
-
 void hl_sort(double *values, size_t n); /* ascending */
 
 /* NaN for n = 0 or a percentile outside 0..100. `sorted` ascends. */

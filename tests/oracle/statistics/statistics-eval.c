@@ -104,6 +104,18 @@ static size_t lines(const char *name, size_t n) {
   return 2;
 }
 
+static bool rule_of(const char *name, hl_percentile_rule *ret_rule) {
+  static const char *const names[] = {[HL_PERCENTILE_LINEAR] = "linear",
+                                      [HL_PERCENTILE_LOADGEN] = "loadgen",
+                                      [HL_PERCENTILE_NEAREST] = "nearest"};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (strcmp(names[i], name) == 0) {
+      *ret_rule = (hl_percentile_rule)i;
+      return true;
+    }
+  return false;
+}
+
 static size_t evaluate(char *line) {
   char *rest = strchr(line, ' ');
   if (!rest) return 0;
@@ -114,7 +126,7 @@ static size_t evaluate(char *line) {
     if (!numbers) return 0;
     *numbers++ = '\0';
     size_t n = read_numbers(numbers, v);
-    if (n < 2 || !hl_percentile_rule_from_name(rest, &rule)) return 0;
+    if (n < 2 || !rule_of(rest, &rule)) return 0;
     hl_sort(v + 1, n - 1);
     result[0] = hl_percentile(v + 1, n - 1, v[0], rule);
     return 1;

@@ -116,7 +116,7 @@ static void series_table(void **state) {
     hl_warmup_init(&w, &(hl_warmup_options){.fixed_steps = -1, .row_ns = half_minute});
     run(&w, cases[i].step, cases[i].faults);
     if (w.verdict != cases[i].expected || w.steps < cases[i].least || w.steps > cases[i].most)
-      fail_msg("%s: %s after %llu steps", cases[i].name, "another verdict",
+      fail_msg("%s: verdict %d after %llu steps", cases[i].name, (int)w.verdict,
                (unsigned long long)w.steps);
     assert_int_equal(w.first_ns, (uint64_t)cases[i].step(0));
     char text[200];
