@@ -79,15 +79,10 @@ hl_status hl_paired_estimate(const double *differences, size_t n, hl_paired *ret
 hl_status hl_paired_estimate_at(const double *differences, size_t n, double level,
                                 hl_paired *ret_paired, hl_error *error) {
   double nan = (double)NAN;
-<<<<<<< HEAD
-  *ret_paired = (hl_paired){n, nan, nan, nan, deviation_of(differences, n), nan};
-  if (n == 0) return HL_OK;
-=======
->>>>>>> fd394f1 (Turns and pairs: tested on simulated machines, against SciPy, and through the command line)
   if (n > pairs_most)
     return hl_error_set(error, HL_INVALID_ARGUMENT, "%zu pairs; at most %d are compared", n,
                         pairs_most);
-  *ret_paired = (hl_paired){n, nan, nan, nan, deviation_of(differences, n)};
+  *ret_paired = (hl_paired){n, nan, nan, nan, deviation_of(differences, n), nan};
   if (n == 0) return HL_OK;
   size_t count = n * (n + 1) / 2, at = 0;
   double *averages = malloc(count * sizeof *averages);
