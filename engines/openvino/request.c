@@ -209,7 +209,11 @@ hl_status hl_ov_request(hl_program *program, hl_request **ret_request, hl_error 
   if (!request) return no_memory(error);
   request->program = program;
   request->parts = calloc(program->parts, sizeof(hl_ov_infer_request *));
-  hl_status status = request->parts ? HL_OK : no_memory(error);
+  if (!request->parts) {
+    free(request);
+    return no_memory(error);
+  }
+  hl_status status = HL_OK;
   for (size_t i = 0; i < program->parts && status == HL_OK; i++)
     status = hl_ov_check(
         engine,
