@@ -1,10 +1,10 @@
 /* hotlap models quantize: an 8-bit copy of a model. */
+#include "workloads/quantize.h"
 #include "base/json-writer.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "machine/topology.h"
 #include "models/models.h"
-#include "workloads/quantise.h"
 #include <inttypes.h>
 #include <math.h>
 #include <poll.h>
@@ -59,7 +59,7 @@ static hl_status read_model(const char *name, hl_configuration *c, char **ret_na
   return HL_OK;
 }
 
-static hl_status read_options(const hl_options *o, hl_configuration *c, hl_quantise_options *q,
+static hl_status read_options(const hl_options *o, hl_configuration *c, hl_quantize_options *q,
                               const char **ret_path, hl_error *error) {
   const char *ranges = hl_options_get(o, HL_OPTION_RANGES);
   if (o->positional_count != 2)
@@ -71,7 +71,7 @@ static hl_status read_options(const hl_options *o, hl_configuration *c, hl_quant
   if (!hl_ranges_from_name(ranges, &q->ranges))
     return hl_error_set(error, HL_INVALID_ARGUMENT,
                         "--ranges: '%s' is none of minmax, percentile, entropy", ranges);
-  hl_status status = hl_options_real(o, HL_OPTION_PERCENTILE, 50, 100, HL_QUANTISE_PERCENTILE,
+  hl_status status = hl_options_real(o, HL_OPTION_PERCENTILE, 50, 100, HL_QUANTIZE_PERCENTILE,
                                      &q->percentile, error);
   if (status == HL_OK && hl_options_given(o, HL_OPTION_PERCENTILE) &&
       q->ranges != HL_RANGES_PERCENTILE)
@@ -98,8 +98,8 @@ static hl_status check_writable(const char *path, hl_error *error) {
   return hl_error_errno(error, HL_IO, "cannot write '%s'", path);
 }
 
-static void print_text(const char *path, const hl_configuration *c, const hl_quantise_options *o,
-                       const hl_quantise_result *r) {
+static void print_text(const char *path, const hl_configuration *c, const hl_quantize_options *o,
+                       const hl_quantize_result *r) {
   const hl_quantize_summary *s = &r->summary;
   printf("Wrote %s: %s in 8 bits\n", path, c->model);
   printf("  quantised    %zu convolutions, %zu products, %zu sums; %zu left in float32\n",
@@ -117,8 +117,8 @@ static void print_text(const char *path, const hl_configuration *c, const hl_qua
          (double)r->float_file_bytes / 1e6);
 }
 
-static void print_json(const char *path, const hl_configuration *c, const hl_quantise_options *o,
-                       const hl_quantise_result *r) {
+static void print_json(const char *path, const hl_configuration *c, const hl_quantize_options *o,
+                       const hl_quantize_result *r) {
   hl_text text = HL_TEXT_INIT;
   hl_json json;
   hl_json_init(&json, &text, HL_JSON_PRETTY);
@@ -156,8 +156,8 @@ int hl_cli_quantize(const hl_options *options) {
   view v = {.quiet = hl_options_on(options, HL_OPTION_QUIET)};
   show_verbose = hl_options_on(options, HL_OPTION_VERBOSE);
   hl_configuration c = {.engine = "native", .device = "cpu", .dtype = "float32", .batch_size = 1};
-  hl_quantise_options o = {.progress = progress, .context = &v};
-  hl_quantise_result result;
+  hl_quantize_options o = {.progress = progress, .context = &v};
+  hl_quantize_result result;
   hl_machine machine = {0};
   hl_error error = {0};
   const char *path = NULL;
@@ -172,7 +172,7 @@ int hl_cli_quantize(const hl_options *options) {
   if (status != HL_OK) return hl_cli_fail(&error, HL_EXIT_USAGE);
   hl_cli_cache_directory(&cache, NULL);
   v.wake_fd = hl_interrupt_catch();
-  status = hl_quantise_model(&c, cache, &host, &o, path, &result, &error);
+  status = hl_quantize_model(&c, cache, &host, &o, path, &result, &error);
   clear_progress(&v);
   if (status != HL_OK) return hl_cli_fail(&error, exit_of(status));
   if (hl_options_on(options, HL_OPTION_JSON))

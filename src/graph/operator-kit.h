@@ -83,7 +83,7 @@ void hl_index_next(int32_t rank, const int64_t *dims, int64_t *index, const int6
 /* Smallest and largest number of an integer type. */
 void hl_op_int_range(hl_dtype dtype, double *ret_low, double *ret_high);
 /* x / scale rounded to nearest even, plus `zero`, saturated to the range of `to`; NaN is `zero`. */
-double hl_op_quantise(double x, double scale, double zero, hl_dtype to);
+double hl_op_quantize(double x, double scale, double zero, hl_dtype to);
 
 /* -- windows of convolutions and pools ------------------------------------------------------ */
 
@@ -261,9 +261,9 @@ HL_EVALUATE(hl_evaluate_einsum);
 HL_INFER(hl_infer_det);
 HL_EVALUATE(hl_evaluate_det);
 
-HL_INFER(hl_infer_quantised);
-HL_FLOPS(hl_flops_quantised);
-HL_EVALUATE(hl_evaluate_quantised);
+HL_INFER(hl_infer_quantized);
+HL_FLOPS(hl_flops_quantized);
+HL_EVALUATE(hl_evaluate_quantized);
 HL_INFER(hl_infer_dynamic_quantize);
 HL_EVALUATE(hl_evaluate_dynamic_quantize);
 

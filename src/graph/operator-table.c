@@ -164,18 +164,18 @@ static const hl_operator table[] = {
     REDUCE("ReduceSum"),
     REDUCE("ReduceSumSquare"),
 #undef GROUP
-#define GROUP HL_OPERATORS_QUANTISE
-    ROW("ConvInteger", 10, NEWEST, hl_infer_quantised, hl_flops_quantised, hl_evaluate_quantised,
+#define GROUP HL_OPERATORS_QUANTIZE
+    ROW("ConvInteger", 10, NEWEST, hl_infer_quantized, hl_flops_quantized, hl_evaluate_quantized,
         false, 2, 4, 1),
     ROW("DequantizeLinear", 10, NEWEST, hl_infer_dequantize, hl_flops_quantize,
         hl_evaluate_dequantize, false, 2, 3, 1),
     ROW("DynamicQuantizeLinear", 11, NEWEST, hl_infer_dynamic_quantize, hl_flops_quantize,
         hl_evaluate_dynamic_quantize, false, 1, 1, 3),
-    ROW("MatMulInteger", 10, NEWEST, hl_infer_quantised, hl_flops_quantised, hl_evaluate_quantised,
+    ROW("MatMulInteger", 10, NEWEST, hl_infer_quantized, hl_flops_quantized, hl_evaluate_quantized,
         false, 2, 4, 1),
-    ROW("QLinearConv", 10, NEWEST, hl_infer_quantised, hl_flops_quantised, hl_evaluate_quantised,
+    ROW("QLinearConv", 10, NEWEST, hl_infer_quantized, hl_flops_quantized, hl_evaluate_quantized,
         false, 8, 9, 1),
-    ROW("QLinearMatMul", 10, NEWEST, hl_infer_quantised, hl_flops_quantised, hl_evaluate_quantised,
+    ROW("QLinearMatMul", 10, NEWEST, hl_infer_quantized, hl_flops_quantized, hl_evaluate_quantized,
         false, 8, 8, 1),
     ROW("QuantizeLinear", 10, NEWEST, hl_infer_quantize, hl_flops_quantize, hl_evaluate_quantize,
         false, 2, 3, 1),

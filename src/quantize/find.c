@@ -119,14 +119,14 @@ static hl_value_id result_of(const search *s, const hl_node *node) {
 static void take_result(search *s, size_t n) {
   hl_value_id result = result_of(s, &s->q->graph->nodes[n]);
   s->q->result[n] = result;
-  s->q->quantised[result] = s->q->internal[result] = true;
+  s->q->quantized[result] = s->q->internal[result] = true;
 }
 
 static void visit(search *s, size_t n) {
   hl_quantizer *q = s->q;
   const hl_node *node = &q->graph->nodes[n];
   if (q->role[n] == HL_ROLE_WEIGHTED) {
-    q->quantised[node->inputs[0]] = true;
+    q->quantized[node->inputs[0]] = true;
     hl_value_id result = result_of(s, node);
     if (strcmp(node->op, "Conv") == 0 || s->wanted[result]) take_result(s, n);
     return;
@@ -141,7 +141,7 @@ static void visit(search *s, size_t n) {
       if (node->inputs[i] < 0 || !q->internal[node->inputs[i]]) return;
     q->role[n] = HL_ROLE_MOVE;
     q->result[n] = node->outputs[0];
-    q->quantised[node->outputs[0]] = q->internal[node->outputs[0]] = true;
+    q->quantized[node->outputs[0]] = q->internal[node->outputs[0]] = true;
     for (size_t i = 0; i < moved_inputs(node); i++) unite(q, node->inputs[i], node->outputs[0]);
   }
 }
@@ -152,7 +152,7 @@ static hl_status list_places(hl_quantizer *q, hl_error *error) {
   if (!q->places || !q->ports)
     return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory to quantise the model");
   for (size_t i = 0; i < q->graph->value_count; i++)
-    if (q->quantised[i]) q->places[q->place_count++] = (hl_value_id)i;
+    if (q->quantized[i]) q->places[q->place_count++] = (hl_value_id)i;
   return HL_OK;
 }
 
@@ -161,7 +161,7 @@ static hl_status find(hl_quantizer *q, hl_error *error) {
   size_t values = graph->value_count + 1, nodes = graph->node_count + 1;
   q->role = calloc(nodes, sizeof *q->role);
   q->result = calloc(nodes, sizeof *q->result);
-  q->quantised = calloc(values, sizeof *q->quantised);
+  q->quantized = calloc(values, sizeof *q->quantized);
   q->internal = calloc(values, sizeof *q->internal);
   q->set = calloc(values, sizeof *q->set);
   search s = {.q = q,
@@ -169,7 +169,7 @@ static hl_status find(hl_quantizer *q, hl_error *error) {
               .reader = calloc(values, sizeof *s.reader),
               .wanted = calloc(values, sizeof *s.wanted)};
   hl_status status = HL_OK;
-  if (!q->role || !q->result || !q->quantised || !q->internal || !q->set || !s.uses || !s.reader ||
+  if (!q->role || !q->result || !q->quantized || !q->internal || !q->set || !s.uses || !s.reader ||
       !s.wanted)
     status = hl_error_set(error, HL_OUT_OF_MEMORY, "no memory to quantise the model");
   for (size_t i = 0; status == HL_OK && i < values; i++) q->set[i] = (hl_value_id)i;
@@ -224,7 +224,7 @@ void hl_quantizer_free(hl_quantizer *quantizer) {
   hl_graph_free(q->graph);
   free(q->role);
   free(q->result);
-  free(q->quantised);
+  free(q->quantized);
   free(q->internal);
   free(q->set);
   free(q->places);

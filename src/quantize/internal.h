@@ -16,7 +16,7 @@ struct hl_quantizer {
   size_t folded;
   unsigned char *role; /* hl_quantize_role by node */
   hl_value_id *result; /* by node: its output, or that of the ReLU that is part of it */
-  bool *quantised;     /* by value: gets a QuantizeLinear and a DequantizeLinear */
+  bool *quantized;     /* by value: gets a QuantizeLinear and a DequantizeLinear */
   bool *internal;      /* by value: computed in 8 bits, so that every reader reads what is left */
   hl_value_id *set;    /* by value: another of those with the same scale, or itself */
   hl_value_id *places; /* quantised values */

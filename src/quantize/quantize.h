@@ -45,7 +45,7 @@ typedef struct hl_quantize_summary {
   size_t convolutions, products, sums;   /* quantised nodes */
   size_t left;                           /* Conv, MatMul and Gemm nodes left in float32 */
   size_t folded;                         /* batch normalisations folded into convolutions */
-  uint64_t float_bytes, quantised_bytes; /* of the weights that were quantised, before and after */
+  uint64_t float_bytes, quantized_bytes; /* of the weights that were quantised, before and after */
 } hl_quantize_summary;
 
 /* The quantised network; `ranges` by place. BAD_DATA names a weight that is not finite. */

@@ -43,14 +43,14 @@ static hl_value_id add_pair(hl_graph *graph, hl_value_id value, hl_value_id sour
   const char *of = graph->values[value].name;
   hl_value_id scale = named_constant(graph, of, "scale", HL_FLOAT32, &affine.scale);
   hl_value_id zero = named_constant(graph, of, "zero_point", HL_UINT8, &affine.zero_point);
-  HL_CLEANUP(hl_free_pointer) char *quantise = hl_format("%s_quantize", of);
-  HL_CLEANUP(hl_free_pointer) char *dequantise = hl_format("%s_dequantize", of);
-  if (scale < 0 || zero < 0 || !quantise || !dequantise) return -1;
+  HL_CLEANUP(hl_free_pointer) char *quantize = hl_format("%s_quantize", of);
+  HL_CLEANUP(hl_free_pointer) char *dequantize = hl_format("%s_dequantize", of);
+  if (scale < 0 || zero < 0 || !quantize || !dequantize) return -1;
   hl_value_id inputs[] = {source, scale, zero}, out = -1;
-  hl_graph_node(graph, "QuantizeLinear", quantise, inputs, 3, &out, 1);
+  hl_graph_node(graph, "QuantizeLinear", quantize, inputs, 3, &out, 1);
   if (out < 0) return -1;
   inputs[0] = out;
-  hl_graph_node(graph, "DequantizeLinear", dequantise, inputs, 3, &out, 1);
+  hl_graph_node(graph, "DequantizeLinear", dequantize, inputs, 3, &out, 1);
   return out;
 }
 
@@ -84,7 +84,7 @@ static void redirect(rewrite *r) {
     if (r->dead[n]) continue;
     for (size_t i = 0; i < node->input_count; i++) {
       hl_value_id value = node->inputs[i];
-      if (value < 0 || (size_t)value >= r->values || !r->q->quantised[value]) continue;
+      if (value < 0 || (size_t)value >= r->values || !r->q->quantized[value]) continue;
       if (reads_rounded(r, n, i, value)) node->inputs[i] = r->readable[value];
     }
   }
@@ -94,7 +94,7 @@ static void redirect(rewrite *r) {
 static void rename_outputs(rewrite *r) {
   for (size_t i = 0; i < r->graph->output_count; i++) {
     hl_value_id value = r->graph->outputs[i];
-    if (!r->q->quantised[value] || !r->q->internal[value]) continue;
+    if (!r->q->quantized[value] || !r->q->internal[value]) continue;
     HL_CLEANUP(hl_free_pointer) char *name = hl_strdup(r->graph->values[value].name);
     HL_CLEANUP(hl_free_pointer) char *raw = name ? hl_format("%s_float", name) : NULL;
     if (!raw) return;

@@ -22,7 +22,7 @@ static hl_value_id constant(hl_graph *graph, const char *of, const char *suffix,
   return hl_graph_constant(graph, name ? name : "", dtype, rank, dims, NULL);
 }
 
-static hl_value_id dequantise(hl_graph *graph, const char *of, hl_value_id data, hl_value_id scale,
+static hl_value_id dequantize(hl_graph *graph, const char *of, hl_value_id data, hl_value_id scale,
                               hl_value_id zero, int axis) {
   hl_value_id out = -1, inputs[] = {data, scale, zero};
   HL_CLEANUP(hl_free_pointer) char *name = hl_format("%s_dequantize_%zu", of, graph->node_count);
@@ -75,7 +75,7 @@ static void round_weights(const hl_value *w, channels c, const float *scales, in
       }
 }
 
-static hl_value_id quantise_bias(hl_graph *graph, hl_value bias, const float *scales,
+static hl_value_id quantize_bias(hl_graph *graph, hl_value bias, const float *scales,
                                  float x_scale) {
   int64_t count = bias.shape.dims[0];
   hl_value_id data = constant(graph, bias.name, "quantized", HL_INT32, 1, &count);
@@ -89,7 +89,7 @@ static hl_value_id quantise_bias(hl_graph *graph, hl_value bias, const float *sc
     double x = nearbyint((double)hl__element(&bias, k) / (double)factors[k]);
     to[k] = (int32_t)(x < -2147483647.0 ? -2147483647.0 : x > 2147483647.0 ? 2147483647.0 : x);
   }
-  return dequantise(graph, bias.name, data, scale, zero, 0);
+  return dequantize(graph, bias.name, data, scale, zero, 0);
 }
 
 hl_status hl__quantize_weights(hl_graph *graph, size_t node, float x_scale,
@@ -115,9 +115,9 @@ hl_status hl__quantize_weights(hl_graph *graph, size_t node, float x_scale,
                         w.name);
   if (gemm_bias) fit_bias(&b, c, x_scale, scales);
   round_weights(&w, c, scales, hl_graph_data(graph, data));
-  *ret_weights = dequantise(graph, w.name, data, scale, zero, axis);
-  *ret_bias = gemm_bias ? quantise_bias(graph, b, scales, x_scale) : -1;
+  *ret_weights = dequantize(graph, w.name, data, scale, zero, axis);
+  *ret_bias = gemm_bias ? quantize_bias(graph, b, scales, x_scale) : -1;
   summary->float_bytes += w.bytes;
-  summary->quantised_bytes += w.bytes / sizeof(float) + (uint64_t)c.count * sizeof(float);
+  summary->quantized_bytes += w.bytes / sizeof(float) + (uint64_t)c.count * sizeof(float);
   return hl_graph_status(graph, error);
 }

@@ -81,13 +81,14 @@ static hl_status find_copy(const hl_row_context *context, const hl_configuration
   if (status != HL_OK) return status;
   status =
       hl_process_configure(&process, &c, environment->cache_directory, set_up_s, &reply, error);
-  bool quantised = status == HL_OK && hl_json_get_bool(reply.object, "quantised", false);
+  bool quantized = status == HL_OK && hl_json_get_bool(reply.object, "quantized", false);
   hl_message_release(&reply);
-  if (status == HL_OK && !quantised) {
+  if (status == HL_OK && !quantized) {
     if (context->view->phase) context->view->phase(context->view->context, "quantising");
-    status = hl_process_call(&process, "quantise", NULL, set_up_s, &reply, error);
+    status = hl_process_call(&process, "quantize", NULL, set_up_s, &reply, error);
     if (status == HL_OK) {
       session->copy = hl_strdup(hl_json_get_text(reply.object, "path", ""));
+      if (!session->copy) status = hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
       if (record)
         hl_record_note(record,
                        "int8: hotlap's 8-bit copy of the model, ranges from %" PRId64

@@ -10,7 +10,7 @@
 #include "worker/load.h"
 #include "worker/room.h"
 #include "worker/timed-loop.h"
-#include "workloads/quantise.h"
+#include "workloads/quantize.h"
 #include "workloads/reference.h"
 #include <fcntl.h>
 #include <math.h>
@@ -138,7 +138,7 @@ static void describe(worker *w, json_t *reply) {
   hl_json_set_text(reply, "engine_name", in->ops.name);
   hl_json_set_text(reply, "engine_version", in->ops.version());
   hl_json_set_text(reply, "reference_key", key);
-  hl_json_set_bool(reply, "quantised", file->quantised);
+  hl_json_set_bool(reply, "quantized", file->quantized);
   hl_json_set_bool(reply, "classifier", file->classifier);
   hl_json_set_bool(reply, "model_generated", file->generated);
   hl_json_set_bool(reply, "model_cached", file->memory_fd < 0);
@@ -180,7 +180,7 @@ static hl_status need(bool ready, const char *verb_name, hl_error *error) {
 /* The name of a row's type is what its products are computed in. */
 static hl_status check_type(const worker *w, hl_error *error) {
   bool int8 = strcmp(w->configuration.dtype, "int8") == 0;
-  if (int8 == w->file.quantised) return HL_OK;
+  if (int8 == w->file.quantized) return HL_OK;
   if (int8)
     return hl_error_set(error, HL_UNIMPLEMENTED, "%s is not quantised", w->configuration.model);
   return hl_error_set(error, HL_UNIMPLEMENTED,
@@ -375,18 +375,18 @@ static hl_status verb_reference(worker *w, const json_t *request, json_t *reply,
 }
 
 /* The 8-bit copy of a float32 model, made once for model and data and kept in the cache. */
-static hl_status verb_quantise(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
+static hl_status verb_quantize(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
                                size_t *ret_byte_count, hl_error *error) {
   (void)request, (void)ret_bytes, (void)ret_byte_count;
   char *path = NULL;
-  hl_status status = need(w->is_open, "quantise", error);
+  hl_status status = need(w->is_open, "quantize", error);
   if (status == HL_OK)
-    status = hl_quantised_copy(&w->configuration, &w->file,
+    status = hl_quantized_copy(&w->configuration, &w->file,
                                hl_json_get_text(w->configure, "cache_directory", NULL), &host,
                                &path, error);
   if (status != HL_OK) return status;
   hl_json_set_text(reply, "path", path);
-  hl_json_set_int(reply, "images", (uint64_t)hl_quantise_images(&w->configuration));
+  hl_json_set_int(reply, "images", (uint64_t)hl_quantize_images(&w->configuration));
   free(path);
   return HL_OK;
 }
@@ -436,7 +436,7 @@ static const verb verbs[] = {
     {"prepare", verb_prepare},   {"run", verb_run},
     {"output", verb_output},     {"reference", verb_reference},
     {"memory", verb_memory},     {"device_time", verb_device_time},
-    {"quantise", verb_quantise}, {"scenario", verb_scenario},
+    {"quantize", verb_quantize}, {"scenario", verb_scenario},
     {"quit", verb_quit},
 };
 

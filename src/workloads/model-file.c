@@ -243,7 +243,7 @@ static hl_status describe_outputs(hl_graph *graph, const hl_onnx_facts *facts, h
                                   hl_error *error) {
   file->flops_per_image = (double)NAN;
   file->parameters = facts->hides_weights ? -1 : hl_graph_parameters(graph);
-  file->quantised = hl_graph_is_quantized(graph);
+  file->quantized = hl_graph_is_quantized(graph);
   hl_status status = declared_outputs(graph, file, error);
   if (status != HL_OK) return status;
   status = facts->unread[0] ? set_unread(file, "", facts->unread, error)
@@ -306,7 +306,7 @@ static hl_status substitute(const char *copy, hl_model_file *file, hl_error *err
   if (!path) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
   free(file->path);
   file->path = path;
-  file->quantised = true;
+  file->quantized = true;
   return HL_OK;
 }
 

@@ -31,7 +31,7 @@ typedef struct hl_model_file {
   char *not_a_number;    /* NULL, or which weights hold NaN; owned */
   char *infinite;        /* NULL, or which hold +Inf; owned */
   bool generated;        /* was written now */
-  bool quantised;        /* holds quantised operators: an int8 model */
+  bool quantized;        /* holds quantised operators: an int8 model */
   bool classifier;       /* the first output is (batch, classes) */
 } hl_model_file;
 

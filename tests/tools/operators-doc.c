@@ -25,7 +25,7 @@ static const struct {
     {HL_OPERATORS_POOL, "Pools and reductions",
      "1 per tap of a window and output element; global pools, reductions, ArgMax and ArgMin 1 per "
      "input element"},
-    {HL_OPERATORS_QUANTISE, "Quantisation", "2 per element; of the products 2 per multiply-add"},
+    {HL_OPERATORS_QUANTIZE, "Quantisation", "2 per element; of the products 2 per multiply-add"},
     {HL_OPERATORS_RESAMPLE, "Resampling and signals",
      "linear and cubic 2 per tap and output element; nearest, DFT, windows and AffineGrid 0"},
     {HL_OPERATORS_SHAPE, "Shapes and moves", "0"},

@@ -263,7 +263,7 @@ def resample():
          mode="linear")
 
 
-def quantise():
+def quantize():
     x, scale, zero = f32(2, 3, 4, low=-40, high=40), Const(np.float32(0.25)), Const(np.uint8(100))
     ties = np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 1e9, -1e9], np.float32)
     case("QuantizeLinear", 13, [x, scale, zero])
@@ -397,7 +397,7 @@ def algebra():
     case("Det", 11, [np.array([[0, 1], [2, 0]], np.float32)], "pivot")
 
 
-def quantised():
+def quantized():
     u8 = lambda *shape: random.integers(0, 255, shape).astype(np.uint8)
     i8 = lambda *shape: random.integers(-127, 127, shape).astype(np.int8)
     zero = lambda value, kind: Const(kind(value))
@@ -464,5 +464,5 @@ def signal():
              align_corners=corners)
 
 
-for build in [signal, recurrent, quantised, local_norms, blocks, algebra, places, integers, reductions, elementwise, convolution, matrix, normalise, pool, shapes, resample, quantise]:
+for build in [signal, recurrent, quantized, local_norms, blocks, algebra, places, integers, reductions, elementwise, convolution, matrix, normalise, pool, shapes, resample, quantize]:
     build()

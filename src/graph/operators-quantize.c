@@ -132,7 +132,7 @@ static hl_status granularity_of(const hl_node *node, const hl_tensor_view *input
   return read_granularity(node, &x, &scale, ret, error);
 }
 
-double hl_op_quantise(double x, double scale, double zero, hl_dtype to) {
+double hl_op_quantize(double x, double scale, double zero, hl_dtype to) {
   double low, high;
   hl_op_int_range(to, &low, &high);
   /* A float's quotient is rounded to float first, as every implementation does: it decides ties. */
@@ -153,7 +153,7 @@ hl_status hl_evaluate_quantize(const hl_graph *graph, const hl_node *node,
     int64_t s = scale_index(&g, inputs[0].rank, index);
     double zero = has_zero ? hl_view_get(&inputs[2], s) : 0;
     hl_view_put(&outputs[0], i,
-                hl_op_quantise(hl_view_get(&inputs[0], i), hl_view_get(&inputs[1], s), zero,
+                hl_op_quantize(hl_view_get(&inputs[0], i), hl_view_get(&inputs[1], s), zero,
                                outputs[0].dtype));
     hl_index_next(inputs[0].rank, inputs[0].dims, index, unused, &offset);
   }

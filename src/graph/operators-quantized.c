@@ -48,7 +48,7 @@ static hl_status check_parameter(const hl_graph *graph, const hl_node *node, siz
                     channels >= 0 ? ", or one for each channel," : "");
 }
 
-hl_status hl_infer_quantised(hl_graph *graph, hl_node *node, hl_error *error) {
+hl_status hl_infer_quantized(hl_graph *graph, hl_node *node, hl_error *error) {
   const places *p = places_of(node);
   hl_value_id inputs[3];
   hl_node real = as_real(node, p, inputs);
@@ -70,7 +70,7 @@ hl_status hl_infer_quantised(hl_graph *graph, hl_node *node, hl_error *error) {
   return HL_OK;
 }
 
-double hl_flops_quantised(const hl_graph *graph, const hl_node *node) {
+double hl_flops_quantized(const hl_graph *graph, const hl_node *node) {
   const places *p = places_of(node);
   hl_value_id inputs[3];
   hl_node real = as_real(node, p, inputs);
@@ -110,12 +110,12 @@ static void put_result(const hl_node *node, const places *p, const hl_tensor_vie
     double real = sums[i] * parameter(node, inputs, p->a_scale, 0, 1) *
                   parameter(node, inputs, p->b_scale, channel, 1);
     hl_view_put(out, i,
-                hl_op_quantise(real, parameter(node, inputs, p->y_scale, 0, 1),
+                hl_op_quantize(real, parameter(node, inputs, p->y_scale, 0, 1),
                                parameter(node, inputs, p->y_zero, 0, 0), out->dtype));
   }
 }
 
-hl_status hl_evaluate_quantised(const hl_graph *graph, const hl_node *node,
+hl_status hl_evaluate_quantized(const hl_graph *graph, const hl_node *node,
                                 const hl_tensor_view *inputs, hl_tensor_view *outputs,
                                 hl_error *error) {
   const places *p = places_of(node);
@@ -174,7 +174,7 @@ hl_status hl_evaluate_dynamic_quantize(const hl_graph *graph, const hl_node *nod
   double zero = nearbyint((double)((float)-low / (float)scale));
   zero = zero < 0 ? 0 : zero > 255 ? 255 : zero;
   for (int64_t i = 0; i < count && outputs[0].data; i++)
-    hl_view_put(&outputs[0], i, hl_op_quantise(hl_view_get(&inputs[0], i), scale, zero, HL_UINT8));
+    hl_view_put(&outputs[0], i, hl_op_quantize(hl_view_get(&inputs[0], i), scale, zero, HL_UINT8));
   if (node->output_count > 1 && outputs[1].data) hl_view_put(&outputs[1], 0, scale);
   if (node->output_count > 2 && outputs[2].data) hl_view_put(&outputs[2], 0, zero);
   return HL_OK;

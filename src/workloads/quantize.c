@@ -1,4 +1,4 @@
-#include "workloads/quantise.h"
+#include "workloads/quantize.h"
 
 #include "base/file.h"
 #include "base/hash.h"
@@ -25,7 +25,7 @@ typedef struct calibration {
   const hl_configuration *configuration; /* of one batch */
   const char *cache_directory;
   const hl_host *host;
-  const hl_quantise_options *options;
+  const hl_quantize_options *options;
   hl_model_file file; /* the float32 model's */
   hl_graph *model;
   hl_quantizer *quantizer;
@@ -57,7 +57,7 @@ static hl_status step_over(calibration *c, hl_inference *in, const char *what, v
   int64_t batch = in->full.images, total = in->dataset->count / batch * batch;
   c->images = total;
   for (int64_t done = 0; done < total; done += batch) {
-    const hl_quantise_options *o = c->options;
+    const hl_quantize_options *o = c->options;
     if (o->progress && !o->progress(o->context, what, done, total))
       return hl_error_set(error, HL_INTERRUPTED, "interrupted");
     int64_t images;
@@ -229,7 +229,7 @@ static double relative_error(const float *a, const float *b, size_t count) {
   return difference == 0 ? 0 : scale > 0 ? difference / scale : (double)INFINITY;
 }
 
-static void compare(const calibration *c, hl_quantise_result *result) {
+static void compare(const calibration *c, hl_quantize_result *result) {
   result->cosine = 1;
   result->error = 0;
   result->top1 = (double)NAN;
@@ -248,7 +248,7 @@ static void compare(const calibration *c, hl_quantise_result *result) {
 
 /* -- the whole -------------------------------------------------------------------------------- */
 
-static hl_status choose(calibration *c, hl_graph **ret_graph, hl_quantise_result *result,
+static hl_status choose(calibration *c, hl_graph **ret_graph, hl_quantize_result *result,
                         hl_error *error) {
   size_t places = hl_quantizer_places(c->quantizer);
   HL_CLEANUP(hl_free_pointer) hl_range *ranges = calloc(places + 1, sizeof *ranges);
@@ -258,7 +258,7 @@ static hl_status choose(calibration *c, hl_graph **ret_graph, hl_quantise_result
   return hl_quantizer_finish(c->quantizer, ranges, ret_graph, &result->summary, error);
 }
 
-static void remark(const calibration *c, hl_graph *graph, const hl_quantise_result *result) {
+static void remark(const calibration *c, hl_graph *graph, const hl_quantize_result *result) {
   char images[32], ranges[64];
   snprintf(images, sizeof images, "%" PRId64, result->images);
   if (c->options->ranges == HL_RANGES_PERCENTILE)
@@ -277,7 +277,7 @@ static uint64_t bytes_of(const char *path) {
 }
 
 /* `description` of the data, which goes with the inference. */
-static hl_status calibrate(calibration *c, hl_quantise_result *result, hl_error *error) {
+static hl_status calibrate(calibration *c, hl_quantize_result *result, hl_error *error) {
   static const visit_fn visits[] = {see, count};
   hl_graph *graph = NULL;
   hl_status status = hl_quantizer_calibration(c->quantizer, &graph, error);
@@ -295,7 +295,7 @@ static hl_status calibrate(calibration *c, hl_quantise_result *result, hl_error 
   return status;
 }
 
-static hl_status quantise(calibration *c, const char *path, hl_quantise_result *result,
+static hl_status quantize(calibration *c, const char *path, hl_quantize_result *result,
                           hl_error *error) {
   static const visit_fn visits[] = {see_after};
   hl_graph *graph = NULL;
@@ -319,26 +319,26 @@ static hl_status quantise(calibration *c, const char *path, hl_quantise_result *
   return HL_OK;
 }
 
-hl_status hl_quantise_model(const hl_configuration *configuration, const char *cache_directory,
-                            const hl_host *host, const hl_quantise_options *options,
-                            const char *path, hl_quantise_result *ret_result, hl_error *error) {
+hl_status hl_quantize_model(const hl_configuration *configuration, const char *cache_directory,
+                            const hl_host *host, const hl_quantize_options *options,
+                            const char *path, hl_quantize_result *ret_result, hl_error *error) {
   hl_configuration one = *configuration;
   one.batch_size = 1;
   one.dtype = "float32";
-  if (!one.n_images) one.n_images = HL_QUANTISE_IMAGES;
+  if (!one.n_images) one.n_images = HL_QUANTIZE_IMAGES;
   calibration c = {.configuration = &one,
                    .cache_directory = cache_directory,
                    .host = host,
                    .options = options,
                    .file = {.memory_fd = -1}};
-  hl_quantise_result result = {0};
+  hl_quantize_result result = {0};
   hl_status status = hl_model_file_open(&one, cache_directory, &c.file, error);
   if (status == HL_OK && c.file.input_count > 0 && c.file.inputs[0].rank > 0 &&
       c.file.inputs[0].dims[0] > 0) {
     one.batch_size = c.file.inputs[0].dims[0];
     one.n_images = (one.n_images + one.batch_size - 1) / one.batch_size * one.batch_size;
   }
-  if (status == HL_OK) status = quantise(&c, path, &result, error);
+  if (status == HL_OK) status = quantize(&c, path, &result, error);
   size_t places = c.quantizer ? hl_quantizer_places(c.quantizer) : 0;
   for (size_t i = 0; c.observers && i < places; i++) hl_observer_release(&c.observers[i]);
   free(c.observers);
@@ -353,15 +353,15 @@ hl_status hl_quantise_model(const hl_configuration *configuration, const char *c
 
 /* -- the copy of a row ------------------------------------------------------------------------ */
 
-int64_t hl_quantise_images(const hl_configuration *configuration) {
+int64_t hl_quantize_images(const hl_configuration *configuration) {
   int64_t n = configuration->n_images;
-  return n > 0 && n < HL_QUANTISE_IMAGES ? n : HL_QUANTISE_IMAGES;
+  return n > 0 && n < HL_QUANTIZE_IMAGES ? n : HL_QUANTIZE_IMAGES;
 }
 
 /* Changes with the model, the data, and how copies are made. */
 static uint64_t copy_key(const hl_configuration *c, const hl_model_file *file) {
   enum { edition = 1 };
-  int64_t numbers[5] = {edition, hl_quantise_images(c), c->seed};
+  int64_t numbers[5] = {edition, hl_quantize_images(c), c->seed};
   struct stat st;
   uint64_t key = file->hash;
   if (c->test_data && stat(c->test_data, &st) == 0) {
@@ -373,12 +373,12 @@ static uint64_t copy_key(const hl_configuration *c, const hl_model_file *file) {
   return hl_hash_bytes(key, numbers, sizeof numbers);
 }
 
-hl_status hl_quantised_copy(const hl_configuration *configuration, const hl_model_file *file,
+hl_status hl_quantized_copy(const hl_configuration *configuration, const hl_model_file *file,
                             const char *cache_directory, const hl_host *host, char **ret_path,
                             hl_error *error) {
-  static const hl_quantise_options options = {.ranges = HL_RANGES_MINMAX};
+  static const hl_quantize_options options = {.ranges = HL_RANGES_MINMAX};
   HL_CLEANUP(hl_free_pointer)
-  char *folder = cache_directory ? hl_format("%s/quantised", cache_directory) : NULL;
+  char *folder = cache_directory ? hl_format("%s/quantized", cache_directory) : NULL;
   if (!folder || hl_directory_make(folder, NULL) != HL_OK)
     return hl_error_set(error, HL_UNAVAILABLE,
                         "the 8-bit copy of the model has no place: the cache directory cannot be "
@@ -389,11 +389,11 @@ hl_status hl_quantised_copy(const hl_configuration *configuration, const hl_mode
   c.engine = "native";
   c.plugin_count = 0;
   c.engine_option_count = 0;
-  c.n_images = hl_quantise_images(configuration);
-  hl_quantise_result result;
+  c.n_images = hl_quantize_images(configuration);
+  hl_quantize_result result;
   hl_status status = HL_OK;
   if (access(path, R_OK) != 0)
-    status = hl_quantise_model(&c, cache_directory, host, &options, path, &result, error);
+    status = hl_quantize_model(&c, cache_directory, host, &options, path, &result, error);
   if (status == HL_OK)
     *ret_path = path;
   else

@@ -1,31 +1,31 @@
 /*
- * workloads/quantise.h - an 8-bit copy of a model, with ranges from running it on data.
+ * workloads/quantize.h - an 8-bit copy of a model, with ranges from running it on data.
  *
- *     hl_quantise_options o = {.ranges = HL_RANGES_PERCENTILE, .percentile = 99.99};
- *     hl_quantise_model(&configuration, cache, &host, &o, "q.onnx", &result, error);
+ *     hl_quantize_options o = {.ranges = HL_RANGES_PERCENTILE, .percentile = 99.99};
+ *     hl_quantize_model(&configuration, cache, &host, &o, "q.onnx", &result, error);
  *
  * Runs the float32 network of the configuration on its data with its engine, two passes with
  * histograms, and once more with the quantised copy to see what was lost. Takes as long as three
  * runs over the images. Not thread-safe.
  */
-#ifndef HL_WORKLOADS_QUANTISE_H
-#define HL_WORKLOADS_QUANTISE_H
+#ifndef HL_WORKLOADS_QUANTIZE_H
+#define HL_WORKLOADS_QUANTIZE_H
 
 #include "quantize/quantize.h"
 #include "workloads/inference.h"
 
-typedef struct hl_quantise_options {
+typedef struct hl_quantize_options {
   hl_ranges ranges;
   double percentile; /* of HL_RANGES_PERCENTILE */
   /* Called before each image with what is done now; may be NULL. False ends with INTERRUPTED. */
   bool (*progress)(void *context, const char *what, int64_t done, int64_t total);
   void *context;
-} hl_quantise_options;
+} hl_quantize_options;
 
-enum { HL_QUANTISE_IMAGES = 32 }; /* calibration images unless the configuration says how many */
-#define HL_QUANTISE_PERCENTILE 99.99
+enum { HL_QUANTIZE_IMAGES = 32 }; /* calibration images unless the configuration says how many */
+#define HL_QUANTIZE_PERCENTILE 99.99
 
-typedef struct hl_quantise_result {
+typedef struct hl_quantize_result {
   hl_quantize_summary summary;
   size_t places;
   int64_t images;
@@ -34,22 +34,22 @@ typedef struct hl_quantise_result {
   double error;   /* largest max|a-b| / max|b| of an output over all images */
   double top1;    /* share of images with the same largest element; NaN if no classifier */
   uint64_t file_bytes, float_file_bytes;
-} hl_quantise_result;
+} hl_quantize_result;
 
-/* `configuration`: model, engine, threads, data; n_images 0 is HL_QUANTISE_IMAGES. Its type and
+/* `configuration`: model, engine, threads, data; n_images 0 is HL_QUANTIZE_IMAGES. Its type and
  * batch size do not count. Failures as hl_quantizer_new and hl_quantizer_finish, those of the
  * engine, and BAD_DATA where an activation is not finite. */
-hl_status hl_quantise_model(const hl_configuration *configuration, const char *cache_directory,
-                            const hl_host *host, const hl_quantise_options *options,
-                            const char *path, hl_quantise_result *ret_result, hl_error *error);
+hl_status hl_quantize_model(const hl_configuration *configuration, const char *cache_directory,
+                            const hl_host *host, const hl_quantize_options *options,
+                            const char *path, hl_quantize_result *ret_result, hl_error *error);
 
-/* Images that the copy of a row is calibrated with: those of the row, HL_QUANTISE_IMAGES at most.
+/* Images that the copy of a row is calibrated with: those of the row, HL_QUANTIZE_IMAGES at most.
  */
-int64_t hl_quantise_images(const hl_configuration *configuration);
+int64_t hl_quantize_images(const hl_configuration *configuration);
 
 /* The path (free() it) of the cached copy with the default ranges, from the configuration's data by
  * the native engine; made now if it is not there. UNAVAILABLE without a cache directory. */
-hl_status hl_quantised_copy(const hl_configuration *configuration, const hl_model_file *file,
+hl_status hl_quantized_copy(const hl_configuration *configuration, const hl_model_file *file,
                             const char *cache_directory, const hl_host *host, char **ret_path,
                             hl_error *error);
 
