@@ -234,6 +234,7 @@ static void put_throughput(const hl_engine_model *m, hl_text *out) {
       if (m->points[p].member == m->best_throughput[i] &&
           (!best || m->points[p].throughput_ips > best->throughput_ips))
         best = &m->points[p];
+    if (!best) continue;
     hl_text_append(out, i ? " or " : "; most throughput: ");
     put_name(m, m->best_throughput[i], out);
     hl_text_format(out, " at batch %" PRId64 ", %s images/s", best->batch_size,

@@ -127,6 +127,7 @@ static void print(description *d, hl_graph *resolved, hl_graph *inferred, bool a
     d->inferred = inferred;
   d->parameters = d->facts.hides_weights ? -1 : hl_graph_parameters(d->graph);
   (as_json ? print_json : print_text)(d);
+  d->missing = NULL; /* it lay in `open` */
 }
 
 int hl_cli_models_file(const char *path, bool as_json) {
