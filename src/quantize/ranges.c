@@ -1,5 +1,6 @@
 #include "quantize/ranges.h"
 
+#include "base/text.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,11 +134,18 @@ static void requantize(const uint64_t *slice, const double *p, size_t n, size_t 
   }
 }
 
-float hl_histogram_entropy(const uint64_t *counts, size_t bins, float reach, size_t levels) {
+float hl_histogram_entropy(const uint64_t *all, size_t bins, float reach, size_t levels) {
   enum { stride = 8 }; /* thresholds lie so many bins apart: 0.4 % of the reach */
   double *p = malloc(2 * bins * sizeof *p);
-  if (!p) return -1;
+  HL_CLEANUP(hl_free_pointer) uint64_t *counts = malloc(bins * sizeof *counts);
+  if (!p || !counts) {
+    free(p);
+    return -1;
+  }
   double *q = p + bins, best = (double)INFINITY;
+  memcpy(counts, all, bins * sizeof *counts);
+  uint64_t left = all[bins / 2 - 1], right = all[bins / 2 + 1];
+  counts[bins / 2] = left > right ? left : right;
   size_t middle = bins / 2, chosen = middle;
   for (size_t back = 0; back + levels / 2 <= middle; back += stride) {
     size_t i = middle - back, start = middle - i, n = 2 * i + 1;

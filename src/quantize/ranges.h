@@ -64,8 +64,9 @@ hl_range hl_histogram_percentile(const uint64_t *counts, size_t bins, float reac
 
 /* The threshold t such that the histogram clipped to [-t, t] and written with `levels` levels
  * diverges least from it (S. Migacz, 8-bit inference with TensorRT, 2017; ties go to the larger t,
- * counts of 0 are smoothed by 1e-4, as in ONNX Runtime's entropy calibrator). bins and levels odd
- * and even; bins >= levels. Negative without memory. */
+ * counts of 0 are smoothed by 1e-4, as in ONNX Runtime's entropy calibrator; zeros are exact with
+ * any scale, so the bin that holds them counts as the fuller of its neighbours). bins odd, levels
+ * even, bins > levels. Negative without memory. */
 float hl_histogram_entropy(const uint64_t *counts, size_t bins, float reach, size_t levels);
 
 #endif

@@ -136,18 +136,27 @@ static void match(hl_native_ir *ir, hl_native_node *node) {
   if (bias >= 0) node->inputs[2] = bias;
 }
 
-/* A result that is rounded only to be added to another is not rounded: the sum is, once. */
-static void skip_rounding(hl_native_ir *ir, const hl_native_node *node) {
+/* A result that is rounded only to be added to another is not rounded: the sum is, once. It is
+ * still cut off where the 8 bits end. */
+static void skip_rounding(hl_native_ir *ir, hl_native_node *node) {
   hl_native_node *round = hl_native_ir_reader(ir, node->outputs[0]);
   float scale;
   int32_t zero;
-  if (!is_op(round, "QuantizeLinear") || round->inputs[0] != node->outputs[0] ||
-      !hl_native_affine(ir, round, &scale, &zero))
+  if (node->post_count > 0 || !is_op(round, "QuantizeLinear") ||
+      round->inputs[0] != node->outputs[0] || !hl_native_affine(ir, round, &scale, &zero))
     return;
   const hl_native_node *back = hl_native_ir_reader(ir, round->outputs[0]);
   if (!is_op(back, "DequantizeLinear") || back->inputs[0] != round->outputs[0] ||
       !is_op(hl_native_ir_reader(ir, back->outputs[0]), "Add"))
     return;
+  bool is_signed = hl_native_value(ir, round->outputs[0])->dtype == HL_INT8;
+  float low = scale * (float)((is_signed ? -128 : 0) - zero);
+  float high = scale * (float)((is_signed ? 127 : 255) - zero);
+  node->posts[node->post_count++] = (hl_native_post){.kind = HL_POST_ELTWISE,
+                                                     .algorithm = dnnl_eltwise_clip_v2,
+                                                     .alpha = low,
+                                                     .beta = high,
+                                                     .operand = -1};
   hl_native_ir_redirect(ir, back->outputs[0], node->outputs[0]);
 }
 
