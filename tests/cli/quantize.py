@@ -9,7 +9,7 @@ SHORT = ('--iterations', '3', '--warmup', '1', '--max-time', '60', '--json', '--
 NET = 'ptychopinn'
 
 
-def quantise(model, name, *more):
+def quantize(model, name, *more):
     path = HOME / name
     run = hotlap('models', 'quantize', model, '-o', path, '--n-images', '3', '--json', *more)
     assert run.status == 0, run.explain()
@@ -39,7 +39,7 @@ def says_what_was_done():
 def every_rule_keeps_the_outputs():
     sizes = set()
     for rule in ('minmax', 'percentile', 'entropy'):
-        path, said = quantise(NET, f'{rule}.onnx', '--ranges', rule)
+        path, said = quantize(NET, f'{rule}.onnx', '--ranges', rule)
         assert said['ranges'] == rule and said['images'] == 3 and said['convolutions'] == 16
         assert said['cosine'] > 0.99 and 0 < said['error'] < 0.2, said
         assert said['percentile'] == (99.99 if rule == 'percentile' else None)
@@ -50,8 +50,8 @@ def every_rule_keeps_the_outputs():
 
 @case
 def the_same_command_gives_the_same_bytes():
-    a, _ = quantise('mlp:dims=64-64-10', 'a.onnx')
-    b, _ = quantise('mlp:dims=64-64-10', 'b.onnx')
+    a, _ = quantize('mlp:dims=64-64-10', 'a.onnx')
+    b, _ = quantize('mlp:dims=64-64-10', 'b.onnx')
     assert a.read_bytes() == b.read_bytes()
 
 
@@ -59,7 +59,7 @@ def the_same_command_gives_the_same_bytes():
 def real_data_is_used_and_named():
     scan = HOME / 'scan.npz'
     hotlap('data', 'make', 'ptychography', scan, '--n-images', '4').passes()
-    path, said = quantise(NET, 'scan.onnx', '--calibration', scan)
+    path, said = quantize(NET, 'scan.onnx', '--calibration', scan)
     assert said['data'] == str(scan) and said['images'] == 3
     assert str(scan).encode() in path.read_bytes() and b'hotlap.calibration_data' in path.read_bytes()
     hotlap('models', 'quantize', NET, '-o', HOME / 'x.onnx', '--calibration',
@@ -68,7 +68,7 @@ def real_data_is_used_and_named():
 
 @case
 def onnx_accepts_the_file_and_onnxruntime_agrees():
-    q, _ = quantise(NET, 'q.onnx')
+    q, _ = quantize(NET, 'q.onnx')
     f = HOME / 'f.onnx'
     hotlap('models', 'export', NET, f).passes()
     said = python('''
@@ -123,7 +123,7 @@ def classifiers_say_whether_the_class_is_the_same():
 
 @case
 def quantised_files_have_int8_rows_only():
-    q, _ = quantise('mlp:dims=64-128-10', 'small.onnx')
+    q, _ = quantize('mlp:dims=64-128-10', 'small.onnx')
     check_int8(hotlap('sweep', q, '--dtype', 'int8', '--batch-sizes', '1', *SHORT), ['native'])
     for engine in ('native', 'onnxruntime'):
         run = hotlap('sweep', q, '--engine', engine, '--batch-sizes', '1', *SHORT)
@@ -135,7 +135,7 @@ def quantised_files_have_int8_rows_only():
 @case
 def what_is_refused():
     out = HOME / 'none.onnx'
-    quantise('mlp:dims=8-8', 'done.onnx')
+    quantize('mlp:dims=8-8', 'done.onnx')
     for arguments, part in (
             (('gaussian', '-o', out), 'nothing to quantise'),
             ((HOME / 'done.onnx', '-o', out), 'quantised already'),

@@ -24,16 +24,16 @@ typedef struct hl_native_post {
   int32_t zero;
 } hl_native_post;
 
-/* A convolution or product of 8-bit numbers, recognised by passes-quantised.c: input 0 is uint8 or
+/* A convolution or product of 8-bit numbers, recognised by passes-quantized.c: input 0 is uint8 or
  * int8, input 1 an int8 constant, input 2 (the bias) float32. */
-typedef struct hl_native_quantised {
+typedef struct hl_native_quantized {
   float x_scale;
   int32_t x_zero;
   hl_value_id w_scales; /* float32: one, or one for each output channel */
   bool rounds;          /* the result is 8 bits, too, in this scale */
   float y_scale;
   int32_t y_zero;
-} hl_native_quantised;
+} hl_native_quantized;
 
 typedef struct hl_native_node {
   const hl_node *source; /* name and attributes */
@@ -51,7 +51,7 @@ typedef struct hl_native_node {
   bool channel_slice;    /* if this is set */
   float epsilon;         /* of a fused LayerNormalization, else 0: the attribute's */
   const struct hl_native_attention *attention; /* of an "Attention" node */
-  hl_native_quantised *quantised;              /* computes in 8 bits; else NULL */
+  hl_native_quantized *quantized;              /* computes in 8 bits; else NULL */
 } hl_native_node;
 
 typedef struct hl_native_ir {

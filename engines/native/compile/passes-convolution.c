@@ -127,7 +127,7 @@ static bool fold_slice(hl_native_ir *ir, hl_native_node *node, const hl_native_n
 hl_status hl_native_pass_convolution(hl_native_ir *ir, hl_error *error) {
   for (size_t i = 0; i < ir->node_count; i++) {
     hl_native_node *node = &ir->nodes[i];
-    if (node->dead || strcmp(node->op, "Conv") != 0 || node->quantised) continue;
+    if (node->dead || strcmp(node->op, "Conv") != 0 || node->quantized) continue;
     const hl_native_node *before = hl_native_ir_writer(ir, node->inputs[0]);
     if (before && strcmp(before->op, "Pad") == 0 && !node->has_pads && fold_pad(ir, node, before))
       before = hl_native_ir_writer(ir, node->inputs[0]);

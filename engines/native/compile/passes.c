@@ -2,7 +2,7 @@
 
 hl_status hl_native_passes(hl_native_ir *ir, hl_error *error) {
   static hl_status (*const passes[])(hl_native_ir *, hl_error *) = {
-      hl_native_pass_quantised,   hl_native_pass_fold,      hl_native_pass_functions,
+      hl_native_pass_quantized,   hl_native_pass_fold,      hl_native_pass_functions,
       hl_native_pass_layer_norm,  hl_native_pass_attention, hl_native_pass_batch_norm,
       hl_native_pass_convolution, hl_native_pass_posts,     hl_native_pass_rounding,
   };

@@ -14,7 +14,7 @@ hl_status hl_native_passes(hl_native_ir *ir, hl_error *error);
 
 /* Convolutions and products between DequantizeLinear nodes become 8-bit ones. Before folding, which
  * would make float32 weights of them. */
-hl_status hl_native_pass_quantised(hl_native_ir *ir, hl_error *error);
+hl_status hl_native_pass_quantized(hl_native_ir *ir, hl_error *error);
 /* QuantizeLinear into the 8-bit node before it, 8-bit residual sums, and moves of 8-bit values.
  * After everything else has been fused. */
 hl_status hl_native_pass_rounding(hl_native_ir *ir, hl_error *error);

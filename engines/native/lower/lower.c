@@ -6,12 +6,12 @@ static const struct {
   const char *op;
   hl_native_lowering lower;
 } table[] = {
-    {"Conv", hl_native_lower_quantised_convolution},
-    {"Gemm", hl_native_lower_quantised_product},
-    {"MatMul", hl_native_lower_quantised_product},
-    {"MaxPool", hl_native_lower_quantised_pooling},
-    {"Resize", hl_native_lower_quantised_resize},
-    {"Slice", hl_native_lower_quantised_slice},
+    {"Conv", hl_native_lower_quantized_convolution},
+    {"Gemm", hl_native_lower_quantized_product},
+    {"MatMul", hl_native_lower_quantized_product},
+    {"MaxPool", hl_native_lower_quantized_pooling},
+    {"Resize", hl_native_lower_quantized_resize},
+    {"Slice", hl_native_lower_quantized_slice},
     {"QuantizeLinear", hl_native_lower_quantize},
     {"DequantizeLinear", hl_native_lower_dequantize},
     {"Conv", hl_native_lower_winograd},

@@ -47,11 +47,11 @@ bool hl_native_lower_instance_norm_bf16(hl_native_builder *b, const hl_native_no
 bool hl_native_lower_layer_norm_bf16(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_concat_bf16(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_attention_bf16(hl_native_builder *b, const hl_native_node *node);
-bool hl_native_lower_quantised_convolution(hl_native_builder *b, const hl_native_node *node);
-bool hl_native_lower_quantised_product(hl_native_builder *b, const hl_native_node *node);
-bool hl_native_lower_quantised_pooling(hl_native_builder *b, const hl_native_node *node);
-bool hl_native_lower_quantised_resize(hl_native_builder *b, const hl_native_node *node);
-bool hl_native_lower_quantised_slice(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_quantized_convolution(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_quantized_product(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_quantized_pooling(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_quantized_resize(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_quantized_slice(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_quantize(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_dequantize(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_attention(hl_native_builder *b, const hl_native_node *node);

@@ -62,7 +62,7 @@ static dnnl_status_t append_operand(hl_native_builder *b, const hl_native_node *
                                     const hl_native_post *post, hl_native_layout layout,
                                     int64_t rows, int position, dnnl_post_ops_t ops,
                                     hl_native_posts *posts) {
-  hl_dtype dtype = node->quantised ? HL_FLOAT32 : posts->dtype;
+  hl_dtype dtype = node->quantized ? HL_FLOAT32 : posts->dtype;
   const hl_value *operand = hl_native_value(b->ir, post->operand);
   const hl_value *result = hl_native_out_value(b, node, 0);
   bool full = same_dims(operand, result);
@@ -90,7 +90,7 @@ static dnnl_status_t append_operand(hl_native_builder *b, const hl_native_node *
 bool hl_native_posts_init(hl_native_builder *b, const hl_native_node *node, hl_native_layout layout,
                           int64_t rows, hl_native_posts *posts) {
   *posts = (hl_native_posts){.in_place = -1,
-                             .dtype = node->quantised ? b->ir->graph->values[node->outputs[0]].dtype
+                             .dtype = node->quantized ? b->ir->graph->values[node->outputs[0]].dtype
                                                       : hl_native_result_type(b, node->outputs[0]),
                              .attr = hl_native_attr(b)};
   if (!posts->attr) return false;

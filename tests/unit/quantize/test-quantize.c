@@ -44,7 +44,7 @@ static size_t count(const hl_graph *graph, const char *kind) {
 }
 
 /* Ranges of [-1, 1], those of ReLUs and what they are united with [0, 1]. */
-static hl_graph *quantise(const hl_graph *graph, float low, hl_quantize_summary *summary) {
+static hl_graph *quantize(const hl_graph *graph, float low, hl_quantize_summary *summary) {
   hl_quantizer *q;
   hl_range ranges[64];
   hl_graph *result;
@@ -69,7 +69,7 @@ static void a_chain_with_a_residual_sum(void **state) {
   hl_graph_output(graph, conv(graph, "c3", c, 0.5f));
   assert_int_equal(hl_graph_resolve(graph, NULL), HL_OK);
   hl_quantize_summary summary;
-  hl_graph *cut = quantise(graph, 0, &summary);
+  hl_graph *cut = quantize(graph, 0, &summary);
   assert_int_equal(summary.convolutions, 3);
   assert_int_equal(summary.sums, 1);
   assert_int_equal(summary.left, 0);
@@ -78,7 +78,7 @@ static void a_chain_with_a_residual_sum(void **state) {
   assert_int_equal(count(cut, "DequantizeLinear"), 5 + 3);
   assert_string_equal(cut->values[cut->outputs[0]].name, "c3_out");
   hl_graph_free(cut);
-  hl_graph *kept = quantise(graph, -1, &summary);
+  hl_graph *kept = quantize(graph, -1, &summary);
   assert_int_equal(count(kept, "Relu"), 2);
   hl_graph_free(kept);
   hl_graph_free(graph);
@@ -92,7 +92,7 @@ static void numbers(void **state) {
   hl_graph_output(graph, op(graph, "relu", "Relu", conv(graph, "c", x, 0.75f), -1));
   assert_int_equal(hl_graph_resolve(graph, NULL), HL_OK);
   hl_quantize_summary summary;
-  hl_graph *copy = quantise(graph, -1, &summary);
+  hl_graph *copy = quantize(graph, -1, &summary);
   float data[32];
   for (int i = 0; i < 32; i++) data[i] = (float)(i - 16) / 16;
   hl_tensor_view in = {.name = "x",

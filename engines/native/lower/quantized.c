@@ -32,7 +32,7 @@ static void add_extra(hl_native_builder *b, extras *e, hl_value_id value, int ar
 /* A constant of one number. */
 static hl_value_id number(hl_native_builder *b, hl_dtype dtype, const void *data) {
   char name[48];
-  snprintf(name, sizeof(name), "quantised#%zu", b->ir->graph->value_count);
+  snprintf(name, sizeof(name), "quantized#%zu", b->ir->graph->value_count);
   hl_value_id id = hl_graph_constant(b->ir->graph, name, dtype, 0, NULL, data);
   if (id < 0) hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
   return id;
@@ -62,7 +62,7 @@ static void add_extras(hl_native_builder *b, hl_native_step *step, const extras 
  * differ. */
 static bool set_scales(hl_native_builder *b, const hl_native_node *node, bool zero, int mask,
                        dnnl_primitive_attr_t attr, extras *e) {
-  const hl_native_quantised *q = node->quantised;
+  const hl_native_quantized *q = node->quantized;
   const hl_value *scales = hl_native_value(b->ir, q->w_scales);
   if (hl_shape_elements(&scales->shape) == 1) mask = 0;
   if (!set_scale(b, attr, e, DNNL_ARG_SRC, q->x_scale) ||
@@ -121,8 +121,8 @@ static bool refuse(hl_native_builder *b, const hl_native_node *node, primitive *
                         node->source->name, node->op);
 }
 
-bool hl_native_lower_quantised_convolution(hl_native_builder *b, const hl_native_node *node) {
-  if (!node->quantised) return false;
+bool hl_native_lower_quantized_convolution(hl_native_builder *b, const hl_native_node *node) {
+  if (!node->quantized) return false;
   const hl_value *x = hl_native_in_value(b, node, 0), *k = hl_native_in_value(b, node, 1);
   const hl_value *bias = hl_native_in_value(b, node, 2), *y = hl_native_out_value(b, node, 0);
   hl_native_window w;
@@ -154,10 +154,10 @@ bool hl_native_lower_quantised_convolution(hl_native_builder *b, const hl_native
  * of the source are wrong where the rows do not fill a block, so they get none. */
 static hl_value_id compensated_bias(hl_native_builder *b, const hl_native_node *node, int64_t k,
                                     int64_t n, bool transposed) {
-  const hl_native_quantised *q = node->quantised;
+  const hl_native_quantized *q = node->quantized;
   if (q->x_zero == 0) return hl_native_input(node, 2);
   char name[48];
-  snprintf(name, sizeof(name), "quantised#%zu", b->ir->graph->value_count);
+  snprintf(name, sizeof(name), "quantized#%zu", b->ir->graph->value_count);
   hl_value_id id = hl_graph_constant(b->ir->graph, name, HL_FLOAT32, 1, &n, NULL);
   float *to = id < 0 ? NULL : hl_graph_data(b->ir->graph, id);
   if (!to) {
@@ -178,8 +178,8 @@ static hl_value_id compensated_bias(hl_native_builder *b, const hl_native_node *
   return id;
 }
 
-bool hl_native_lower_quantised_product(hl_native_builder *b, const hl_native_node *node) {
-  if (!node->quantised) return false;
+bool hl_native_lower_quantized_product(hl_native_builder *b, const hl_native_node *node) {
+  if (!node->quantized) return false;
   const hl_value *x = hl_native_in_value(b, node, 0), *w = hl_native_in_value(b, node, 1);
   bool transposed = strcmp(node->op, "Gemm") == 0 && hl_node_int(node->source, "transB", 0) != 0;
   int64_t k = x->shape.dims[x->shape.rank - 1], n = w->shape.dims[transposed ? 0 : 1], m = 1;

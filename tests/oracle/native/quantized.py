@@ -1,7 +1,7 @@
 """Quantised networks on the native engine against ONNX Runtime without its optimisations, which
 computes DequantizeLinear, operator, QuantizeLinear one by one in float32. Hostile ones fail politely.
 
-    quantised.py ENGINE-RUN ENGINE
+    quantized.py ENGINE-RUN ENGINE
 """
 import pathlib
 import sys

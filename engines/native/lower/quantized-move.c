@@ -22,7 +22,7 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, dnnl_primitiv
   return true;
 }
 
-bool hl_native_lower_quantised_pooling(hl_native_builder *b, const hl_native_node *node) {
+bool hl_native_lower_quantized_pooling(hl_native_builder *b, const hl_native_node *node) {
   const hl_value *x = hl_native_in_value(b, node, 0), *y = hl_native_out_value(b, node, 0);
   int spatial = x->shape.rank - 2;
   if (!is_picture(x) || (node->output_count > 1 && node->outputs[1] >= 0)) return false;
@@ -52,7 +52,7 @@ bool hl_native_lower_quantised_pooling(hl_native_builder *b, const hl_native_nod
   return status == dnnl_success && emit(b, node, pd, xd, yd);
 }
 
-bool hl_native_lower_quantised_resize(hl_native_builder *b, const hl_native_node *node) {
+bool hl_native_lower_quantized_resize(hl_native_builder *b, const hl_native_node *node) {
   const hl_value *x = hl_native_in_value(b, node, 0), *y = hl_native_out_value(b, node, 0);
   if (!is_picture(x) || !hl_native_whole_resize(b, node)) return false;
   dnnl_memory_desc_t xd = describe(b, x), yd = describe(b, y);
@@ -66,7 +66,7 @@ bool hl_native_lower_quantised_resize(hl_native_builder *b, const hl_native_node
 }
 
 /* A slice of channels is a copy of a part of every pixel. */
-bool hl_native_lower_quantised_slice(hl_native_builder *b, const hl_native_node *node) {
+bool hl_native_lower_quantized_slice(hl_native_builder *b, const hl_native_node *node) {
   const hl_value *x = hl_native_in_value(b, node, 0), *y = hl_native_out_value(b, node, 0);
   int64_t start, axis, step = 1, channels = x->shape.rank > 1 ? x->shape.dims[1] : 0;
   if (!is_picture(x) || hl_native_integers(b->ir, hl_native_input(node, 1), &start, 1) != 1 ||

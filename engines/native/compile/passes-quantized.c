@@ -116,7 +116,7 @@ static int channel_axis(const hl_native_ir *ir, const hl_native_node *node) {
 static void match(hl_native_ir *ir, hl_native_node *node) {
   int axis = channel_axis(ir, node);
   const hl_native_node *before = axis < 0 ? NULL : hl_native_ir_writer(ir, node->inputs[0]);
-  hl_native_quantised q = {0};
+  hl_native_quantized q = {0};
   hl_value_id weights, bias;
   if (!is_op(before, "DequantizeLinear") || hl_native_known(ir, before->inputs[0]) ||
       !hl_native_affine(ir, before, &q.x_scale, &q.x_zero))
@@ -127,10 +127,10 @@ static void match(hl_native_ir *ir, hl_native_node *node) {
   if (!read_weights(ir, node->inputs[1], axis, &weights, &q.w_scales)) return;
   int64_t channels = hl_native_value(ir, weights)->shape.dims[axis];
   if (!read_bias(ir, hl_native_input(node, 2), channels, &bias)) return;
-  hl_native_quantised *kept = hl_arena_array(&ir->arena, 1, sizeof(*kept));
+  hl_native_quantized *kept = hl_arena_array(&ir->arena, 1, sizeof(*kept));
   if (!kept) return;
   *kept = q;
-  node->quantised = kept;
+  node->quantized = kept;
   node->inputs[0] = before->inputs[0];
   node->inputs[1] = weights;
   if (bias >= 0) node->inputs[2] = bias;
@@ -160,17 +160,17 @@ static void skip_rounding(hl_native_ir *ir, hl_native_node *node) {
   hl_native_ir_redirect(ir, back->outputs[0], node->outputs[0]);
 }
 
-hl_status hl_native_pass_quantised(hl_native_ir *ir, hl_error *error) {
+hl_status hl_native_pass_quantized(hl_native_ir *ir, hl_error *error) {
   bool any = false;
   for (size_t i = 0; i < ir->node_count; i++)
     if (!ir->nodes[i].dead) {
       match(ir, &ir->nodes[i]);
-      any = any || ir->nodes[i].quantised;
+      any = any || ir->nodes[i].quantized;
     }
   if (!any) return hl_graph_status(ir->graph, error);
   hl_status status = hl_native_ir_sweep(ir, error);
   for (size_t i = 0; status == HL_OK && i < ir->node_count; i++)
-    if (!ir->nodes[i].dead && ir->nodes[i].quantised) skip_rounding(ir, &ir->nodes[i]);
+    if (!ir->nodes[i].dead && ir->nodes[i].quantized) skip_rounding(ir, &ir->nodes[i]);
   return status == HL_OK ? hl_graph_status(ir->graph, error) : status;
 }
 
@@ -192,9 +192,9 @@ static void read_raw_operands(hl_native_ir *ir, hl_native_node *node) {
 static void take_rounding(hl_native_ir *ir, hl_native_node *node) {
   hl_native_node *round = hl_native_ir_reader(ir, node->outputs[0]);
   if (!is_op(round, "QuantizeLinear") || round->inputs[0] != node->outputs[0] ||
-      !hl_native_affine(ir, round, &node->quantised->y_scale, &node->quantised->y_zero))
+      !hl_native_affine(ir, round, &node->quantized->y_scale, &node->quantized->y_zero))
     return;
-  node->quantised->rounds = true;
+  node->quantized->rounds = true;
   ir->uses[node->outputs[0]] = 0;
   hl_native_set_result(ir, node, round->outputs[0]);
   round->dead = true;
@@ -232,7 +232,7 @@ hl_status hl_native_pass_rounding(hl_native_ir *ir, hl_error *error) {
   for (size_t i = 0; i < ir->node_count; i++) {
     hl_native_node *node = &ir->nodes[i];
     if (node->dead) continue;
-    if (node->quantised) {
+    if (node->quantized) {
       read_raw_operands(ir, node);
       take_rounding(ir, node);
     } else {
