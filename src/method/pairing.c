@@ -32,7 +32,7 @@ void hl_pairing_step(hl_pairing *p, size_t member, double step_ns) {
   m->step_ns = step_ns > 0 ? step_ns : 1;
   /* Two, as the first brings the weights back and the second finds them; one where that is long. */
   m->discard_steps = 2 * m->step_ns > turn_ns ? 1 : 2;
-  if ((double)m->discard_steps * m->step_ns < discard_ns)
+  if (step_ns > 0 && (double)m->discard_steps * m->step_ns < discard_ns)
     m->discard_steps = (uint64_t)ceil(discard_ns / m->step_ns);
 }
 

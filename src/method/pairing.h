@@ -84,7 +84,7 @@ typedef struct hl_turn {
 void hl_pairing_init(hl_pairing *pairing, const hl_pairing_options *options);
 void hl_pairing_release(hl_pairing *pairing);
 
-/* What a step of the member takes, as warming up found it; before the first round. */
+/* What a step of the member takes, as warming up found it, 0 if unknown; before the first round. */
 void hl_pairing_step(hl_pairing *pairing, size_t member, double step_ns);
 
 /* The member has no further turns; what it gave stays. */

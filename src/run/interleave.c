@@ -142,6 +142,12 @@ static uint64_t fixed_steps(const turns *t) {
   return 0;
 }
 
+/* Without a warm-up the first call is all that is known. */
+static double step_estimate(const hl_row *row) {
+  if (row->warmup.step_ns > 0) return row->warmup.step_ns;
+  return isfinite(row->record->first_call_ms) ? row->record->first_call_ms * 1e6 : 0;
+}
+
 /* The budgets of all rows that are there, less what warming up took of each. */
 static void begin_turns(turns *t) {
   uint64_t budget = 0, fixed = fixed_steps(t);
@@ -154,7 +160,7 @@ static void begin_turns(turns *t) {
                                                      .fixed_steps = fixed,
                                                      .rounds = t->group->rounds});
   for (size_t i = 0; i < t->group->count; i++) {
-    hl_pairing_step(&t->pairing, i, t->members[i].row.warmup.step_ns);
+    hl_pairing_step(&t->pairing, i, step_estimate(&t->members[i].row));
     if (!t->members[i].live) hl_pairing_drop(&t->pairing, i);
   }
 }

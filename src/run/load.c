@@ -312,7 +312,7 @@ static hl_status search_rate(const hl_row_context *context, hl_session *session,
   hl_rate_search_init(search, rate, rate_resolution);
   while (status == HL_OK && hl_rate_search_next(search, &rate)) {
     attempt a = attempt_of(session, rate);
-    if (a.least_ns > probe_s * 1e9) a.least_ns = (uint64_t)(probe_s * 1e9);
+    if ((double)a.least_ns > probe_s * 1e9) a.least_ns = (uint64_t)(probe_s * 1e9);
     a.least_queries = 100; /* a percentile of fewer says little */
     bool held = false;
     outcome o;

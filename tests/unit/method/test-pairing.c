@@ -219,8 +219,23 @@ static void senseless_turns_are_refused(void **state) {
   hl_pairing_release(&p);
 }
 
+/* Without a warm-up nothing is known of a step: few are thrown away, not those of 5 ms. */
+static void unknown_steps(void **state) {
+  (void)state;
+  hl_pairing p;
+  hl_turn_request request;
+  hl_pairing_init(&p, &(hl_pairing_options){.members = 2, .seed = 1, .budget_ns = 1000000000});
+  hl_pairing_step(&p, 0, 0);
+  hl_pairing_step(&p, 1, 0);
+  assert_true(hl_pairing_next(&p, false, &request));
+  assert_in_range(request.discard_steps, 1, 2);
+  assert_true(request.max_ns < 1000000000);
+  hl_pairing_release(&p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(unknown_steps),
       cmocka_unit_test(identical_programs_are_not_told_apart),
       cmocka_unit_test(three_percent_are_found),
       cmocka_unit_test(everyone_is_first_as_often),
