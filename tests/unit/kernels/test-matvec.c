@@ -28,11 +28,12 @@ static void shapes(void **state) {
   (void)state;
   static const size_t depths[] = {1, 2, 3, 4, 5, 17, 64, 1000};
   FOR_EACH_BUILD(k, threads)
-  for (size_t i = 0; i < COUNT(depths); i++) for (size_t panels = 1; panels <= 5; panels += 2) {
-    check(k, threads, depths[i], panels * HL_MATVEC_PANEL, 1, 0.0f);
-    check(k, threads, depths[i], panels * HL_MATVEC_PANEL, 0, 1.0f);
-    check(k, threads, depths[i], panels * HL_MATVEC_PANEL, 1, 0.25f);
-  }
+  for (size_t i = 0; i < COUNT(depths); i++)
+    for (size_t panels = 1; panels <= 5; panels += 2) {
+      check(k, threads, depths[i], panels * HL_MATVEC_PANEL, 1, 0.0f);
+      check(k, threads, depths[i], panels * HL_MATVEC_PANEL, 0, 1.0f);
+      check(k, threads, depths[i], panels * HL_MATVEC_PANEL, 1, 0.25f);
+    }
 }
 
 int main(void) {

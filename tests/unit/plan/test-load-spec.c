@@ -19,7 +19,7 @@ typedef struct parsed {
 
 /* `line` is cut at its spaces. */
 static parsed parse(const char *line) {
-  char *argv[64] = {(char *)(uintptr_t)"load"};
+  char *argv[64] = {(char *)(uintptr_t) "load"};
   int argc = 1;
   parsed p = {0};
   hl_arena_init(&p.arena, 1 << 20);
