@@ -22,6 +22,7 @@ static void print(hl_text *text) {
   hl_text_release(text);
 }
 
+/* Shown when the first row is under way: what is wrong with the command is said without a table. */
 static void show_header(hl_sweep_view *v) {
   if (!v->show_table || v->header_shown) return;
   v->header_shown = true;
@@ -36,12 +37,12 @@ static void row_begin(void *context, const hl_configuration *c, size_t index, si
   v->count = count;
   snprintf(v->current, sizeof v->current, "%s, %s, batch %" PRId64, c->model, c->engine,
            c->batch_size);
-  show_header(v);
 }
 
 /* Time left at most: each row ends within its budget, plus what goes before it. */
 static void phase(void *context, const char *text) {
   hl_sweep_view *v = context;
+  show_header(v);
   if (!v->show_progress) return;
   double spent = (double)(hl_clock_ns() - v->start_ns) / 1e9;
   double per_row = v->index ? spent / (double)v->index : v->budget_s;
@@ -54,6 +55,7 @@ static void row_end(void *context, const hl_record *record) {
   hl_sweep_view *v = context;
   clear_progress(v);
   if (!v->show_table) return;
+  show_header(v);
   hl_text text = HL_TEXT_INIT;
   hl_report_table_row(&v->table, record, &text);
   print(&text);
@@ -63,6 +65,7 @@ static void probe(void *context, const hl_run_probe *p) {
   hl_sweep_view *v = context;
   clear_progress(v);
   if (!v->show_table) return;
+  show_header(v);
   printf("  probe batch %-7" PRId64 " ", p->batch_size);
   if (p->outcome == HL_PASSED)
     printf("runs, worker's peak %.0f MB\n", p->memory_mb);

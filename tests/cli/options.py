@@ -34,6 +34,13 @@ def the_same_size_or_model_twice_is_measured_once():
 
 
 @case
+def what_is_wrong_with_a_command_is_said_without_a_table():
+    for arguments in (['mlp', '--engine', 'nativ'], ['mlp', '--input-shape', 'inputs=Bx1024']):
+        run = refused(arguments)
+        assert run.out == '', run.explain()
+
+
+@case
 def names_that_are_not_known():
     refused(['resnet5'], 'resnet5', 'resnet50')
     refused(['mlp:hidden=3'], 'hidden', 'hidden_dim')
