@@ -124,7 +124,7 @@ static hl_status answer(session *s, const hl_model_info *info, hl_error *error) 
     printf("output %d %d", (int)views[i].dtype, views[i].rank);
     for (int d = 0; d < views[i].rank; d++) printf(" %" PRId64, views[i].dims[d]);
     printf(" %" PRIu64 "\n", views[i].bytes);
-    fwrite(views[i].data, 1, (size_t)views[i].bytes, stdout);
+    if (views[i].bytes) fwrite(views[i].data, 1, (size_t)views[i].bytes, stdout);
   }
   return HL_OK;
 }

@@ -19,7 +19,7 @@ static hl_status know_input(hl_graph *graph, const hl_program_spec *spec, size_t
                         value->name, (unsigned long long)spec->known[i].bytes);
   void *copy = hl_arena_alloc(&graph->arena, bytes ? (size_t)bytes : 1);
   if (!copy) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory to compile the model");
-  memcpy(copy, spec->known[i].data, (size_t)bytes);
+  if (bytes) memcpy(copy, spec->known[i].data, (size_t)bytes);
   value->data = copy;
   value->bytes = bytes;
   return HL_OK;

@@ -221,7 +221,7 @@ static hl_status make(hl_model *model, const hl_graph *graph, const hl_native_we
   const hl_value *value = &graph->values[recipe->value];
   if (recipe->winograd) return make_winograd(graph, model->engine->threads, recipe, to, error);
   if (!weight->desc) {
-    memcpy(to, value->data, weight->bytes);
+    if (weight->bytes) memcpy(to, value->data, weight->bytes);
     return HL_OK;
   }
   bool plain = recipe->scale < 0 && recipe->extend_axis < 0;

@@ -17,7 +17,7 @@ typedef struct bytes_context {
 static hl_status run_bytes(const void *opaque, void *const *pointers, hl_error *error) {
   (void)error;
   const bytes_context *context = opaque;
-  memcpy(pointers[1], pointers[0], context->bytes);
+  if (context->bytes) memcpy(pointers[1], pointers[0], context->bytes); /* else both may be NULL */
   return HL_OK;
 }
 
