@@ -139,7 +139,7 @@ static hl_status parse_graph(const hl_graph *graph, const hl_node *node, einsum 
 }
 
 hl_status hl_infer_einsum(hl_graph *graph, hl_node *node, hl_error *error) {
-  einsum e;
+  einsum e = {0};
   int64_t dims[HL_MAX_RANK];
   hl_status status = parse_graph(graph, node, &e, error);
   if (status != HL_OK) return status;
@@ -149,7 +149,7 @@ hl_status hl_infer_einsum(hl_graph *graph, hl_node *node, hl_error *error) {
 }
 
 double hl_flops_einsum(const hl_graph *graph, const hl_node *node) {
-  einsum e;
+  einsum e = {0};
   if (parse_graph(graph, node, &e, NULL) != HL_OK) return 0;
   double flops = 2;
   for (int i = 0; i < LABELS; i++)
@@ -204,7 +204,7 @@ hl_status hl_evaluate_einsum(const hl_graph *graph, const hl_node *node,
                              const hl_tensor_view *inputs, hl_tensor_view *outputs,
                              hl_error *error) {
   (void)graph;
-  einsum e;
+  einsum e = {0};
   walk w;
   hl_shape shapes[MAX_TERMS];
   for (size_t i = 0; i < node->input_count && i < MAX_TERMS; i++)

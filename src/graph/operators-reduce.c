@@ -146,7 +146,7 @@ static bool reduce_whole(const struct reduction *r, const hl_tensor_view *in,
 static hl_status reduce(const hl_node *node, const struct reduction *r, const hl_tensor_view *in,
                         const bool *reduced, hl_tensor_view *out, hl_error *error) {
   int64_t count = hl_view_elements(in), results = hl_view_elements(out), stride = 1;
-  int64_t strides[HL_MAX_RANK];
+  int64_t strides[HL_MAX_RANK] = {0};
   for (int32_t d = in->rank - 1; d >= 0; d--) {
     strides[d] = reduced[d] ? 0 : stride;
     if (!reduced[d]) stride *= in->dims[d];
@@ -192,7 +192,7 @@ hl_status hl_evaluate_cumsum(const hl_graph *graph, const hl_node *node,
                              const hl_tensor_view *inputs, hl_tensor_view *outputs,
                              hl_error *error) {
   (void)graph;
-  int32_t axis;
+  int32_t axis = 0;
   hl_status status = cumulated_axis(node, &inputs[1], inputs[0].rank, &axis, error);
   if (status != HL_OK) return status;
   bool exclusive = hl_node_int(node, "exclusive", 0) != 0;

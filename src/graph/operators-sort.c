@@ -244,7 +244,7 @@ hl_status hl_evaluate_unique(const hl_graph *graph, const hl_node *node,
                              hl_error *error) {
   (void)graph;
   int32_t axis;
-  parts p;
+  parts p = {0};
   groups g = {0};
   hl_status status = read_parts(node, &inputs[0], &p, &axis, error);
   if (status != HL_OK) return status;

@@ -123,8 +123,8 @@ static void open_nvml(hl_gpu_watch *w, hl_cuda_device *devices) {
 }
 
 static hl_status open_devices(hl_gpu_watch *w, hl_error *error) {
-  hl_cuda_device devices[HL_GPU_MOST];
-  char names[HL_GPU_MOST][96];
+  hl_cuda_device devices[HL_GPU_MOST] = {0};
+  char names[HL_GPU_MOST][96] = {0};
   hl_status status = hl_cuda_open(NULL, &w->cuda, error);
   for (size_t i = 0; i < w->count && status == HL_OK; i++) {
     status = hl_cuda_describe(w->cuda, w->ordinals[i], &devices[i], error);

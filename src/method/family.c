@@ -81,7 +81,7 @@ static hl_status judge_all(const hl_family_member *members, size_t count, double
                            double margin, double *distances, bool *judged,
                            hl_family_result *ret_results, hl_error *error) {
   hl_status status = HL_OK;
-  hl_paired pair;
+  hl_paired pair = {0};
   for (size_t i = 0; i < count && status == HL_OK; i++) {
     status = judge_at(&members[i], alpha, margin, &ret_results[i], &pair, error);
     distances[i] = isnan(pair.z) ? -1 : fabs(pair.z);

@@ -327,7 +327,7 @@ static hl_status read_engine_axis(const hl_options *o, hl_arena *arena,
 static hl_status build(const hl_options *o, const hl_plan_model *models, size_t model_count,
                        int64_t default_threads, const hl_plan_engines *engines, hl_plan *plan,
                        axes *a, hl_error *error) {
-  hl_configuration base;
+  hl_configuration base = {0};
   hl_status status = check_utf8(o, models, model_count, error);
   if (status == HL_OK) status = read_method(o, &plan->method, error);
   if (status == HL_OK) status = read_base(o, &plan->arena, &base, error);

@@ -67,6 +67,6 @@ hl_range hl_histogram_percentile(const uint64_t *counts, size_t bins, float reac
  * counts of 0 are smoothed by 1e-4, as in ONNX Runtime's entropy calibrator; zeros are exact with
  * any scale, so the bin that holds them counts as the fuller of its neighbours). bins odd, levels
  * even, bins > levels. Negative without memory. */
-float hl_histogram_entropy(const uint64_t *counts, size_t bins, float reach, size_t levels);
+float hl_histogram_entropy(const uint64_t *all, size_t bins, float reach, size_t levels);
 
 #endif

@@ -14,9 +14,9 @@ typedef struct hl_report_compared {
 } hl_report_compared;
 
 /* Of two operands sentences, of more a table. Appended. */
-void hl_report_compared_text(const hl_report_compared *compared, hl_text *out);
+void hl_report_compared_text(const hl_report_compared *r, hl_text *out);
 
 /* Of two operands the members of the comparison at the top, of more a list "comparisons". */
-void hl_report_compared_json(const hl_report_compared *compared, hl_text *out);
+void hl_report_compared_json(const hl_report_compared *r, hl_text *out);
 
 #endif

@@ -139,7 +139,7 @@ static hl_status run_group(runner *r, const size_t *indices, size_t count, hl_er
 }
 
 static hl_status run_next(runner *r, size_t index, hl_error *error) {
-  size_t indices[HL_PAIRING_MEMBERS];
+  size_t indices[HL_PAIRING_MEMBERS] = {0};
   if (r->done[index]) return HL_OK;
   bool alone = r->plan->method.sequence || r->plan->items[index].load;
   size_t count = alone ? 1 : find_group(r, index, indices);

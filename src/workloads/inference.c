@@ -174,6 +174,7 @@ static hl_status make_views(hl_inference *in, hl_error *error) {
   in->first = calloc(count, sizeof *in->first);
   if (!in->views || !in->image_bytes || !in->axes || !in->first)
     return no_memory("the inputs", error);
+  if (!in->dataset) return hl_error_set(error, HL_INTERNAL, "inputs without data");
   for (size_t i = 0; i < count; i++) {
     const hl_port *port = &in->file->inputs[i];
     in->axes[i] = hl_model_file_input_axis(in->file, i);

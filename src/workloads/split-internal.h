@@ -46,6 +46,6 @@ hl_status hl_split_submit(hl_request *request, hl_error *error);
 hl_status hl_split_wait(hl_request *request, hl_error *error);
 hl_status hl_split_output(hl_request *request, size_t output, hl_tensor_view *ret_view,
                           hl_error *error);
-void hl_split_request_free(hl_request *request);
+void hl_split_request_free(hl_request *opaque);
 
 #endif

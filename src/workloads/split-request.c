@@ -214,7 +214,7 @@ hl_status hl_split_output(hl_request *request, size_t output, hl_tensor_view *re
     return hl_error_set(error, HL_INVALID_ARGUMENT, "the model has no output %zu", output);
   int32_t axis = hl_model_file_output_axis(file, output);
   if (axis < 0) return p->engine->ops.output(r->requests[0], output, ret_view, error);
-  hl_tensor_view parts[HL_DEVICE_MOST], whole;
+  hl_tensor_view parts[HL_DEVICE_MOST], whole = {0};
   hl_status status = measure(r, output, axis, parts, &whole, error);
   if (status != HL_OK) return status;
   int64_t elements = 0, at = 0;
