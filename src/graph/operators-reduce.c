@@ -122,7 +122,7 @@ static void gather(const struct reduction *r, const hl_tensor_view *in, const in
 static double *gathered(const struct reduction *r, const hl_tensor_view *in, const int64_t *strides,
                         const double *largest, int64_t results) {
   static const double starts[] = {0, -HUGE_VAL, HUGE_VAL, 1};
-  double *y = malloc(((size_t)results + 1) * sizeof *y);
+  double *y = calloc((size_t)results + 1, sizeof *y);
   for (int64_t i = 0; y && i < results; i++) y[i] = starts[r->gathering];
   if (y) gather(r, in, strides, largest, y);
   return y;

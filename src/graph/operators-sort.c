@@ -200,7 +200,7 @@ static bool order_by_first(groups *g, int64_t part_count) {
 static bool find_groups(const hl_node *node, const parts *p, groups *ret) {
   size_t bytes = ((size_t)p->count + 1) * sizeof(int64_t);
   int64_t *places = sorted_places(p->count, compare_parts, p);
-  *ret = (groups){0, malloc(bytes), malloc(bytes), malloc(bytes)};
+  *ret = (groups){0, calloc(1, bytes), calloc(1, bytes), calloc(1, bytes)};
   bool ok = places && ret->first && ret->size && ret->of;
   for (int64_t i = 0; ok && i < p->count; i++) {
     if (i == 0 || compare_parts(p, places[i - 1], places[i]) != 0) {
