@@ -16,6 +16,15 @@ const char *hl_load_scenario_name(hl_load_scenario scenario) {
   return (size_t)scenario < HL_COUNT(scenario_names) ? scenario_names[scenario] : "unknown";
 }
 
+const char *hl_load_part_name(hl_load_part part) {
+  static const char *const names[] = {[HL_LOAD_LATENCY] = "latency",
+                                      [HL_LOAD_QUEUE] = "queue",
+                                      [HL_LOAD_BATCH] = "batch",
+                                      [HL_LOAD_SERVE] = "serve",
+                                      [HL_LOAD_LATE] = "late"};
+  return (size_t)part < HL_COUNT(names) ? names[part] : "unknown";
+}
+
 static bool same_word(const char *name, const char *word) {
   for (; *name; name++) {
     if (*name == '-' || *name == '_') continue;

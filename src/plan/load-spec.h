@@ -25,6 +25,18 @@ bool hl_load_scenario_from_name(const char *name, hl_load_scenario *ret_scenario
  * MultiStream and Server; 0: Offline has none. */
 double hl_load_scenario_percentile(hl_load_scenario scenario);
 
+/* What is told of every query; the worker sends a histogram of each, in this order. */
+typedef enum hl_load_part {
+  HL_LOAD_LATENCY, /* from its intended start to its completion; the next three add up to it */
+  HL_LOAD_QUEUE,   /* until an instance took it */
+  HL_LOAD_BATCH,   /* while its batch was filled */
+  HL_LOAD_SERVE,   /* in the engine */
+  HL_LOAD_LATE,    /* Server: how late a waiting instance saw it, the generator's lateness */
+  HL_LOAD_PARTS
+} hl_load_part;
+
+const char *hl_load_part_name(hl_load_part part); /* "latency", "queue", ... */
+
 #define HL_LOAD_MOST_BATCH 65536u
 #define HL_LOAD_MOST_INSTANCES 256u
 

@@ -18,16 +18,13 @@ enum { patience = 4, confirming_seeds = 3 };
 /* Of a search: how close two rates come, and what a probe lasts at most. */
 static const double rate_resolution = 0.02, probe_s = 5;
 
-enum { PART_LATENCY, PART_QUEUE, PART_BATCH, PART_SERVE, PART_LATE, PART_COUNT };
-static const char *const part_names[PART_COUNT] = {"latency", "queue", "batch", "serve", "late"};
-
 /* What one run of a scenario gave; the numbers of `parts` lie in `message`. */
 typedef struct outcome {
   hl_message message;
   uint64_t queries, unserved, batches, duration_ns;
   size_t kept; /* latencies one by one */
   const uint64_t *latencies;
-  hl_histogram parts[PART_COUNT]; /* buckets are borrowed */
+  hl_histogram parts[HL_LOAD_PARTS]; /* buckets are borrowed */
 } outcome;
 
 static void outcome_release(outcome *o) {
@@ -40,7 +37,7 @@ static hl_status unpack(outcome *o, hl_error *error) {
   int64_t queries = hl_json_get_int(reply, "queries", -1);
   int64_t kept = hl_json_get_int(reply, "latency_count", -1);
   uint64_t words = o->message.byte_count / sizeof(uint64_t);
-  uint64_t fixed = (uint64_t)PART_COUNT * HL_HISTOGRAM_BUCKETS;
+  uint64_t fixed = (uint64_t)HL_LOAD_PARTS * HL_HISTOGRAM_BUCKETS;
   if (queries < 0 || kept < 0 || kept > queries || words < fixed || words - fixed != (uint64_t)kept)
     return hl_error_set(error, HL_BAD_DATA, "the worker's latencies do not add up");
   o->queries = (uint64_t)queries;
@@ -49,9 +46,9 @@ static hl_status unpack(outcome *o, hl_error *error) {
   o->duration_ns = (uint64_t)hl_json_get_int(reply, "duration_ns", 0);
   o->kept = (size_t)kept;
   o->latencies = (const uint64_t *)(const void *)o->message.bytes; /* malloc'ed: aligned */
-  for (size_t i = 0; i < PART_COUNT; i++) {
+  for (size_t i = 0; i < HL_LOAD_PARTS; i++) {
     hl_histogram *h = &o->parts[i];
-    const json_t *facts = json_object_get(reply, part_names[i]);
+    const json_t *facts = json_object_get(reply, hl_load_part_name((hl_load_part)i));
     h->buckets = (uint64_t *)(void *)o->message.bytes + o->kept + i * HL_HISTOGRAM_BUCKETS;
     h->min = (uint64_t)hl_json_get_int(facts, "min", 0);
     h->max = (uint64_t)hl_json_get_int(facts, "max", 0);
@@ -78,8 +75,7 @@ static hl_status run_once(hl_session *session, const attempt *a, outcome *ret_ou
   double most_s = fmax(arrivals_s * patience, 10);
   /* What is not served a target after the last arrival was too slow, whatever comes. */
   if (spec->target_ms > 0) most_s = arrivals_s + 2 * spec->target_ms / 1e3 + 0.5;
-  bool endless = spec->scenario == HL_LOAD_OFFLINE || spec->scenario == HL_LOAD_SINGLE_STREAM ||
-                 spec->scenario == HL_LOAD_MULTI_STREAM;
+  bool endless = spec->scenario != HL_LOAD_SERVER;
   json_t *members =
       json_pack("{s:s, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "scenario",
                 hl_load_scenario_name(spec->scenario), "qps", a->rate, "min_queries",
@@ -127,7 +123,7 @@ static double *sorted_ms(const outcome *o) {
 }
 
 static double latency_ms(const outcome *o, const double *sorted, double p) {
-  if (!sorted) return part_ms(&o->parts[PART_LATENCY], p);
+  if (!sorted) return part_ms(&o->parts[HL_LOAD_LATENCY], p);
   size_t index = (size_t)((double)o->kept * p);
   return sorted[index < o->kept ? index : o->kept - 1];
 }
@@ -136,7 +132,8 @@ static double latency_ms(const outcome *o, const double *sorted, double p) {
 static uint64_t count_slow(const outcome *o, const double *sorted, double target_ms) {
   if (!(target_ms > 0)) return 0;
   if (!sorted)
-    return o->unserved + hl_histogram_above(&o->parts[PART_LATENCY], (uint64_t)(target_ms * 1e6));
+    return o->unserved +
+           hl_histogram_above(&o->parts[HL_LOAD_LATENCY], (uint64_t)(target_ms * 1e6));
   size_t first = o->kept;
   while (first > 0 && sorted[first - 1] > target_ms) first--;
   return o->unserved + (o->kept - first);
@@ -150,21 +147,21 @@ static void fill_estimate(const outcome *o, const double *sorted, double p, hl_r
                                      &record->latency_estimate_ms);
   else
     record->latency_estimate_ms =
-        (double)hl_histogram_at(&o->parts[PART_LATENCY], o->queries - t) / 1e6;
+        (double)hl_histogram_at(&o->parts[HL_LOAD_LATENCY], o->queries - t) / 1e6;
 }
 
 static void fill_parts(const outcome *o, hl_record *record) {
-  record->queue_p50_ms = part_ms(&o->parts[PART_QUEUE], 0.5);
-  record->queue_p99_ms = part_ms(&o->parts[PART_QUEUE], 0.99);
-  record->batching_p50_ms = part_ms(&o->parts[PART_BATCH], 0.5);
-  record->batching_p99_ms = part_ms(&o->parts[PART_BATCH], 0.99);
-  record->serve_p50_ms = part_ms(&o->parts[PART_SERVE], 0.5);
-  record->serve_p99_ms = part_ms(&o->parts[PART_SERVE], 0.99);
-  record->late_p99_ms = part_ms(&o->parts[PART_LATE], 0.99);
+  record->queue_p50_ms = part_ms(&o->parts[HL_LOAD_QUEUE], 0.5);
+  record->queue_p99_ms = part_ms(&o->parts[HL_LOAD_QUEUE], 0.99);
+  record->batching_p50_ms = part_ms(&o->parts[HL_LOAD_BATCH], 0.5);
+  record->batching_p99_ms = part_ms(&o->parts[HL_LOAD_BATCH], 0.99);
+  record->serve_p50_ms = part_ms(&o->parts[HL_LOAD_SERVE], 0.5);
+  record->serve_p99_ms = part_ms(&o->parts[HL_LOAD_SERVE], 0.99);
+  record->late_p99_ms = part_ms(&o->parts[HL_LOAD_LATE], 0.99);
 }
 
 static void fill_latencies(const outcome *o, const double *sorted, hl_record *record) {
-  const hl_histogram *h = &o->parts[PART_LATENCY];
+  const hl_histogram *h = &o->parts[HL_LOAD_LATENCY];
   record->latency_p50_ms = latency_ms(o, sorted, 0.5);
   record->latency_p90_ms = latency_ms(o, sorted, 0.9);
   record->latency_p95_ms = latency_ms(o, sorted, 0.95);

@@ -48,26 +48,21 @@ static hl_status make_ready(hl_worker_load *load, const hl_inference *inference,
   return HL_OK;
 }
 
-static const hl_histogram *histogram_of(const hl_load_result *r, size_t i) {
-  return (const hl_histogram *[]){&r->latency, &r->queue, &r->batch, &r->serve, &r->late}[i];
-}
-
 static hl_status pack(const hl_load_result *r, json_t *reply, void **ret_bytes,
                       size_t *ret_byte_count, hl_error *error) {
-  static const char *const names[] = {"latency", "queue", "batch", "serve", "late"};
-  size_t words = r->latency_count + HL_COUNT(names) * HL_HISTOGRAM_BUCKETS;
+  size_t words = r->latency_count + (size_t)HL_LOAD_PARTS * HL_HISTOGRAM_BUCKETS;
   uint64_t *bytes = malloc(words * sizeof *bytes), *to = bytes;
   if (!bytes) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for latencies");
   if (r->latency_count) memcpy(to, r->latencies, r->latency_count * sizeof *to);
   to += r->latency_count;
-  for (size_t i = 0; i < HL_COUNT(names); i++, to += HL_HISTOGRAM_BUCKETS) {
-    const hl_histogram *h = histogram_of(r, i);
+  for (size_t i = 0; i < HL_LOAD_PARTS; i++, to += HL_HISTOGRAM_BUCKETS) {
+    const hl_histogram *h = &r->parts[i];
     memcpy(to, h->buckets, HL_HISTOGRAM_BUCKETS * sizeof *to);
     json_t *facts = json_object();
     hl_json_set_int(facts, "min", h->count ? h->min : 0);
     hl_json_set_int(facts, "max", h->max);
     hl_json_set_real(facts, "sum", h->sum);
-    if (json_object_set_new(reply, names[i], facts) != 0) {
+    if (json_object_set_new(reply, hl_load_part_name((hl_load_part)i), facts) != 0) {
       free(bytes);
       return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a reply");
     }

@@ -20,7 +20,6 @@ typedef struct queue {
   const hl_load_server *server;
   const hl_load_request *request;
   uint64_t *latencies; /* by number of the query; each is written by the one that served it */
-  size_t latency_capacity;
   pthread_mutex_t lock;
   pthread_mutex_t gate; /* held until it is known whether all threads could be made */
   bool cancelled;
@@ -40,7 +39,7 @@ typedef struct instance {
   uint32_t number;
   pthread_t thread;
   uint64_t queries, batches, last_ns, last_intended_ns;
-  hl_histogram latency, in_queue, in_batch, serve, late;
+  hl_histogram parts[HL_LOAD_PARTS];
   uint64_t *ids, *intended; /* of a batch */
 } instance;
 
@@ -106,7 +105,7 @@ static void fill_batch(queue *q, instance *in, batch *b) {
   if (now < first) {
     wait_until(first);
     now = hl_clock_ns();
-    hl_histogram_add(&in->late, now - first);
+    hl_histogram_add(&in->parts[HL_LOAD_LATE], now - first);
   }
   uint64_t close_ns = first + r->timeout_ns;
   b->taken_ns = now;
@@ -150,11 +149,11 @@ static void account(queue *q, instance *in, const batch *b, uint64_t begin_ns, u
   for (uint32_t i = 0; i < b->count; i++) {
     uint64_t intended = in->intended[i], latency = end_ns - intended;
     uint64_t seen = b->taken_ns > intended ? b->taken_ns : intended;
-    hl_histogram_add(&in->latency, latency);
-    hl_histogram_add(&in->in_queue, seen - intended);
-    hl_histogram_add(&in->in_batch, begin_ns - seen);
-    hl_histogram_add(&in->serve, end_ns - begin_ns);
-    if (b->first + i < q->latency_capacity) q->latencies[b->first + i] = latency;
+    hl_histogram_add(&in->parts[HL_LOAD_LATENCY], latency);
+    hl_histogram_add(&in->parts[HL_LOAD_QUEUE], seen - intended);
+    hl_histogram_add(&in->parts[HL_LOAD_BATCH], begin_ns - seen);
+    hl_histogram_add(&in->parts[HL_LOAD_SERVE], end_ns - begin_ns);
+    if (b->first + i < HL_LOAD_MOST_SAMPLES) q->latencies[b->first + i] = latency;
   }
   in->queries += b->count;
   in->batches++;
@@ -223,29 +222,32 @@ static hl_status check(const hl_load_server *server, const hl_load_request *r, h
   return what ? hl_error_set(error, HL_INVALID_ARGUMENT, "load: %s out of range", what) : HL_OK;
 }
 
+static bool parts_init(hl_histogram parts[HL_LOAD_PARTS]) {
+  bool good = true;
+  for (size_t i = 0; i < HL_LOAD_PARTS; i++) good = hl_histogram_init(&parts[i]) && good;
+  return good;
+}
+
+static void parts_release(hl_histogram parts[HL_LOAD_PARTS]) {
+  for (size_t i = 0; i < HL_LOAD_PARTS; i++) hl_histogram_release(&parts[i]);
+}
+
 static bool instance_init(instance *in, queue *q, uint32_t number) {
   const hl_load_request *r = q->request;
   *in = (instance){.queue = q, .number = number};
   in->ids = calloc((size_t)r->max_batch * r->samples_per_query, sizeof *in->ids);
   in->intended = calloc(r->max_batch, sizeof *in->intended);
-  bool good = in->ids && in->intended;
-  hl_histogram *all[] = {&in->latency, &in->in_queue, &in->in_batch, &in->serve, &in->late};
-  for (size_t i = 0; i < HL_COUNT(all); i++) good = hl_histogram_init(all[i]) && good;
-  return good;
+  return parts_init(in->parts) && in->ids && in->intended;
 }
 
 static void instance_release(instance *in) {
-  hl_histogram *all[] = {&in->latency, &in->in_queue, &in->in_batch, &in->serve, &in->late};
-  for (size_t i = 0; i < HL_COUNT(all); i++) hl_histogram_release(all[i]);
+  parts_release(in->parts);
   free(in->ids);
   free(in->intended);
 }
 
 static void merge(const instance *in, hl_load_result *result, uint64_t start_ns) {
-  const hl_histogram *from[] = {&in->latency, &in->in_queue, &in->in_batch, &in->serve, &in->late};
-  hl_histogram *to[] = {&result->latency, &result->queue, &result->batch, &result->serve,
-                        &result->late};
-  for (size_t i = 0; i < HL_COUNT(to); i++) hl_histogram_merge(to[i], from[i]);
+  for (size_t i = 0; i < HL_LOAD_PARTS; i++) hl_histogram_merge(&result->parts[i], &in->parts[i]);
   result->queries += in->queries;
   result->batches += in->batches;
   if (in->queries == 0) return;
@@ -265,19 +267,8 @@ static uint64_t count_unserved(queue *q) {
   return q->taken - before;
 }
 
-static bool result_init(hl_load_result *result) {
-  *result = (hl_load_result){0};
-  hl_histogram *all[] = {&result->latency, &result->queue, &result->batch, &result->serve,
-                         &result->late};
-  bool good = true;
-  for (size_t i = 0; i < HL_COUNT(all); i++) good = hl_histogram_init(all[i]) && good;
-  return good;
-}
-
 void hl_load_result_release(hl_load_result *result) {
-  hl_histogram *all[] = {&result->latency, &result->queue, &result->batch, &result->serve,
-                         &result->late};
-  for (size_t i = 0; i < HL_COUNT(all); i++) hl_histogram_release(all[i]);
+  parts_release(result->parts);
   free(result->latencies);
   *result = (hl_load_result){0};
 }
@@ -308,25 +299,25 @@ hl_status hl_load_run(const hl_load_server *server, const hl_load_request *reque
                       hl_load_result *ret_result, hl_error *error) {
   hl_status status = check(server, request, error);
   if (status != HL_OK) return status;
-  queue q = {.server = server, .request = request, .latency_capacity = HL_LOAD_MOST_SAMPLES};
+  queue q = {.server = server, .request = request};
   pthread_mutex_init(&q.lock, NULL);
   pthread_mutex_init(&q.gate, NULL);
   hl_random_init(&q.arrivals, request->seed, stream_arrivals);
   hl_random_init(&q.samples, request->seed, stream_samples);
-  hl_load_result result;
-  bool good = result_init(&result);
+  hl_load_result result = {0};
+  bool good = parts_init(result.parts);
   instance *instances = calloc(request->instances, sizeof *instances);
-  q.latencies = result.latencies = calloc(q.latency_capacity, sizeof *q.latencies);
+  q.latencies = result.latencies = calloc(HL_LOAD_MOST_SAMPLES, sizeof *q.latencies);
   good = good && instances && q.latencies;
   for (uint32_t i = 0; good && i < request->instances; i++)
     good = instance_init(&instances[i], &q, i);
   if (good) {
-    memset(q.latencies, 1, q.latency_capacity * sizeof *q.latencies); /* no page faults later */
+    memset(q.latencies, 1, HL_LOAD_MOST_SAMPLES * sizeof *q.latencies); /* no page faults later */
     status = run_instances(&q, instances, error);
     for (uint32_t i = 0; i < request->instances; i++) merge(&instances[i], &result, q.start_ns);
     result.unserved = count_unserved(&q);
-    size_t kept = q.latency_capacity;
-    result.latency_count = result.queries < kept ? (size_t)result.queries : kept;
+    result.latency_count =
+        result.queries < HL_LOAD_MOST_SAMPLES ? (size_t)result.queries : HL_LOAD_MOST_SAMPLES;
     if (request->scenario != HL_LOAD_SERVER) result.arrivals_ns = 0;
     if (status == HL_OK && q.failed != HL_OK) {
       status = q.failed;

@@ -51,18 +51,14 @@ typedef struct hl_load_request {
 } hl_load_request;
 
 typedef struct hl_load_result {
-  uint64_t queries;     /* served */
-  uint64_t unserved;    /* due before max_ns, and not taken */
-  uint64_t batches;     /* calls of `serve` */
-  uint64_t duration_ns; /* from the start to the last completion */
-  uint64_t arrivals_ns; /* intended time of the last query served; 0 but for Server */
-  hl_histogram latency; /* of a query, from its intended start to its completion; ns, as all */
-  hl_histogram queue;   /* part of it: until an instance took it */
-  hl_histogram batch;   /* part of it: while its batch was filled */
-  hl_histogram serve;   /* part of it: in the engine */
-  hl_histogram late; /* Server: how late a waiting instance saw a query, the generator's lateness */
-  uint64_t *latencies;  /* of the first queries by number; owned */
-  size_t latency_count; /* at most HL_LOAD_MOST_SAMPLES */
+  uint64_t queries;                  /* served */
+  uint64_t unserved;                 /* due before max_ns, and not taken */
+  uint64_t batches;                  /* calls of `serve` */
+  uint64_t duration_ns;              /* from the start to the last completion */
+  uint64_t arrivals_ns;              /* intended time of the last query served; 0 but for Server */
+  hl_histogram parts[HL_LOAD_PARTS]; /* ns */
+  uint64_t *latencies;               /* of the first queries by number; owned */
+  size_t latency_count;              /* at most HL_LOAD_MOST_SAMPLES */
 } hl_load_result;
 
 /* Runs it in threads of its own and waits for their end. Errors of `serve` end the run and are

@@ -50,7 +50,7 @@ static hl_load_result run(server *s, const hl_load_request *request) {
   const hl_load_server what = {.context = s, .samples = DATA, .serve = serve};
   hl_load_result result;
   assert_int_equal(hl_load_run(&what, request, &result, NULL), HL_OK);
-  assert_int_equal(result.latency.count, result.queries);
+  assert_int_equal(result.parts[HL_LOAD_LATENCY].count, result.queries);
   assert_int_equal(result.batches, s->batches);
   return result;
 }
@@ -105,7 +105,7 @@ static void test_offline(void **state) {
   assert_int_equal(s.largest, 64);
   assert_int_equal(result.batches, 16);
   /* All are there from the start, so the last one's latency is the whole run. */
-  assert_int_equal(result.latency.max, result.duration_ns);
+  assert_int_equal(result.parts[HL_LOAD_LATENCY].max, result.duration_ns);
   hl_load_result_release(&result);
 }
 
@@ -142,9 +142,9 @@ static void test_coordinated_omission(void **state) {
                                    .seed = 5};
   hl_load_result result = run(&s, &request);
   /* About 200 were due during the stall; half of them waited 50 ms and more. */
-  assert_true(hl_histogram_above(&result.latency, 50000000) > 60);
-  assert_true(hl_histogram_above(&result.queue, 50000000) > 60);
-  assert_true(hl_histogram_above(&result.serve, 50000000) <= 1 + 5);
+  assert_true(hl_histogram_above(&result.parts[HL_LOAD_LATENCY], 50000000) > 60);
+  assert_true(hl_histogram_above(&result.parts[HL_LOAD_QUEUE], 50000000) > 60);
+  assert_true(hl_histogram_above(&result.parts[HL_LOAD_SERVE], 50000000) <= 1 + 5);
   hl_load_result_release(&result);
 }
 
@@ -163,9 +163,11 @@ static void test_batching(void **state) {
   hl_load_result result = run(&s, &request);
   assert_true(result.batches <= 15); /* 200 ms of batches of 20 ms */
   assert_true(s.largest >= 50);
-  assert_true(result.batch.max >= 19000000);
-  double parts = result.queue.sum + result.batch.sum + result.serve.sum;
-  assert_true(fabs(parts - result.latency.sum) < 1e-6 * result.latency.sum + 1);
+  assert_true(result.parts[HL_LOAD_BATCH].max >= 19000000);
+  double parts = result.parts[HL_LOAD_QUEUE].sum + result.parts[HL_LOAD_BATCH].sum +
+                 result.parts[HL_LOAD_SERVE].sum;
+  assert_true(fabs(parts - result.parts[HL_LOAD_LATENCY].sum) <
+              1e-6 * result.parts[HL_LOAD_LATENCY].sum + 1);
   hl_load_result_release(&result);
 }
 
