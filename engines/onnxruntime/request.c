@@ -10,6 +10,7 @@
 #include "onnxruntime.h"
 
 #include "common/fail.h"
+#include "common/port.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,48 +29,6 @@ struct hl_request {
   hl_ort_value *outputs[HL_ORT_MAX_PORTS];
   hl_tensor_view views[HL_ORT_MAX_PORTS]; /* of the outputs */
 };
-
-/* Bytes of an element; 0 for types that no array of plain memory holds. */
-static uint64_t element_bytes(hl_dtype dtype) {
-  switch (dtype) {
-  case HL_UINT8:
-  case HL_INT8:
-  case HL_BOOL:
-    return 1;
-  case HL_UINT16:
-  case HL_INT16:
-  case HL_FLOAT16:
-  case HL_BFLOAT16:
-    return 2;
-  case HL_FLOAT32:
-  case HL_INT32:
-  case HL_UINT32:
-    return 4;
-  case HL_FLOAT64:
-  case HL_INT64:
-  case HL_UINT64:
-  case HL_COMPLEX64:
-    return 8;
-  case HL_COMPLEX128:
-    return 16;
-  default:
-    return 0;
-  }
-}
-
-static hl_status port_bytes(const hl_port *port, uint64_t *ret_bytes, hl_error *error) {
-  uint64_t bytes = element_bytes(port->dtype);
-  if (bytes == 0)
-    return hl_engine_fail(error, HL_UNIMPLEMENTED, "onnxruntime: '%s' has element type %d",
-                          port->name, (int)port->dtype);
-  for (int32_t i = 0; i < port->rank; i++)
-    if (port->dims[i] < 0 || __builtin_mul_overflow(bytes, (uint64_t)port->dims[i], &bytes) ||
-        bytes > SIZE_MAX / 2)
-      return hl_engine_fail(error, HL_LIMIT, "onnxruntime: dimension %d of '%s' is out of range", i,
-                            port->name);
-  *ret_bytes = bytes;
-  return HL_OK;
-}
 
 /* The name of the model that equals the specification's, which is borrowed. */
 static const char *name_in_model(const hl_model *model, const char *name) {
@@ -91,7 +50,8 @@ static hl_status take_specification(hl_program *program, const hl_program_spec *
     if (!program->inputs[i].name)
       return hl_engine_fail(error, HL_INVALID_ARGUMENT, "onnxruntime: the model has no input '%s'",
                             spec->inputs[i].name);
-    hl_status status = port_bytes(&program->inputs[i], &program->input_bytes[i], error);
+    hl_status status =
+        hl_engine_port_bytes("onnxruntime", &program->inputs[i], &program->input_bytes[i], error);
     if (status != HL_OK) return status;
   }
   program->input_count = spec->input_count;
@@ -212,7 +172,7 @@ static hl_status fix_output(hl_request *request, size_t i, hl_error *error) {
       model->engine, api->GetTensorTypeAndShape(request->outputs[i], &shape), name, error);
   if (status == HL_OK) status = hl_ort_port(model->engine, shape, name, &port, error);
   if (shape) api->ReleaseTensorTypeAndShapeInfo(shape);
-  if (status == HL_OK) status = port_bytes(&port, &view->bytes, error);
+  if (status == HL_OK) status = hl_engine_port_bytes("onnxruntime", &port, &view->bytes, error);
   if (status == HL_OK)
     status = hl_ort_check(model->engine,
                           api->GetTensorMutableData(request->outputs[i], &view->data), name, error);

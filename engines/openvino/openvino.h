@@ -54,9 +54,6 @@ hl_status hl_ov_check(const hl_engine *engine, hl_ov_status result, const char *
 hl_status hl_ov_read_port(const hl_engine *engine, const hl_ov_port *port, const char *what,
                           hl_port *ret_port, hl_error *error);
 
-/* Bytes of a tensor of that type and shape, every dimension known. LIMIT if they overflow. */
-hl_status hl_ov_port_bytes(const hl_port *port, uint64_t *ret_bytes, hl_error *error);
-
 /* The hooks of program.c and request.c. */
 hl_status hl_ov_prepare(hl_model *model, const hl_program_spec *spec, hl_program **ret_program,
                         hl_error *error);

@@ -9,6 +9,7 @@
 #include "openvino.h"
 
 #include "common/fail.h"
+#include "common/port.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,44 +20,6 @@ typedef struct settings {
   const char *words[2 * most_pairs]; /* key and value in turns */
   size_t count;
 } settings;
-
-static uint64_t element_bytes(hl_dtype dtype) {
-  switch (dtype) {
-  case HL_UINT8:
-  case HL_INT8:
-  case HL_BOOL:
-    return 1;
-  case HL_UINT16:
-  case HL_INT16:
-  case HL_FLOAT16:
-  case HL_BFLOAT16:
-    return 2;
-  case HL_FLOAT32:
-  case HL_INT32:
-  case HL_UINT32:
-    return 4;
-  case HL_FLOAT64:
-  case HL_INT64:
-  case HL_UINT64:
-    return 8;
-  default:
-    return 0;
-  }
-}
-
-hl_status hl_ov_port_bytes(const hl_port *port, uint64_t *ret_bytes, hl_error *error) {
-  uint64_t bytes = element_bytes(port->dtype);
-  if (bytes == 0)
-    return hl_engine_fail(error, HL_UNIMPLEMENTED, "openvino: '%s' has element type %d", port->name,
-                          (int)port->dtype);
-  for (int32_t i = 0; i < port->rank; i++)
-    if (port->dims[i] < 0 || __builtin_mul_overflow(bytes, (uint64_t)port->dims[i], &bytes) ||
-        bytes > SIZE_MAX / 2)
-      return hl_engine_fail(error, HL_LIMIT, "openvino: dimension %d of '%s' is out of range", i,
-                            port->name);
-  *ret_bytes = bytes;
-  return HL_OK;
-}
 
 static void add(settings *s, const char *key, const char *value) {
   if (s->count + 2 > 2 * most_pairs) return;
@@ -228,7 +191,7 @@ static hl_status take_specification(hl_program *program, const hl_program_spec *
   for (size_t i = 0; i < spec->input_count; i++) {
     hl_port *port = &program->inputs[i];
     *port = spec->inputs[i];
-    hl_status status = hl_ov_port_bytes(port, &program->input_bytes[i], error);
+    hl_status status = hl_engine_port_bytes("openvino", port, &program->input_bytes[i], error);
     if (status != HL_OK) return status;
     port->name = strdup(port->name);
     if (!port->name) return hl_engine_fail(error, HL_OUT_OF_MEMORY, "openvino: no memory");

@@ -9,6 +9,7 @@
 #include "openvino.h"
 
 #include "common/fail.h"
+#include "common/port.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -159,7 +160,7 @@ static hl_status make_output(hl_request *request, size_t i, hl_error *error) {
   if (status == HL_OK) status = hl_ov_read_port(engine, of_part, port.name, &port, error);
   if (of_part) api->output_const_port_free(of_part);
   if (status == HL_OK) port.dims[0] *= (int64_t)program->parts;
-  if (status == HL_OK) status = hl_ov_port_bytes(&port, &bytes, error);
+  if (status == HL_OK) status = hl_engine_port_bytes("openvino", &port, &bytes, error);
   if (status != HL_OK) return status;
   size_t whole = ((size_t)bytes + 63) / 64 * 64;
   request->buffers[i] = aligned_alloc(64, whole ? whole : 64);
