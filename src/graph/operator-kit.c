@@ -157,6 +157,11 @@ static float from_bfloat(uint16_t b) {
   return f;
 }
 
+void hl_view_copy(const hl_tensor_view *from, int64_t i, hl_tensor_view *to, int64_t j) {
+  size_t size = hl_dtype_bytes(to->dtype);
+  memcpy((char *)to->data + (size_t)j * size, (const char *)from->data + (size_t)i * size, size);
+}
+
 bool hl_dtype_is_int(hl_dtype dtype) {
   return (dtype >= HL_UINT8 && dtype <= HL_INT64) || dtype == HL_UINT32 || dtype == HL_UINT64;
 }

@@ -56,6 +56,8 @@ double hl_view_get(const hl_tensor_view *view, int64_t i);
 void hl_view_put(hl_tensor_view *view, int64_t i, double x);
 int64_t hl_view_get_int(const hl_tensor_view *view, int64_t i);
 void hl_view_put_int(hl_tensor_view *view, int64_t i, int64_t x);
+/* Element i of `from` to place j of `to`, of the same type. */
+void hl_view_copy(const hl_tensor_view *from, int64_t i, hl_tensor_view *to, int64_t j);
 bool hl_dtype_is_int(hl_dtype dtype); /* signed and unsigned, not bool */
 
 /* All elements as doubles, free() it; NULL without memory. Never NULL for an empty tensor. */

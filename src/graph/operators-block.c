@@ -5,11 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void copy_element(const hl_tensor_view *from, int64_t i, hl_tensor_view *to, int64_t j) {
-  size_t size = hl_dtype_bytes(to->dtype);
-  memcpy((char *)to->data + (size_t)j * size, (const char *)from->data + (size_t)i * size, size);
-}
-
 static void clear(hl_tensor_view *out) {
   if (out->bytes) memset(out->data, 0, (size_t)out->bytes);
 }
@@ -38,7 +33,7 @@ hl_status hl_evaluate_trilu(const hl_graph *graph, const hl_node *node,
   clear(&outputs[0]);
   for (int64_t i = 0; i < count; i++) {
     int64_t above = i % columns - i / columns % rows - k;
-    if (upper ? above >= 0 : above <= 0) copy_element(x, i, &outputs[0], i);
+    if (upper ? above >= 0 : above <= 0) hl_view_copy(x, i, &outputs[0], i);
   }
   return HL_OK;
 }
@@ -127,9 +122,9 @@ hl_status hl_evaluate_space_depth(const hl_graph *graph, const hl_node *node,
     int64_t deep = channel_first ? c * b * b + cell : cell * channels + c;
     int64_t j = ((n * channels * b * b + deep) * (height / b) + y / b) * (width / b) + x / b;
     if (widen)
-      copy_element(&inputs[0], j, &outputs[0], i);
+      hl_view_copy(&inputs[0], j, &outputs[0], i);
     else
-      copy_element(&inputs[0], i, &outputs[0], j);
+      hl_view_copy(&inputs[0], i, &outputs[0], j);
   }
   return HL_OK;
 }
@@ -179,7 +174,7 @@ hl_status hl_evaluate_center_crop_pad(const hl_graph *graph, const hl_node *node
       inside = inside && at >= 0 && at < in;
       from += at * strides[d];
     }
-    if (inside) copy_element(x, from, y, i);
+    if (inside) hl_view_copy(x, from, y, i);
     hl_index_next(y->rank, y->dims, index, unused, &offset);
   }
   return HL_OK;

@@ -140,40 +140,41 @@ double hl_op_quantize(double x, double scale, double zero, hl_dtype to) {
   return isnan(y) ? zero : y < low ? low : y > high ? high : y;
 }
 
-hl_status hl_evaluate_quantize(const hl_graph *graph, const hl_node *node,
-                               const hl_tensor_view *inputs, hl_tensor_view *outputs,
-                               hl_error *error) {
-  (void)graph;
+/* One element from input `x` with its scale and zero point. */
+typedef double (*scale_fn)(double x, double scale, double zero, hl_dtype to);
+
+static hl_status scale_all(const hl_node *node, const hl_tensor_view *inputs,
+                           hl_tensor_view *output, scale_fn scale, hl_error *error) {
   granularity g;
   hl_status status = granularity_of(node, inputs, &g, error);
   int64_t index[HL_MAX_RANK] = {0}, unused[HL_MAX_RANK] = {0}, offset = 0;
-  int64_t count = hl_view_elements(&outputs[0]);
+  int64_t count = hl_view_elements(output);
   bool has_zero = node->input_count > 2 && inputs[2].data;
   for (int64_t i = 0; status == HL_OK && i < count; i++) {
     int64_t s = scale_index(&g, inputs[0].rank, index);
     double zero = has_zero ? hl_view_get(&inputs[2], s) : 0;
-    hl_view_put(&outputs[0], i,
-                hl_op_quantize(hl_view_get(&inputs[0], i), hl_view_get(&inputs[1], s), zero,
-                               outputs[0].dtype));
+    hl_view_put(output, i,
+                scale(hl_view_get(&inputs[0], i), hl_view_get(&inputs[1], s), zero, output->dtype));
     hl_index_next(inputs[0].rank, inputs[0].dims, index, unused, &offset);
   }
   return status;
+}
+
+static double dequantize(double x, double scale, double zero, hl_dtype to) {
+  (void)to;
+  return (x - zero) * scale;
+}
+
+hl_status hl_evaluate_quantize(const hl_graph *graph, const hl_node *node,
+                               const hl_tensor_view *inputs, hl_tensor_view *outputs,
+                               hl_error *error) {
+  (void)graph;
+  return scale_all(node, inputs, &outputs[0], hl_op_quantize, error);
 }
 
 hl_status hl_evaluate_dequantize(const hl_graph *graph, const hl_node *node,
                                  const hl_tensor_view *inputs, hl_tensor_view *outputs,
                                  hl_error *error) {
   (void)graph;
-  granularity g;
-  hl_status status = granularity_of(node, inputs, &g, error);
-  int64_t index[HL_MAX_RANK] = {0}, unused[HL_MAX_RANK] = {0}, offset = 0;
-  int64_t count = hl_view_elements(&outputs[0]);
-  bool has_zero = node->input_count > 2 && inputs[2].data;
-  for (int64_t i = 0; status == HL_OK && i < count; i++) {
-    int64_t s = scale_index(&g, inputs[0].rank, index);
-    double zero = has_zero ? hl_view_get(&inputs[2], s) : 0;
-    hl_view_put(&outputs[0], i, (hl_view_get(&inputs[0], i) - zero) * hl_view_get(&inputs[1], s));
-    hl_index_next(inputs[0].rank, inputs[0].dims, index, unused, &offset);
-  }
-  return status;
+  return scale_all(node, inputs, &outputs[0], dequantize, error);
 }

@@ -20,11 +20,6 @@ static hl_status place(const hl_node *node, int64_t index, int64_t dim, int64_t 
   return HL_OK;
 }
 
-static void copy_element(const hl_tensor_view *from, int64_t i, hl_tensor_view *to, int64_t j) {
-  size_t size = hl_dtype_bytes(to->dtype);
-  memcpy((char *)to->data + (size_t)j * size, (const char *)from->data + (size_t)i * size, size);
-}
-
 /* -- GatherElements and ScatterElements: an index along one axis for each element -------------- */
 
 /* Indices have the tensor's rank, and beside `axis` nowhere more elements than it. */
@@ -79,7 +74,7 @@ hl_status hl_evaluate_gather_elements(const hl_graph *graph, const hl_node *node
   for (int64_t i = 0; i < count; i++) {
     status = place(node, hl_view_get_int(&inputs[1], i), x.dims[axis], &from, error);
     if (status != HL_OK) return status;
-    copy_element(&inputs[0], w.offset + from * w.along, &outputs[0], i);
+    hl_view_copy(&inputs[0], w.offset + from * w.along, &outputs[0], i);
     hl_index_next(at.rank, at.dims, w.index, w.strides, &w.offset);
   }
   return HL_OK;
@@ -107,7 +102,7 @@ static void combine_whole(int reduction, hl_tensor_view *to, int64_t j, int64_t 
 static void combine(int reduction, const hl_tensor_view *from, int64_t i, hl_tensor_view *to,
                     int64_t j) {
   if (reduction == 0) {
-    copy_element(from, i, to, j);
+    hl_view_copy(from, i, to, j);
   } else if (hl_dtype_is_float(to->dtype)) {
     double a = hl_view_get(to, j), b = hl_view_get(from, i);
     double y[] = {b, a + b, a * b, a > b || isnan(a) ? a : b, a < b || isnan(a) ? a : b};
@@ -315,7 +310,7 @@ hl_status hl_evaluate_one_hot(const hl_graph *graph, const hl_node *node,
     int64_t from = i / (depth * inner) * inner + i % inner, k = i / inner % depth;
     int64_t hot = hl_view_get_int(&inputs[0], from);
     if (hot < 0 && hot >= -depth) hot += depth;
-    copy_element(&inputs[2], hot == k, &outputs[0], i);
+    hl_view_copy(&inputs[2], hot == k, &outputs[0], i);
   }
   return HL_OK;
 }
