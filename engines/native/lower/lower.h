@@ -72,6 +72,16 @@ bool hl_native_window_read(const hl_native_builder *b, const hl_native_node *nod
 int hl_native_weight_view(const hl_value *k, const hl_native_window *w, bool transposed,
                           int64_t in_total, int64_t *dims, int64_t *strides);
 
+/* The window of a pooling node, as oneDNN counts it. */
+typedef struct hl_native_pool {
+  dnnl_dims_t kernel, strides, dilations, before, after;
+  bool beyond; /* reads beyond the declared padding, by ceil_mode */
+} hl_native_pool;
+
+/* False where it cannot be lowered: automatic padding, indices wanted. (lower/pooling.c) */
+bool hl_native_read_pool(const hl_native_builder *b, const hl_native_node *node,
+                         hl_native_pool *ret_pool);
+
 /* Is a Resize a nearest enlargement by whole factors? (lower/pooling.c) */
 bool hl_native_whole_resize(const hl_native_builder *b, const hl_native_node *node);
 

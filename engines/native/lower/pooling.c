@@ -24,34 +24,44 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, dnnl_alg_kind
   return true;
 }
 
-bool hl_native_lower_pooling(hl_native_builder *b, const hl_native_node *node) {
+bool hl_native_read_pool(const hl_native_builder *b, const hl_native_node *node,
+                         hl_native_pool *ret_pool) {
   const hl_value *x = hl_native_in_value(b, node, 0), *y = hl_native_out_value(b, node, 0);
-  if (!hl_native_float(b, node) || x->shape.rank < 3 || x->shape.rank > 5) return false;
-  if (node->output_count > 1 && node->outputs[1] >= 0) return false;
+  hl_native_pool p = {0};
   int spatial = x->shape.rank - 2;
-  dnnl_dims_t kernel = {0}, strides = {0}, dilations = {0};
   int64_t pads[2 * HL_MAX_RANK] = {0};
-  if (hl_node_ints(node->source, "kernel_shape", kernel, HL_MAX_RANK) != (size_t)spatial)
+  if (node->output_count > 1 && node->outputs[1] >= 0) return false;
+  if (hl_node_ints(node->source, "kernel_shape", p.kernel, HL_MAX_RANK) != (size_t)spatial)
     return false;
-  bool has_strides = hl_node_ints(node->source, "strides", strides, HL_MAX_RANK) > 0;
-  bool has_dilations = hl_node_ints(node->source, "dilations", dilations, HL_MAX_RANK) > 0;
+  bool has_strides = hl_node_ints(node->source, "strides", p.strides, HL_MAX_RANK) > 0;
+  bool has_dilations = hl_node_ints(node->source, "dilations", p.dilations, HL_MAX_RANK) > 0;
   hl_node_ints(node->source, "pads", pads, 2 * HL_MAX_RANK);
   if (strncmp(hl_node_text(node->source, "auto_pad", "NOTSET"), "SAME", 4) == 0) return false;
-  bool include = hl_node_int(node->source, "count_include_pad", 0) != 0;
-  dnnl_dims_t before = {0}, after = {0};
   for (int i = 0; i < spatial; i++) {
-    if (!has_strides) strides[i] = 1;
-    dilations[i] = (has_dilations ? dilations[i] : 1) - 1;
-    before[i] = pads[i];
-    int64_t extent = (kernel[i] - 1) * (dilations[i] + 1) + 1;
-    after[i] = (y->shape.dims[2 + i] - 1) * strides[i] + extent - x->shape.dims[2 + i] - before[i];
-    /* ceil_mode reads beyond the declared padding: how that counts in a mean is intricate */
-    if (include && after[i] > pads[spatial + i]) return false;
+    if (!has_strides) p.strides[i] = 1;
+    p.dilations[i] = (has_dilations ? p.dilations[i] : 1) - 1;
+    p.before[i] = pads[i];
+    int64_t extent = (p.kernel[i] - 1) * (p.dilations[i] + 1) + 1;
+    p.after[i] =
+        (y->shape.dims[2 + i] - 1) * p.strides[i] + extent - x->shape.dims[2 + i] - p.before[i];
+    /* ceil_mode reads beyond the declared padding */
+    p.beyond = p.beyond || p.after[i] > pads[spatial + i];
   }
+  *ret_pool = p;
+  return true;
+}
+
+bool hl_native_lower_pooling(hl_native_builder *b, const hl_native_node *node) {
+  const hl_value *x = hl_native_in_value(b, node, 0);
+  hl_native_pool p;
+  if (!hl_native_float(b, node) || x->shape.rank < 3 || x->shape.rank > 5) return false;
+  if (!hl_native_read_pool(b, node, &p)) return false;
+  bool include = hl_node_int(node->source, "count_include_pad", 0) != 0;
+  if (include && p.beyond) return false; /* how that counts in a mean is intricate */
   dnnl_alg_kind_t algorithm = strcmp(node->op, "MaxPool") == 0 ? dnnl_pooling_max
                               : include                        ? dnnl_pooling_avg_include_padding
                                                                : dnnl_pooling_avg_exclude_padding;
-  return emit(b, node, algorithm, strides, kernel, dilations, before, after);
+  return emit(b, node, algorithm, p.strides, p.kernel, p.dilations, p.before, p.after);
 }
 
 bool hl_native_lower_global_pooling(hl_native_builder *b, const hl_native_node *node) {

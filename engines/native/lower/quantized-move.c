@@ -24,30 +24,15 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, dnnl_primitiv
 
 bool hl_native_lower_quantized_pooling(hl_native_builder *b, const hl_native_node *node) {
   const hl_value *x = hl_native_in_value(b, node, 0), *y = hl_native_out_value(b, node, 0);
-  int spatial = x->shape.rank - 2;
-  if (!is_picture(x) || (node->output_count > 1 && node->outputs[1] >= 0)) return false;
-  dnnl_dims_t kernel = {0}, strides = {0}, dilations = {0}, before = {0}, after = {0};
-  int64_t pads[2 * HL_MAX_RANK] = {0};
-  if (hl_node_ints(node->source, "kernel_shape", kernel, HL_MAX_RANK) != (size_t)spatial ||
-      strncmp(hl_node_text(node->source, "auto_pad", "NOTSET"), "SAME", 4) == 0)
-    return false;
-  bool has_strides = hl_node_ints(node->source, "strides", strides, HL_MAX_RANK) > 0;
-  bool has_dilations = hl_node_ints(node->source, "dilations", dilations, HL_MAX_RANK) > 0;
-  hl_node_ints(node->source, "pads", pads, 2 * HL_MAX_RANK);
-  for (int i = 0; i < spatial; i++) {
-    if (!has_strides) strides[i] = 1;
-    dilations[i] = (has_dilations ? dilations[i] : 1) - 1;
-    before[i] = pads[i];
-    int64_t extent = (kernel[i] - 1) * (dilations[i] + 1) + 1;
-    after[i] = (y->shape.dims[2 + i] - 1) * strides[i] + extent - x->shape.dims[2 + i] - before[i];
-  }
+  hl_native_pool p;
+  if (!is_picture(x) || !hl_native_read_pool(b, node, &p)) return false;
   dnnl_memory_desc_t xd = describe(b, x), yd = describe(b, y);
   dnnl_primitive_attr_t attr = hl_native_attr(b);
   dnnl_primitive_desc_t pd = NULL;
   if (!xd || !yd || !attr) return false;
   dnnl_status_t status = dnnl_pooling_forward_primitive_desc_create(
-      &pd, b->engine->dnnl, dnnl_forward_inference, dnnl_pooling_max, xd, yd, strides, kernel,
-      dilations, before, after, attr);
+      &pd, b->engine->dnnl, dnnl_forward_inference, dnnl_pooling_max, xd, yd, p.strides, p.kernel,
+      p.dilations, p.before, p.after, attr);
   dnnl_primitive_attr_destroy(attr);
   return status == dnnl_success && emit(b, node, pd, xd, yd);
 }
