@@ -13,6 +13,16 @@ hl_configuration hl_configuration_with_batch(const hl_configuration *configurati
   return copy;
 }
 
+hl_configuration hl_configuration_without_engine(const hl_configuration *configuration,
+                                                 int64_t batch) {
+  hl_configuration copy = hl_configuration_with_batch(configuration, batch);
+  copy.engine = "null";
+  copy.plugins = NULL;
+  copy.plugin_count = 0;
+  copy.engine_option_count = 0;
+  return copy;
+}
+
 void hl_shell_quote(hl_text *out, const char *word) {
   static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                              "_-+=:,./@%";

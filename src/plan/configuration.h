@@ -97,6 +97,10 @@ void hl_plan_release(hl_plan *plan);
 /* The same configuration with another batch size. */
 hl_configuration hl_configuration_with_batch(const hl_configuration *configuration, int64_t batch);
 
+/* The same model and data with that batch size on the null engine, for questions that need none. */
+hl_configuration hl_configuration_without_engine(const hl_configuration *configuration,
+                                                 int64_t batch);
+
 /* The command that repeats just this row; free() it. */
 char *hl_configuration_reproduce(const hl_configuration *configuration,
                                  const hl_method_options *method);

@@ -126,6 +126,15 @@ static void keep_whole(hl_process *process, const json_t *reply) {
   process->whole = strlen(message) >= sizeof(hl_error){0}.msg ? hl_strdup(message) : NULL;
 }
 
+hl_status hl_process_start_guarded(const hl_run_environment *environment, hl_process *ret_process,
+                                   hl_error *error) {
+  const hl_launch launch = {.program = environment->program,
+                            .memory_limit_bytes = hl_process_memory_guard(),
+                            .verbose = environment->verbose,
+                            .wake_fd = environment->wake_fd};
+  return hl_process_start(&launch, ret_process, error);
+}
+
 hl_status hl_process_call(hl_process *process, const char *verb, json_t *members, double timeout_s,
                           hl_message *ret_reply, hl_error *error) {
   json_t *request = members ? members : json_object();

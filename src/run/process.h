@@ -15,6 +15,7 @@
 #include "machine/limit.h"
 #include "plan/configuration.h"
 #include "protocol/channel.h"
+#include "run/run.h"
 #include <sys/types.h>
 
 typedef struct hl_launch {
@@ -44,6 +45,10 @@ uint64_t hl_process_memory_guard(void);
 
 /* Starts `PROGRAM worker` and says hello. Wakes and failures as hl_process_call. */
 hl_status hl_process_start(const hl_launch *launch, hl_process *ret_process, hl_error *error);
+
+/* The same for a question about a model, with the memory guard as its limit. */
+hl_status hl_process_start_guarded(const hl_run_environment *environment, hl_process *ret_process,
+                                   hl_error *error);
 
 /* Sends a request and waits for its reply. `members` (may be NULL) is taken. The worker is told to
  * end itself after `timeout_s`; the runner waits 2 s longer. Failures: what the worker says;

@@ -124,21 +124,12 @@ hl_status hl_reference_take(hl_message *reply, hl_reference *r, hl_error *error)
 
 static hl_status evaluate(const hl_configuration *configuration, int64_t batch,
                           const hl_run_environment *environment, hl_reference *r, hl_error *error) {
-  /* The definition needs no engine: null takes its place. */
-  hl_configuration c = hl_configuration_with_batch(configuration, batch);
-  c.engine = "null";
+  hl_configuration c = hl_configuration_without_engine(configuration, batch);
   c.model_file = NULL; /* the model is the reference of its 8-bit copy */
-  c.plugins = NULL;
-  c.plugin_count = 0;
-  c.engine_option_count = 0;
   if (!c.test_data && !c.n_images) c.n_images = configuration->batch_size;
-  const hl_launch launch = {.program = environment->program,
-                            .memory_limit_bytes = hl_process_memory_guard(),
-                            .verbose = environment->verbose,
-                            .wake_fd = environment->wake_fd};
   hl_process process;
   hl_message reply = {0};
-  hl_status status = hl_process_start(&launch, &process, error);
+  hl_status status = hl_process_start_guarded(environment, &process, error);
   if (status != HL_OK) return status;
   status =
       hl_process_configure(&process, &c, environment->cache_directory, evaluate_s, &reply, error);

@@ -66,18 +66,10 @@ static uint64_t worker_limit(const hl_method_options *method) {
 static hl_status find_copy(const hl_row_context *context, const hl_configuration *configuration,
                            hl_session *session, hl_record *record, hl_error *error) {
   const hl_run_environment *environment = context->environment;
-  hl_configuration c = hl_configuration_with_batch(configuration, 1);
-  c.engine = "null";
-  c.plugins = NULL;
-  c.plugin_count = 0;
-  c.engine_option_count = 0;
-  const hl_launch launch = {.program = environment->program,
-                            .memory_limit_bytes = hl_process_memory_guard(),
-                            .verbose = environment->verbose,
-                            .wake_fd = environment->wake_fd};
+  hl_configuration c = hl_configuration_without_engine(configuration, 1);
   hl_process process;
   hl_message reply = {0};
-  hl_status status = hl_process_start(&launch, &process, error);
+  hl_status status = hl_process_start_guarded(environment, &process, error);
   if (status != HL_OK) return status;
   status =
       hl_process_configure(&process, &c, environment->cache_directory, set_up_s, &reply, error);
