@@ -92,7 +92,6 @@ static hl_status measure(compare *s, hl_error *error) {
 static void show(const compare *s) {
   const hl_report_compared found = {.operands = s->operands.texts,
                                     .comparisons = &s->comparisons,
-                                    .paired = true,
                                     .margin = s->how.margin,
                                     .alpha = s->how.alpha};
   hl_text text = HL_TEXT_INIT;

@@ -51,14 +51,10 @@ static void put_found(const hl_report_compared *r, const hl_comparison *c, hl_te
                  c->ratio, 100 * (1 - r->alpha));
   put_interval(c, out);
   hl_text_char(out, '\n');
-  if (r->paired)
-    hl_text_format(out,
-                   "%" PRId64 " pairs in random order over %" PRId64
-                   " fresh processes of each, %" PRId64 " more voided",
-                   c->pairs, c->processes, c->voided);
-  else
-    hl_text_append(out, "Stored runs, not measured in turns: weaker than pairs, as the machine may "
-                        "have changed between them");
+  hl_text_format(out,
+                 "%" PRId64 " pairs in random order over %" PRId64
+                 " fresh processes of each, %" PRId64 " more voided",
+                 c->pairs, c->processes, c->voided);
   if (isfinite(c->mde)) hl_text_format(out, "; least detectable effect %.2g %%", 100 * c->mde);
   hl_text_char(out, '\n');
 }
@@ -130,7 +126,7 @@ void hl_report_compared_json(const hl_report_compared *r, hl_text *out) {
   hl_json json;
   hl_json_init(&json, out, HL_JSON_PRETTY);
   hl_json_object(&json, NULL);
-  hl_json_bool(&json, "paired", r->paired);
+  hl_json_bool(&json, "paired", true); /* measured in turns: the only kind there is */
   hl_json_real(&json, "margin", r->margin);
   hl_json_real(&json, "alpha", r->alpha);
   if (r->comparisons->count == 1) {

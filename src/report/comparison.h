@@ -8,8 +8,7 @@
 
 typedef struct hl_report_compared {
   const char *const *operands;       /* the baseline first, then one for each comparison */
-  const hl_comparisons *comparisons; /* `paired` or not, all of them */
-  bool paired;                       /* false: of stored runs */
+  const hl_comparisons *comparisons; /* of pairs */
   double margin, alpha;
 } hl_report_compared;
 
