@@ -3,17 +3,6 @@
 
 #include <math.h>
 
-static void write_pair(hl_json *json, const char *key, hl_pair pair) {
-  if (!isfinite(pair.low) || !isfinite(pair.high)) {
-    hl_json_null(json, key);
-    return;
-  }
-  hl_json_array(json, key);
-  hl_json_real(json, NULL, pair.low);
-  hl_json_real(json, NULL, pair.high);
-  hl_json_end(json);
-}
-
 static void write_members(const hl_engine_model *m, hl_json *json) {
   hl_json_array(json, "members");
   for (size_t i = 0; i < m->member_count; i++) {
@@ -33,7 +22,7 @@ static void write_members(const hl_engine_model *m, hl_json *json) {
 
 static void write_ratio(const hl_engine_ratio *r, hl_json *json) {
   hl_json_real(json, "ratio", r->ratio);
-  write_pair(json, "ci", r->ci);
+  hl_json_pair(json, "ci", r->ci);
   hl_json_bool(json, "paired", r->paired);
   hl_json_text(json, "verdict", hl_verdict_name(r->verdict));
   hl_record_json_int(json, "pairs", r->pairs);

@@ -7,9 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two within this are called equal: the delta of an equivalence. */
-static const double equivalent_within = 0.01;
-
 const char *hl_verdict_name(hl_verdict verdict) {
   static const char *const names[] = {[HL_VERDICT_EQUIVALENT] = "equivalent",
                                       [HL_VERDICT_FASTER] = "faster",
@@ -26,7 +23,7 @@ static hl_verdict verdict_from_name(const char *name) {
 
 static hl_verdict verdict_of(hl_pair ci) {
   if (!isfinite(ci.low) || !isfinite(ci.high)) return HL_VERDICT_NONE;
-  if (ci.low >= 1 - equivalent_within && ci.high <= 1 + equivalent_within)
+  if (ci.low >= 1 - HL_EQUIVALENT_WITHIN && ci.high <= 1 + HL_EQUIVALENT_WITHIN)
     return HL_VERDICT_EQUIVALENT;
   if (ci.low > 1) return HL_VERDICT_FASTER;
   return ci.high < 1 ? HL_VERDICT_SLOWER : HL_VERDICT_INCONCLUSIVE;

@@ -1,5 +1,6 @@
 #include "method/pairing.h"
 
+#include "record/comparison.h"
 #include "statistics/percentile.h"
 #include <math.h>
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 
 static const double turn_ns = 50e6, discard_ns = 5e6;
 static const double rounds_in_budget = 25; /* the least 20, and some that are void */
-static const double width_most = HL_PAIRING_DELTA / 2, width_share = 0.1, growth = 1.5;
+static const double width_most = HL_EQUIVALENT_WITHIN / 2, width_share = 0.1, growth = 1.5;
 /* A first step so much above the rest means that caches were still cold. */
 static const double settled = 1.02;
 enum { turn_samples = 5, settling_turns = 10 };
@@ -239,7 +240,7 @@ hl_status hl_pairing_compare(const hl_pairing *p, size_t a, size_t b, hl_pairing
   size_t voided = 0;
   hl_status status = estimate(p, a, b, &pair, &voided, error);
   if (status != HL_OK) return status;
-  *ret_result = (hl_pairing_result){.verdict = hl_pairing_verdict(&pair, HL_PAIRING_DELTA),
+  *ret_result = (hl_pairing_result){.verdict = hl_pairing_verdict(&pair, HL_EQUIVALENT_WITHIN),
                                     .pairs = pair.n,
                                     .voided = voided,
                                     .ratio = exp(pair.estimate),

@@ -32,7 +32,6 @@
 #include <stdbool.h>
 
 enum { HL_PAIRING_MEMBERS = 32, HL_PAIRS_LEAST = 20, HL_ROUNDS_MOST = 1000 };
-#define HL_PAIRING_DELTA 0.01 /* ratios within 1 +- this are equivalent */
 
 typedef struct hl_pairing_options {
   size_t members; /* 1..HL_PAIRING_MEMBERS */

@@ -14,6 +14,9 @@
 
 #include "record/record.h"
 
+/* Ratios whose interval lies within 1 +- this are equivalent, unless a margin was asked for. */
+#define HL_EQUIVALENT_WITHIN 0.01
+
 typedef struct hl_comparison {
 #define X(kind, key, unit, better, title, doc) HL_FIELD_##kind key;
 #include "record/comparisons.def"

@@ -37,6 +37,21 @@ void hl_fields_release(void *fields, const hl_metric *table, size_t count) {
     if (table[i].kind == HL_METRIC_TEXT) free(*(char **)((char *)fields + table[i].offset));
 }
 
+static bool is_known(hl_pair pair) {
+  return isfinite(pair.low) && isfinite(pair.high);
+}
+
+void hl_json_pair(hl_json *json, const char *key, hl_pair pair) {
+  if (!is_known(pair)) {
+    hl_json_null(json, key);
+    return;
+  }
+  hl_json_array(json, key);
+  hl_json_real(json, NULL, pair.low);
+  hl_json_real(json, NULL, pair.high);
+  hl_json_end(json);
+}
+
 bool hl_field_is_null(const void *fields, const hl_metric *metric) {
   const void *field = at(fields, metric);
   switch (metric->kind) {
@@ -48,10 +63,8 @@ bool hl_field_is_null(const void *fields, const hl_metric *metric) {
     return !isfinite(*(const double *)field);
   case HL_METRIC_BOOL:
     return *(const int8_t *)field < 0;
-  case HL_METRIC_PAIR: {
-    const hl_pair *pair = field;
-    return !isfinite(pair->low) || !isfinite(pair->high);
-  }
+  case HL_METRIC_PAIR:
+    return !is_known(*(const hl_pair *)field);
   }
   return true;
 }
@@ -71,10 +84,7 @@ static void write_json(const void *field, const hl_metric *m, hl_json *json) {
     hl_json_bool(json, m->key, *(const int8_t *)field != 0);
     break;
   case HL_METRIC_PAIR:
-    hl_json_array(json, m->key);
-    hl_json_real(json, NULL, ((const hl_pair *)field)->low);
-    hl_json_real(json, NULL, ((const hl_pair *)field)->high);
-    hl_json_end(json);
+    hl_json_pair(json, m->key, *(const hl_pair *)field);
     break;
   }
 }

@@ -46,6 +46,9 @@ typedef struct hl_metric {
   size_t offset;
 } hl_metric;
 
+/* An interval as a list of two, null where an end is not known. */
+void hl_json_pair(hl_json *json, const char *key, hl_pair pair);
+
 /* Below, `fields` is the struct that the table describes. */
 
 void hl_fields_init(void *fields, const hl_metric *table, size_t count);    /* all null */

@@ -50,6 +50,10 @@ void hl_record_set_text(char **field, const char *value);
 /* Adds a sentence to `notes`, separated by "; ". */
 void hl_record_note(hl_record *record, const char *format, ...) HL_PRINTF(2, 3);
 bool hl_record_passed(const hl_record *record);
+/* What a row's `workload` says. */
+#define HL_WORKLOAD_INFERENCE "inference"
+#define HL_WORKLOAD_LOAD "load"
+bool hl_workload_is_load(const char *workload); /* false for NULL */
 /* Out of memory by a plan's word (the reason begins with HL_REASON_PREDICTED): nothing was seen. */
 #define HL_REASON_PREDICTED "predicted"
 bool hl_record_predicted(const hl_record *record);

@@ -49,10 +49,6 @@ static const column load_columns[] = {
 };
 enum { BATCH_WIDTH = 6 };
 
-static bool is_load(const char *workload) {
-  return workload && strcmp(workload, "load") == 0;
-}
-
 static const column *columns_of(bool load, size_t *ret_count) {
   *ret_count = load ? HL_COUNT(load_columns) : HL_COUNT(step_columns);
   return load ? load_columns : step_columns;
@@ -89,7 +85,7 @@ void hl_report_table_expect(hl_report_table *table, const char *workload, const 
                             const char *device) {
   char keys[HL_TABLE_KEYS][HL_TABLE_KEY_BYTES];
   record_keys(workload, model, engine, dtype, threads, device, keys);
-  table->load = is_load(workload);
+  table->load = hl_workload_is_load(workload);
   for (int i = 0; i < HL_TABLE_KEYS; i++) {
     if (table->expected == 0)
       memcpy(table->keys[i].first, keys[i], HL_TABLE_KEY_BYTES);
