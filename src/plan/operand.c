@@ -3,6 +3,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char *const prefixes[] = {
+    [HL_OPERAND_CONFIGURATION] = "",
+    [HL_OPERAND_GIT] = "git:",
+    [HL_OPERAND_RUN] = "run:",
+    [HL_OPERAND_PLAN] = "plan:",
+};
+
+const char *hl_operand_prefix(hl_operand_kind kind) {
+  return prefixes[kind];
+}
+
+bool hl_operand_is_stored(const hl_operand *operand) {
+  return operand->kind == HL_OPERAND_RUN || operand->kind == HL_OPERAND_PLAN;
+}
+
 static hl_status no_memory(hl_error *error) {
   return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for an operand");
 }
@@ -43,8 +58,7 @@ static hl_status add_setting(hl_operand *o, const char *text, const char *word, 
 }
 
 static hl_status add_common(hl_operand *o, const hl_options *common, hl_error *error) {
-  hl_status status = keep(o, hl_strdup("compare"), error);
-  if (status == HL_OK) status = keep(o, hl_strdup("--batch-sizes=1"), error);
+  hl_status status = keep(o, hl_strdup("--batch-sizes=1"), error);
   for (size_t i = 0; i < common->item_count && status == HL_OK; i++)
     if (hl_option_taken(common->item_ids[i], 'c'))
       status = keep(o, hl_format("--%s=%s", hl_option_name(common->item_ids[i]), common->items[i]),
@@ -52,50 +66,76 @@ static hl_status add_common(hl_operand *o, const hl_options *common, hl_error *e
   return status;
 }
 
-static hl_status split(hl_operand *o, const char *text, hl_error *error) {
-  const char *at = text;
-  size_t count = 0;
-  for (;;) {
-    at += strspn(at, " \t\n");
-    if (!*at) return HL_OK;
-    if (++count > HL_OPERAND_WORDS)
-      return hl_error_set(error, HL_LIMIT, "operand '%.100s...' has more than %d words", text,
-                          HL_OPERAND_WORDS);
-    char *word = NULL;
-    hl_status status = next_word(text, &at, &word, error);
-    if (status != HL_OK) return status;
-    if (!o->model) {
-      o->model = word; /* no option, whatever it is called */
-      continue;
-    }
-    status = add_setting(o, text, word, error);
-    free(word);
-    if (status != HL_OK) return status;
+/* The first word: a model, whatever it is called, or a reference. */
+static hl_status take_first(hl_operand *o, const char *text, char *word, hl_error *error) {
+  for (size_t kind = HL_OPERAND_GIT; kind < HL_COUNT(prefixes); kind++) {
+    size_t length = strlen(prefixes[kind]);
+    if (strncmp(word, prefixes[kind], length) != 0) continue;
+    o->kind = (hl_operand_kind)kind;
+    memmove(word, word + length, strlen(word + length) + 1);
+    o->reference = word;
+    if (word[0]) return HL_OK;
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "operand '%.300s': nothing follows %s", text,
+                        prefixes[kind]);
   }
+  o->model = word;
+  return HL_OK;
 }
 
-/* Names that are kept for other kinds of operands, so that none is taken for a model. */
-static hl_status check_kind(const char *model, hl_error *error) {
-  static const char *const kinds[] = {"run:", "git:", "plan:"};
-  for (size_t i = 0; i < HL_COUNT(kinds); i++)
-    if (strncmp(model, kinds[i], strlen(kinds[i])) == 0)
-      return hl_error_set(error, HL_INVALID_ARGUMENT,
-                          "operand '%.300s': this version compares configurations only, not %s...; "
-                          "an operand begins with a model: 'resnet50 batch=8'",
-                          model, kinds[i]);
-  return HL_OK;
+static bool is_setting(const char *word) {
+  static const char of_keys[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+  size_t length = strspn(word, of_keys);
+  return length > 0 && word[length] == '=';
+}
+
+/* The next word, or NULL at the end. */
+static hl_status read_word(const char *text, const char **at, size_t *count, char **ret_word,
+                           hl_error *error) {
+  *at += strspn(*at, " \t\n");
+  *ret_word = NULL;
+  if (!**at) return HL_OK;
+  if (++*count > HL_OPERAND_WORDS)
+    return hl_error_set(error, HL_LIMIT, "operand '%.100s...' has more than %d words", text,
+                        HL_OPERAND_WORDS);
+  return next_word(text, at, ret_word, error);
+}
+
+static hl_status take_rest(hl_operand *o, const char *text, const char *at, hl_error *error) {
+  char *word = NULL;
+  size_t count = 1;
+  hl_status status = read_word(text, &at, &count, &word, error);
+  if (word && !o->model && !is_setting(word)) {
+    o->model = word;
+    status = read_word(text, &at, &count, &word, error);
+  }
+  while (status == HL_OK && word) {
+    status = add_setting(o, text, word, error);
+    free(word);
+    word = NULL;
+    if (status == HL_OK) status = read_word(text, &at, &count, &word, error);
+  }
+  return status;
+}
+
+static hl_status take_words(hl_operand *o, const char *text, const hl_options *common,
+                            hl_error *error) {
+  const char *at = text;
+  char *word = NULL;
+  size_t count = 0;
+  hl_status status = read_word(text, &at, &count, &word, error);
+  if (status == HL_OK && !word)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "an operand is empty; it begins with a model: 'resnet50 batch=8'");
+  if (status == HL_OK) status = take_first(o, text, word, error);
+  if (status == HL_OK) status = keep(o, hl_strdup("compare"), error);
+  if (status == HL_OK && !hl_operand_is_stored(o)) status = add_common(o, common, error);
+  return status == HL_OK ? take_rest(o, text, at, error) : status;
 }
 
 static hl_status parse(hl_operand *o, const char *text, const hl_options *common, hl_error *error) {
   o->words = calloc(common->item_count + HL_OPERAND_WORDS + 4, sizeof *o->words);
   if (!o->words) return no_memory(error);
-  hl_status status = add_common(o, common, error);
-  if (status == HL_OK) status = split(o, text, error);
-  if (status != HL_OK) return status;
-  if (!o->model)
-    return hl_error_set(error, HL_INVALID_ARGUMENT,
-                        "an operand is empty; it begins with a model: 'resnet50 batch=8'");
-  status = check_kind(o->model, error);
+  hl_status status = take_words(o, text, common, error);
   if (status != HL_OK) return status;
   hl_error inner = {0};
   status = hl_options_parse('c', (int)o->word_count, o->words, &o->options, &inner);
@@ -121,5 +161,6 @@ void hl_operand_release(hl_operand *operand) {
   for (size_t i = 0; i < operand->word_count; i++) free(operand->words[i]);
   free(operand->words);
   free(operand->model);
+  free(operand->reference);
   *operand = (hl_operand){0};
 }

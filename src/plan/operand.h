@@ -1,5 +1,5 @@
 /*
- * plan/operand.h - an operand of `hotlap compare`: a configuration in one word of the shell.
+ * plan/operand.h - an operand of `hotlap compare`: one word of the shell that names a side.
  *
  *     hl_operand operand;
  *     hl_status status = hl_operand_parse("resnet50 engine=native batch=8", &common, &operand,
@@ -7,9 +7,13 @@
  *     ... operand.options as of `hotlap sweep resnet50 --engine=native --batch-sizes=8` ...
  *     hl_operand_release(&operand);
  *
- * The first word is the model, every other KEY=VALUE: the name or alias of an option that
- * options.def gives the letter 'c', or ENGINE.KEY=VALUE for an option of an engine. Words are
- * separated by spaces; "double quotes" keep spaces inside one.
+ *     OPERAND    = [REFERENCE] [MODEL] KEY=VALUE...
+ *     REFERENCE  = git:REF | run:ID | plan:FILE
+ *
+ * Without a reference the first word is the model. After one the model is optional: the next word,
+ * unless it looks like KEY=VALUE (a key has letters, digits, '-', '_' and '.' only). A key is the
+ * name or alias of an option that options.def gives the letter 'c', or ENGINE.KEY for an option of
+ * an engine. Words are separated by spaces; "double quotes" keep spaces inside one.
  */
 #ifndef HL_PLAN_OPERAND_H
 #define HL_PLAN_OPERAND_H
@@ -18,18 +22,35 @@
 
 enum { HL_OPERAND_BYTES = 4096, HL_OPERAND_WORDS = 64 };
 
+typedef enum hl_operand_kind {
+  HL_OPERAND_CONFIGURATION, /* a model and its words: measured now */
+  HL_OPERAND_GIT,           /* a commit: built and measured now */
+  HL_OPERAND_RUN,           /* a run of the store */
+  HL_OPERAND_PLAN           /* a file with a plan */
+} hl_operand_kind;
+
 typedef struct hl_operand {
-  char *model;
+  hl_operand_kind kind;
+  char
+      *reference; /* what follows "git:", "run:" or "plan:", never empty; NULL of a configuration */
+  char *model;    /* NULL where a reference has none */
   hl_options options;
   char **words; /* what `options` points into */
   size_t word_count;
 } hl_operand;
 
-/* `common`: options of the command line, of which those with the letter 'c' hold for every operand
- * that does not say otherwise; borrowed while the operand lives. The batch is 1 where neither says.
- * INVALID_ARGUMENT names the word; LIMIT; OUT_OF_MEMORY. */
+/* `common`: options of the command line, borrowed while the operand lives. Those with the letter
+ * 'c' hold for every operand that is measured now (configurations and git) and does not say
+ * otherwise, and its batch is 1 where neither says; the options of a stored operand are its own
+ * words and nothing else. INVALID_ARGUMENT names the word; LIMIT; OUT_OF_MEMORY. */
 hl_status hl_operand_parse(const char *text, const hl_options *common, hl_operand *ret_operand,
                            hl_error *error);
 void hl_operand_release(hl_operand *operand);
+
+/* "git:", "run:", "plan:"; "" of a configuration. */
+const char *hl_operand_prefix(hl_operand_kind kind);
+
+/* Whether what it names was measured before: a run or a plan. */
+bool hl_operand_is_stored(const hl_operand *operand);
 
 #endif

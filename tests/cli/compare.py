@@ -96,7 +96,8 @@ def different_work_is_refused():
 def bad_operands_are_named():
     for arguments, part in ((('mlp',), 'two operands'), ((), 'two operands'),
                             (('mlp', ''), 'empty'),
-                            (('mlp', 'run:latest'), 'configurations only, not run:'),
+                            (('mlp', 'run:latest'), 'measures now, not run:'),
+                            (('git:', 'mlp'), 'nothing follows git:'),
                             (('mlp', 'nosuchmodel'), 'nosuchmodel'),
                             (('mlp', 'nosuch/file.onnx'), 'nosuch/file.onnx'),
                             (('mlp', 'mlp batch'), "'batch' is not KEY=VALUE"),

@@ -41,6 +41,46 @@ static void test_words_are_options(void **state) {
   hl_options_release(&common);
 }
 
+static void test_references(void **state) {
+  (void)state;
+  char *argv[] = {"compare", "--threads=2", NULL};
+  hl_options common = common_options(2, argv);
+  static const struct {
+    const char *text;
+    hl_operand_kind kind;
+    const char *reference, *model, *batch, *threads; /* as given */
+  } cases[] = {
+      {"git:main", HL_OPERAND_GIT, "main", NULL, "1", "2"},
+      {"git:v1.0 mlp batch=4", HL_OPERAND_GIT, "v1.0", "mlp", "4", "2"},
+      {"git:HEAD~2 batch=4", HL_OPERAND_GIT, "HEAD~2", NULL, "4", "2"},
+      {"git:. mlp:hidden_dim=512 threads=1", HL_OPERAND_GIT, ".", "mlp:hidden_dim=512", "1", "1"},
+      {"git:\"a b\" dir/a=b.onnx", HL_OPERAND_GIT, "a b", "dir/a=b.onnx", "1", "2"},
+      {"run:latest", HL_OPERAND_RUN, "latest", NULL, NULL, NULL},
+      {"run:20261127T120000Z-1a2b mlp batch=8", HL_OPERAND_RUN, "20261127T120000Z-1a2b", "mlp", "8",
+       NULL},
+      {"plan:dir/sweep.yaml", HL_OPERAND_PLAN, "dir/sweep.yaml", NULL, NULL, NULL},
+      {"grit:x", HL_OPERAND_CONFIGURATION, NULL, "grit:x", "1", "2"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    hl_operand o;
+    hl_error error = {0};
+    assert_int_equal(hl_operand_parse(cases[i].text, &common, &o, &error), HL_OK);
+    assert_int_equal(o.kind, cases[i].kind);
+    const char *const expected[] = {cases[i].reference, cases[i].model, cases[i].batch,
+                                    cases[i].threads};
+    const char *const got[] = {o.reference, o.model, o.options.value[HL_OPTION_BATCH_SIZES],
+                               o.options.value[HL_OPTION_THREADS]};
+    for (size_t k = 0; k < 4; k++) {
+      assert_int_equal(got[k] == NULL, expected[k] == NULL);
+      if (got[k]) assert_string_equal(got[k], expected[k]);
+    }
+    bool stored = o.kind == HL_OPERAND_RUN || o.kind == HL_OPERAND_PLAN;
+    assert_int_equal(hl_operand_is_stored(&o), stored);
+    hl_operand_release(&o);
+  }
+  hl_options_release(&common);
+}
+
 static void test_errors_name_the_word(void **state) {
   (void)state;
   char *argv[] = {"compare", NULL};
@@ -54,6 +94,9 @@ static void test_errors_name_the_word(void **state) {
              {"mlp --batch=8", "'--batch=8' is not KEY=VALUE"},
              {"mlp frobnicate=3", "frobnicate"},
              {"mlp json=1", "json"},
+             {"git:", "nothing follows git:"},
+             {"run: mlp", "nothing follows run:"},
+             {"git:main batch=4 mlp", "'mlp' is not KEY=VALUE"},
              {"mlp data=\"x", "a quote is not closed"}};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     hl_operand o;
@@ -72,6 +115,7 @@ static void test_errors_name_the_word(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_words_are_options),
+      cmocka_unit_test(test_references),
       cmocka_unit_test(test_errors_name_the_word),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

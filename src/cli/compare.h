@@ -1,0 +1,30 @@
+/*
+ * cli/compare.h - what a comparison holds, and the kinds there are.
+ *
+ *     compare.c          options, operands, which kind, what was found, exit status
+ *     compare-live.c     sides that are measured now
+ *     compare-stored.c   sides that were measured before
+ */
+#ifndef HL_CLI_COMPARE_H
+#define HL_CLI_COMPARE_H
+
+#include "plan/operand.h"
+#include "record/comparison.h"
+#include "run/compare.h"
+
+/* Everything of one comparison, released in one place by compare.c. */
+typedef struct hl_compare {
+  hl_options options;
+  const char *texts[HL_COMPARE_SIDES]; /* the operands as given, the baseline first */
+  hl_operand operands[HL_COMPARE_SIDES];
+  size_t count;               /* 2..HL_COMPARE_SIDES */
+  hl_compare_options how;     /* thresholds and counts; the sides are the kind's to fill in */
+  hl_comparisons comparisons; /* what was found, one for each side but the first */
+} hl_compare;
+
+/* A kind of comparison: reads what the operands name and appends to `comparisons`. Statuses as
+ * hl_compare_live: INTERRUPTED and UNAVAILABLE have exit statuses of their own. */
+hl_status hl_compare_live_operands(hl_compare *compare, hl_error *error);
+hl_status hl_compare_stored_operands(hl_compare *compare, hl_error *error);
+
+#endif
