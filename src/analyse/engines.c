@@ -23,10 +23,7 @@ static hl_verdict verdict_from_name(const char *name) {
 
 static hl_verdict verdict_of(hl_pair ci) {
   if (!isfinite(ci.low) || !isfinite(ci.high)) return HL_VERDICT_NONE;
-  if (ci.low >= 1 - HL_EQUIVALENT_WITHIN && ci.high <= 1 + HL_EQUIVALENT_WITHIN)
-    return HL_VERDICT_EQUIVALENT;
-  if (ci.low > 1) return HL_VERDICT_FASTER;
-  return ci.high < 1 ? HL_VERDICT_SLOWER : HL_VERDICT_INCONCLUSIVE;
+  return verdict_from_name(hl_comparison_verdict(ci, HL_EQUIVALENT_WITHIN));
 }
 
 static hl_engine_ratio unknown_ratio(void) {

@@ -3,7 +3,6 @@
 #include "statistics/descriptive.h"
 #include "statistics/distribution.h"
 #include "statistics/percentile.h"
-#include "statistics/series.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -8,10 +8,8 @@
 #define HL_METHOD_INTERVAL_H
 
 #include "base/error.h"
+#include "statistics/series.h"
 #include <stdbool.h>
-#include <stddef.h>
-
-enum { HL_BATCHES = 30, HL_BATCH_LEAST = 5, HL_SAMPLES_LEAST = HL_BATCHES * HL_BATCH_LEAST };
 
 typedef struct hl_median_interval {
   size_t n;

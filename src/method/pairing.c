@@ -228,10 +228,7 @@ static hl_status check(hl_pairing *p, hl_error *error) {
 
 const char *hl_pairing_verdict(const hl_paired *pair, double margin) {
   if (pair->n == 0) return NULL;
-  if (pair->low >= log(1 - margin) && pair->high <= log(1 + margin)) return "equivalent";
-  if (pair->low > 0) return "faster"; /* a takes longer than b */
-  if (pair->high < 0) return "slower";
-  return "inconclusive";
+  return hl_comparison_verdict((hl_pair){exp(pair->low), exp(pair->high)}, margin);
 }
 
 hl_status hl_pairing_compare(const hl_pairing *p, size_t a, size_t b, hl_pairing_result *ret_result,

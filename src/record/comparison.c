@@ -25,6 +25,12 @@ void hl_comparison_write_json(const hl_comparison *comparison, hl_json *json) {
   hl_fields_write_json(comparison, hl_comparison_metrics, hl_comparison_metric_count, json);
 }
 
+const char *hl_comparison_verdict(hl_pair ci, double margin) {
+  if (ci.low >= 1 - margin && ci.high <= 1 + margin) return "equivalent";
+  if (ci.low > 1) return "faster"; /* A takes longer than B */
+  return ci.high < 1 ? "slower" : "inconclusive";
+}
+
 void hl_comparisons_release(hl_comparisons *comparisons) {
   for (size_t i = 0; i < comparisons->count; i++) hl_comparison_release(&comparisons->items[i]);
   free(comparisons->items);

@@ -10,6 +10,10 @@
 
 #include <stddef.h>
 
+/* A series is cut into so many contiguous batches; a batch that stands for its neighbourhood has
+ * HL_BATCH_LEAST values or more. */
+enum { HL_BATCHES = 30, HL_BATCH_LEAST = 5, HL_SAMPLES_LEAST = HL_BATCHES * HL_BATCH_LEAST };
+
 /* Lag-1 autocorrelation: sum of (x_i - mean)(x_{i+1} - mean) over the sum of (x_i - mean)^2 (Box
  * and Jenkins). 0 for a constant series, in which nothing depends on what came before; NaN for n
  * < 2. */
