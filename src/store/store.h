@@ -20,6 +20,7 @@
 #define HL_STORE_STORE_H
 
 #include "record/comparison.h"
+#include "record/history.h"
 
 typedef struct hl_store hl_store;
 
@@ -119,5 +120,21 @@ typedef struct hl_store_filter {
 /* The newest runs first. */
 hl_status hl_store_runs_list(hl_store *store, const hl_store_filter *filter,
                              hl_store_runs *ret_runs, hl_error *error);
+
+/*
+ * Appends the metric of every row that passed and whose model and machine the filter takes, in the
+ * order of measuring, to an initialised list; its `limit` is not used. Rows without the metric have
+ * NaN.
+ */
+hl_status hl_store_history_load(hl_store *store, const hl_metric *metric,
+                                const hl_store_filter *filter, hl_history_rows *rows,
+                                hl_error *error);
+
+/* Appends all checks of changes of a metric to an initialised list. */
+hl_status hl_store_change_checks_load(hl_store *store, const char *metric, hl_change_checks *checks,
+                                      hl_error *error);
+
+/* Adds a check, or replaces the one of the same change. */
+hl_status hl_store_change_check_add(hl_store *store, const hl_change_check *check, hl_error *error);
 
 #endif
