@@ -1,5 +1,6 @@
 #include "method/pairing.h"
 
+#include "base/splitmix.h"
 #include "record/comparison.h"
 #include "statistics/percentile.h"
 #include <math.h>
@@ -43,20 +44,12 @@ void hl_pairing_drop(hl_pairing *p, size_t member) {
   p->live--;
 }
 
-/* SplitMix64 (G. Steele, D. Lea and C. Flood, 2014). */
-static uint64_t random_bits(hl_pairing *p) {
-  uint64_t z = p->random += 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
-
 /* Fisher and Yates. The bias of a remainder of 64 bits is below 2^-58. */
 static void shuffle(hl_pairing *p) {
   size_t n = p->options.members;
   for (size_t i = 0; i < n; i++) p->order[i] = i;
   for (size_t i = n; i > 1; i--) {
-    size_t k = (size_t)(random_bits(p) % i), kept = p->order[i - 1];
+    size_t k = (size_t)(hl_splitmix(&p->random) % i), kept = p->order[i - 1];
     p->order[i - 1] = p->order[k];
     p->order[k] = kept;
   }

@@ -1,5 +1,6 @@
 #include "run/compare.h"
 
+#include "base/splitmix.h"
 #include "method/family.h"
 #include "method/pairing.h"
 #include "run/interleave.h"
@@ -147,14 +148,6 @@ static hl_status take_group(comparing *c, size_t process, hl_interleaved *group,
   return status;
 }
 
-/* SplitMix64, as in method/pairing.c. */
-static uint64_t random_bits(comparing *c) {
-  uint64_t z = c->random += 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
-
 /* Every side in a fresh process. */
 static hl_status run_process(comparing *c, size_t process, hl_error *error) {
   const hl_compare_options *o = c->options;
@@ -164,9 +157,9 @@ static hl_status run_process(comparing *c, size_t process, hl_error *error) {
   for (size_t i = 0; i < o->count; i++) hl_record_init(&records[i]);
   hl_interleaved group = {.configurations = o->configurations,
                           .count = o->count,
-                          .seed = random_bits(c),
+                          .seed = hl_splitmix(&c->random),
                           .rounds = (o->pairs + o->processes - 1) / o->processes,
-                          .last_first = random_bits(c) >> 63,
+                          .last_first = hl_splitmix(&c->random) >> 63,
                           .records = records,
                           .alone = alone};
   if (view->row_begin) view->row_begin(view->context, o->configurations[0], process, o->processes);

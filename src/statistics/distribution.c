@@ -90,3 +90,17 @@ double hl_student_quantile(double p, double dof) {
   }
   return low + (high - low) / 2;
 }
+
+double hl_normal_quantile(double p) {
+  if (!(p > 0 && p < 1)) return (double)NAN;
+  if (p > 0.5) return -hl_normal_quantile(1 - p);
+  double low = -40, high = 0; /* P(Z <= -40) is below the least double */
+  for (;;) {
+    double middle = (low + high) / 2;
+    if (middle == low || middle == high) return middle;
+    if (erfc(-middle * 0.70710678118654752440) / 2 < p)
+      low = middle;
+    else
+      high = middle;
+  }
+}

@@ -24,4 +24,8 @@ double hl_binomial_cdf(int64_t k, int64_t n, double p);
  * NaN outside. P(|T| > t) = I_{dof / (dof + t^2)}(dof / 2, 1 / 2), solved by bisection. */
 double hl_student_quantile(double p, double dof);
 
+/* The z with P(Z <= z) = p for the standard normal distribution, 0 < p < 1; NaN outside. P(Z > z) =
+ * erfc(z / sqrt(2)) / 2, solved by bisection. */
+double hl_normal_quantile(double p);
+
 #endif

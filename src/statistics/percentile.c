@@ -25,25 +25,26 @@ static double position(size_t n, double percent) {
   return fabs(exact - whole) <= 1e-9 * fmax(1, exact) ? whole : exact;
 }
 
-static double linear(const double *sorted, size_t n, double percent) {
-  double index = (double)(n - 1) * percent / 100, whole = floor(index);
-  size_t i = (size_t)whole;
-  if (i + 1 >= n) return sorted[n - 1];
-  return sorted[i] + (index - whole) * (sorted[i + 1] - sorted[i]);
+hl_percentile_place hl_percentile_place_of(size_t n, double percent, hl_percentile_rule rule) {
+  double at = position(n, percent), share = 0;
+  if (rule == HL_PERCENTILE_LINEAR) {
+    double index = (double)(n - 1) * percent / 100;
+    at = floor(index);
+    share = index - at;
+  } else if (rule == HL_PERCENTILE_LOADGEN) {
+    at = floor(at);
+  } else {
+    at = fmax(0, ceil(at) - 1);
+  }
+  size_t index = (size_t)at;
+  return index + 1 < n ? (hl_percentile_place){index, share} : (hl_percentile_place){n - 1, 0};
 }
 
 double hl_percentile(const double *sorted, size_t n, double percent, hl_percentile_rule rule) {
   if (n == 0 || !(percent >= 0 && percent <= 100)) return (double)NAN;
-  if (rule == HL_PERCENTILE_LINEAR) return linear(sorted, n, percent);
-  double at = position(n, percent);
-  size_t index;
-  if (rule == HL_PERCENTILE_LOADGEN) {
-    index = (size_t)floor(at);
-  } else {
-    size_t rank = (size_t)ceil(at);
-    index = rank ? rank - 1 : 0;
-  }
-  return sorted[index < n ? index : n - 1];
+  hl_percentile_place place = hl_percentile_place_of(n, percent, rule);
+  double value = sorted[place.index];
+  return place.share > 0 ? value + place.share * (sorted[place.index + 1] - value) : value;
 }
 
 double hl_median(double *values, size_t n) {

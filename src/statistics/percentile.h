@@ -23,6 +23,14 @@ typedef enum hl_percentile_rule {
 
 void hl_sort(double *values, size_t n); /* ascending */
 
+/* Where a percentile lies among n ascending values, n >= 1 and 0 <= percent <= 100: at the value of
+ * this index, and that share of the way to the next (0 but for HL_PERCENTILE_LINEAR). */
+typedef struct hl_percentile_place {
+  size_t index;
+  double share;
+} hl_percentile_place;
+hl_percentile_place hl_percentile_place_of(size_t n, double percent, hl_percentile_rule rule);
+
 /* NaN for n = 0 or a percentile outside 0..100. `sorted` ascends. */
 double hl_percentile(const double *sorted, size_t n, double percent, hl_percentile_rule rule);
 

@@ -6,12 +6,16 @@
  *     beta 0.3 2 5
  *     percentile linear 90 1 2 3 4
  */
+#include "statistics/adjust.h"
+#include "statistics/bootstrap.h"
 #include "statistics/descriptive.h"
 #include "statistics/distribution.h"
 #include "statistics/line.h"
 #include "statistics/paired.h"
 #include "statistics/percentile.h"
 #include "statistics/series.h"
+#include "statistics/step-fit.h"
+#include "statistics/unpaired.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +47,10 @@ static size_t distribution(const char *name) {
     result[0] = hl_binomial_cdf((int64_t)v[0], (int64_t)v[1], v[2]);
   else if (strcmp(name, "student") == 0)
     result[0] = hl_student_quantile(v[0], v[1]);
+  else if (strcmp(name, "normal") == 0)
+    result[0] = hl_normal_quantile(v[0]);
+  else if (strcmp(name, "mannwhitney") == 0)
+    result[0] = hl_mann_whitney_cdf((int64_t)v[0], (size_t)v[1], (size_t)v[2]);
   else if (strcmp(name, "ranks") == 0) {
     if (!hl_percentile_ranks((size_t)v[0], v[1], &ranks)) return 0;
     result[0] = (double)ranks.low;
@@ -90,6 +98,56 @@ static size_t paired(const char *name, size_t n) {
   return 4;
 }
 
+/* Numbers are n_a, a level, then a, then b. */
+static size_t unpaired(const char *name, size_t n) {
+  hl_unpaired u;
+  size_t n_a = (size_t)v[0], n_b = n - 2 - n_a;
+  if (strcmp(name, "unpaired") != 0 ||
+      hl_unpaired_estimate_at(v + 2, n_a, v + 2 + n_a, n_b, v[1], &u, NULL) != HL_OK)
+    return 0;
+  const double out[] = {u.estimate, u.low, u.high, u.p, u.cliffs_delta, u.detectable};
+  memcpy(result, out, sizeof out);
+  return 6;
+}
+
+/* Numbers are n_a, a percentile, resamples and a block, then a, then b. */
+static size_t bootstrap(const char *name, size_t n) {
+  hl_bootstrap_ratio r;
+  size_t n_a = (size_t)v[0], n_b = n - 4 - n_a;
+  if (strcmp(name, "bootstrap") != 0) return 0;
+  hl_bootstrap_options options = {
+      .percent = v[1], .resamples = (size_t)v[2], .block = (size_t)v[3], .seed = 1};
+  if (hl_bootstrap_percentile_ratio(v + 4, n_a, v + 4 + n_a, n_b, &options, &r, NULL) != HL_OK)
+    return 0;
+  result[0] = r.ratio;
+  result[1] = r.low;
+  result[2] = r.high;
+  return 3;
+}
+
+/* The objective, rho, then where levels begin, then the levels. */
+static size_t steps(const char *name, size_t n) {
+  hl_step_fit_result fit;
+  if (strcmp(name, "steps") != 0 || hl_step_fit(v, n, &fit, NULL) != HL_OK) return 0;
+  result[0] = fit.objective;
+  result[1] = fit.rho;
+  for (size_t i = 0; i < fit.count; i++) {
+    result[2 + i] = (double)fit.starts[i];
+    result[2 + fit.count + i] = fit.levels[i];
+  }
+  size_t count = 2 + 2 * fit.count;
+  hl_step_fit_release(&fit);
+  return count;
+}
+
+static size_t adjust(const char *name, size_t n) {
+  bool holm = strcmp(name, "holm") == 0;
+  if (!holm && strcmp(name, "benjaminihochberg") != 0) return 0;
+  hl_status status =
+      holm ? hl_adjust_holm(v, n, result, NULL) : hl_adjust_benjamini_hochberg(v, n, result, NULL);
+  return status == HL_OK ? n : 0;
+}
+
 /* Numbers are x of all points, then y, then weights. */
 static size_t lines(const char *name, size_t n) {
   hl_line line;
@@ -134,6 +192,10 @@ static size_t evaluate(char *line) {
   size_t n = read_numbers(rest, v), count = distribution(line);
   if (!count) count = series(line, n);
   if (!count) count = paired(line, n);
+  if (!count) count = unpaired(line, n);
+  if (!count) count = bootstrap(line, n);
+  if (!count) count = steps(line, n);
+  if (!count) count = adjust(line, n);
   return count ? count : lines(line, n);
 }
 
