@@ -103,6 +103,7 @@ static hl_status show_results(hl_sweep *s, hl_error *error) {
     hl_text_char(&text, '\n');
     hl_report_summary(&s->records, &text);
     if (hl_options_on(&s->options, HL_OPTION_PROFILE_MEMORY)) hl_report_memory(&s->records, &text);
+    hl_report_details(&s->records, &text);
     hl_report_advice(&s->analysis, hl_cli_colour(STDOUT_FILENO), &text);
     hl_report_engines(&s->engines, hl_cli_colour(STDOUT_FILENO), &text);
     hl_report_load(&s->records, &text);

@@ -1,5 +1,6 @@
 #include "formats/markdown.h"
 
+#include "report/details.h"
 #include "report/markdown.h"
 #include "report/number.h"
 #include <inttypes.h>
@@ -341,6 +342,7 @@ void hl_report_markdown(const hl_report_input *input, const char *plot, hl_text 
   put_summary(input, out);
   put_configuration(input, out);
   put_metrics(input, plot, out);
+  hl__markdown_details(input->records, out);
   hl__markdown_engines(input->engines, out);
   put_advice(input->analysis, out);
   put_bottleneck(input->analysis, out);

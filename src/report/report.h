@@ -75,6 +75,9 @@ bool hl_report_shows_error(const hl_engine_model *model);
 /* --profile-memory: a line per row with its memory by phase. */
 void hl_report_memory(const hl_records *records, hl_text *out);
 
+/* Tables of what only some rows know, such as energy; nothing where none does. */
+void hl_report_details(const hl_records *records, hl_text *out);
+
 /* One line for a run that has ended: "8 rows: 7 passed, 1 OUT_OF_MEMORY". */
 void hl_report_summary(const hl_records *records, hl_text *out);
 

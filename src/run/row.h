@@ -18,6 +18,7 @@
 #include "method/stopping.h"
 #include "method/warmup.h"
 #include "run/device.h"
+#include "run/energy.h"
 #include "run/reference.h"
 #include "run/run.h"
 #include "run/session.h"
@@ -52,6 +53,7 @@ typedef struct hl_row {
   /* sums over the measured slices */
   double minor, major, user_ns, system_ns, steal_s, cpu_s;
   hl_device_totals device;
+  hl_energy_totals energy;
 } hl_row;
 
 /* `record` is initialised by the caller and has to stay. */

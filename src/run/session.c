@@ -4,6 +4,7 @@
 #include "machine/memory.h"
 #include "protocol/messages.h"
 #include "run/device.h"
+#include "run/energy.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -188,13 +189,16 @@ static hl_status check_plan(hl_session *s, const hl_row_context *context, const 
 hl_status hl_session_load(hl_session *session, const hl_row_context *context, hl_record *record,
                           hl_error *error) {
   hl_message reply;
-  hl_status status = hl_process_call(&session->process, "load", NULL, set_up_s, &reply, error);
+  int64_t idle_ms = record ? hl_energy_idle_ms(context->method) : 0;
+  json_t *members = idle_ms ? json_pack("{s:I}", "idle_ms", (json_int_t)idle_ms) : NULL;
+  hl_status status = hl_process_call(&session->process, "load", members, set_up_s, &reply, error);
   if (status != HL_OK) return status;
   session->baseline_bytes = (uint64_t)hl_json_get_int(reply.object, "baseline_bytes", 0);
   take_notes(reply.object, record);
   if (record) {
     record->load_ms = ms_of_ns(reply.object, "load_ns");
     hl_device_describe(reply.object, record);
+    hl_energy_idle_fill(reply.object, record);
     record->baseline_memory_mb = (double)session->baseline_bytes / 1e6;
     if (!hl_json_get_bool(reply.object, "peak_reset", true))
       hl_record_note(record, "the peak of memory counts from the worker's start: this kernel does "

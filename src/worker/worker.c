@@ -7,6 +7,7 @@
 #include "protocol/messages.h"
 #include "worker/control.h"
 #include "worker/device.h"
+#include "worker/energy.h"
 #include "worker/load.h"
 #include "worker/room.h"
 #include "worker/timed-loop.h"
@@ -31,6 +32,7 @@ typedef struct worker {
   hl_model_file file;
   hl_inference inference;
   hl_worker_device device;
+  hl_worker_energy energy;
   bool is_open, is_loaded, is_prepared;
   hl_counter_source counters;
   uint64_t baseline_bytes;
@@ -163,6 +165,9 @@ static hl_status verb_configure(worker *w, const json_t *request, json_t *reply,
     status = hl_room_check(&w->configuration, &w->file, hl_memory_available(NULL), error);
   if (status == HL_OK)
     status = hl_worker_device_open(&w->device, w->configuration.device, reply, error);
+  /* Tests have a tree of counters of their own. */
+  if (status == HL_OK)
+    status = hl_worker_energy_open(&w->energy, getenv("HOTLAP_TEST_ROOT"), error);
   if (status == HL_OK)
     status = hl_inference_open(&w->configuration, &w->file, &host, &w->inference, error);
   if (status != HL_OK) return status;
@@ -191,12 +196,14 @@ static hl_status check_type(const worker *w, hl_error *error) {
 
 static hl_status verb_load(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
                            size_t *ret_byte_count, hl_error *error) {
-  (void)request, (void)ret_bytes, (void)ret_byte_count;
+  (void)ret_bytes, (void)ret_byte_count;
   hl_status status = need(w->is_open && !w->is_loaded, "load", error);
   if (status != HL_OK) return status;
   status = check_type(w, error);
   if (status != HL_OK) return status;
   hl_memory memory = {0};
+  status = hl_worker_energy_idle(&w->energy, request, reply, error);
+  if (status != HL_OK) return status;
   hl_worker_device_start(&w->device, reply);
   bool reset = hl_memory_peak_reset(NULL) == HL_OK;
   hl_memory_read_exact(NULL, &memory, NULL);
@@ -293,9 +300,11 @@ static hl_status verb_run(worker *w, const json_t *request, json_t *reply, void 
   status = hl_timed_discard(&w->inference, (uint64_t)discard, &discarded_ns, error);
   if (status != HL_OK) return status;
   hl_worker_device_begin(&w->device);
+  hl_worker_energy_begin(&w->energy);
   hl_counters_read(&w->counters, &before);
   status = hl_timed_run(&w->inference, &slice, w->sample_ns, w->sample_images, &result, error);
   hl_counters_read(&w->counters, &after);
+  hl_worker_energy_end(&w->energy, reply);
   if (status != HL_OK) return status;
   hl_counters_difference(&before, &after, &counted);
   hl_json_set_int(reply, "samples", result.samples);

@@ -76,10 +76,10 @@ class Run:
         return self.document['rows']
 
 
-def hotlap(*arguments, timeout=120, cwd=None, env=None, stdin=None, program=PROGRAM):
+def hotlap(*arguments, timeout=120, cwd=None, env=None, stdin=None, program=PROGRAM, user=None):
     command = [program, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, timeout=timeout, cwd=cwd or HOME,
-                          env=env or environment(), input=stdin)
+                          env=env or environment(), input=stdin, user=user)
     return Run(done.returncode, done.stdout.decode('utf-8', 'replace'),
                done.stderr.decode('utf-8', 'replace'), ' '.join(command))
 
