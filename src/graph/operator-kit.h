@@ -140,6 +140,7 @@ HL_EVALUATE(hl_evaluate_conv);
 HL_INFER(hl_infer_conv_transpose);
 HL_FLOPS(hl_flops_conv_transpose);
 HL_EVALUATE(hl_evaluate_conv_transpose);
+HL_EVALUATE(hl_evaluate_conv_weight_gradient);
 
 HL_INFER(hl_infer_gemm);
 HL_FLOPS(hl_flops_gemm);
@@ -151,6 +152,7 @@ HL_EVALUATE(hl_evaluate_matmul);
 HL_INFER(hl_infer_pool);
 HL_FLOPS(hl_flops_pool);
 HL_EVALUATE(hl_evaluate_pool);
+HL_EVALUATE(hl_evaluate_pool_gradient);
 HL_INFER(hl_infer_global_pool);
 HL_FLOPS(hl_flops_input);
 HL_EVALUATE(hl_evaluate_global_pool);
@@ -233,6 +235,7 @@ HL_EVALUATE(hl_evaluate_one_hot);
 HL_INFER(hl_infer_class_loss);
 HL_FLOPS(hl_flops_class_loss);
 HL_EVALUATE(hl_evaluate_class_loss);
+HL_EVALUATE(hl_evaluate_class_loss_gradient);
 
 HL_INFER(hl_infer_top_k);
 HL_EVALUATE(hl_evaluate_top_k);

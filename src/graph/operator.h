@@ -40,6 +40,8 @@ typedef enum hl_operator_group {
   HL_OPERATORS_SHAPE
 } hl_operator_group;
 
+typedef struct hl_gradient hl_gradient; /* graph/gradient-kit.h */
+
 typedef struct hl_operator {
   const char *name;    /* "Conv" */
   int32_t since, last; /* opsets this row is right for, inclusive */
@@ -56,6 +58,9 @@ typedef struct hl_operator {
   hl_status (*evaluate)(const hl_graph *graph, const hl_node *node, const hl_tensor_view *inputs,
                         hl_tensor_view *outputs, hl_error *error);
   bool elementwise;
+
+  /* Writes the gradients of the inputs down (graph/gradient.h); NULL: there is no rule. */
+  hl_status (*gradient)(hl_gradient *g, const hl_node *node, hl_error *error);
 
   /* Counts that hl_graph_infer checks before it calls `infer`: the first `min_inputs` inputs must
    * be there. */

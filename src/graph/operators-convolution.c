@@ -220,3 +220,50 @@ hl_status hl_evaluate_conv_transpose(const hl_graph *graph, const hl_node *node,
   if (status != HL_OK) return status;
   return evaluate(node, &window, inputs, &outputs[0], true, error);
 }
+
+/* sums[tap] += in[o * stride - before + tap * dilation] * out[o]: one pair of planes. */
+static void correlate_taps(const conv *c, const double *in, const double *out, double *sums) {
+  int64_t n = 0;
+  for (int64_t kz = 0; kz < c->kernel[0]; kz++)
+    for (int64_t ky = 0; ky < c->kernel[1]; ky++)
+      for (int64_t kx = 0; kx < c->kernel[2]; kx++, n++)
+        for (int64_t o = 0; o < volume(c->out); o++) {
+          int64_t z = o / (c->out[1] * c->out[2]) * c->stride[0] - c->before[0];
+          int64_t y = o / c->out[2] % c->out[1] * c->stride[1] - c->before[1];
+          int64_t x = o % c->out[2] * c->stride[2] - c->before[2];
+          z += kz * c->dilation[0], y += ky * c->dilation[1], x += kx * c->dilation[2];
+          if (z >= 0 && z < c->in[0] && y >= 0 && y < c->in[1] && x >= 0 && x < c->in[2])
+            sums[n] += in[(z * c->in[1] + y) * c->in[2] + x] * out[o];
+        }
+}
+
+/* Of the input and the output's gradient of a convolution: the gradient of its weights. */
+hl_status hl_evaluate_conv_weight_gradient(const hl_graph *graph, const hl_node *node,
+                                           const hl_tensor_view *inputs, hl_tensor_view *outputs,
+                                           hl_error *error) {
+  (void)graph;
+  hl_window window;
+  hl_shape shape = hl_view_shape(&inputs[0]);
+  hl_status status = hl_window_read(node, &shape, outputs[0].dims + 2, &window, error);
+  if (status != HL_OK) return status;
+  conv c = as_three(&window, &inputs[0], &inputs[1]);
+  c.groups = hl_node_int(node, "group", 1);
+  c.in_channels = inputs[0].dims[1] / c.groups;
+  c.out_channels = inputs[1].dims[1] / c.groups;
+  HL_CLEANUP(hl_free_pointer) double *x = hl_view_doubles(&inputs[0]);
+  HL_CLEANUP(hl_free_pointer) double *y = hl_view_doubles(&inputs[1]);
+  HL_CLEANUP(hl_free_pointer)
+  double *w = calloc((size_t)hl_view_elements(&outputs[0]) + 1, sizeof *w);
+  if (!x || !y || !w) return hl_op_no_memory(node, error);
+  int64_t in_plane = volume(c.in), out_plane = volume(c.out), taps_count = volume(c.kernel);
+  for (int64_t n = 0; n < c.batch; n++)
+    for (int64_t o = 0; o < c.groups * c.out_channels; o++)
+      for (int64_t i = 0; i < c.in_channels; i++) {
+        int64_t in_channel = o / c.out_channels * c.in_channels + i;
+        correlate_taps(&c, x + (n * c.groups * c.in_channels + in_channel) * in_plane,
+                       y + (n * c.groups * c.out_channels + o) * out_plane,
+                       w + (o * c.in_channels + i) * taps_count);
+      }
+  hl_view_put_all(&outputs[0], w);
+  return HL_OK;
+}

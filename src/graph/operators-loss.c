@@ -111,3 +111,58 @@ hl_status hl_evaluate_class_loss(const hl_graph *graph, const hl_node *node,
   }
   return outputs[0].data ? sum_losses(node, &l, kind, &outputs[0], error) : HL_OK;
 }
+
+/* Total weight of the classes that count; BAD_DATA for a class that is not there. */
+static hl_status sum_weights(const hl_node *node, const losses *l, double *ret_total,
+                             hl_error *error) {
+  *ret_total = 0;
+  for (int64_t i = 0; i < l->outer * l->inner; i++) {
+    int64_t target = hl_view_get_int(l->targets, i);
+    if (l->ignores && target == l->ignored) continue;
+    if (target < 0 || target >= l->classes)
+      return hl_op_fail(node, HL_BAD_DATA, error, "class %lld of %lld", (long long)target,
+                        (long long)l->classes);
+    *ret_total += l->weights ? hl_view_get(l->weights, target) : 1;
+  }
+  return HL_OK;
+}
+
+/* Inputs: the loss's gradient, scores, classes, weights. Of a place with class t and weight w: -w
+ * at t for the likelihood; w (softmax - 1 at t) for the cross-entropy. */
+hl_status hl_evaluate_class_loss_gradient(const hl_graph *graph, const hl_node *node,
+                                          const hl_tensor_view *inputs, hl_tensor_view *outputs,
+                                          hl_error *error) {
+  (void)graph;
+  reduction kind = REDUCE_NONE;
+  double total = 0;
+  hl_status status = read_reduction(node, &kind, error);
+  if (status != HL_OK) return status;
+  bool softmax = node->op[0] == 'S';
+  HL_CLEANUP(hl_free_pointer) double *x = hl_view_doubles(&inputs[1]);
+  if (!x) return hl_op_no_memory(node, error);
+  losses l = {.x = x,
+              .outer = inputs[1].dims[0],
+              .classes = inputs[1].dims[1],
+              .inner = hl_op_product(inputs[1].dims, 2, inputs[1].rank),
+              .targets = &inputs[2],
+              .weights = node->input_count > 3 && inputs[3].data ? &inputs[3] : NULL,
+              .ignores = hl_node_attribute(node, "ignore_index") != NULL,
+              .ignored = hl_node_int(node, "ignore_index", 0)};
+  status = sum_weights(node, &l, &total, error);
+  if (status != HL_OK) return status;
+  if (softmax) log_softmax(x, l.outer, l.classes, l.inner);
+  for (int64_t i = 0; i < l.outer * l.inner; i++) {
+    int64_t target = hl_view_get_int(l.targets, i);
+    bool counts = !l.ignores || target != l.ignored;
+    double dy = hl_view_get(&inputs[0], kind == REDUCE_NONE ? i : 0);
+    if (kind == REDUCE_MEAN) dy /= total;
+    if (counts && l.weights) dy *= hl_view_get(l.weights, target);
+    double *line = x + i / l.inner * l.classes * l.inner + i % l.inner;
+    for (int64_t c = 0; c < l.classes; c++) {
+      double slope = softmax ? exp(line[c * l.inner]) : 0;
+      line[c * l.inner] = counts ? dy * (slope - (c == target)) : 0;
+    }
+  }
+  hl_view_put_all(&outputs[0], x);
+  return HL_OK;
+}

@@ -100,6 +100,58 @@ hl_status hl_evaluate_pool(const hl_graph *graph, const hl_node *node, const hl_
   return HL_OK;
 }
 
+/* The average's share of each tap in the data; one window. */
+static void spread_window(const hl_window *w, const int64_t *in, const int64_t *out, double share,
+                          double *plane) {
+  int64_t tap[HL_MAX_RANK] = {0}, unused[HL_MAX_RANK] = {0}, offset = 0, taps = 1;
+  for (int32_t d = 0; d < w->spatial; d++) taps *= w->kernel[d];
+  for (int64_t t = 0; t < taps; t++) {
+    bool inside = true;
+    int64_t at = 0;
+    for (int32_t d = 0; d < w->spatial; d++) {
+      int64_t i = out[d] * w->stride[d] - w->before[d] + tap[d] * w->dilation[d];
+      inside = inside && i >= 0 && i < in[d];
+      at = at * in[d] + i;
+    }
+    if (inside) plane[at] += share;
+    hl_index_next(w->spatial, w->kernel, tap, unused, &offset);
+  }
+}
+
+/* Inputs: the output's gradient, and of MaxPool its data. */
+hl_status hl_evaluate_pool_gradient(const hl_graph *graph, const hl_node *node,
+                                    const hl_tensor_view *inputs, hl_tensor_view *outputs,
+                                    hl_error *error) {
+  (void)graph;
+  hl_shape shape = hl_view_shape(&outputs[0]);
+  hl_window w;
+  hl_status status = hl_window_read(node, &shape, NULL, &w, error);
+  if (status != HL_OK) return status;
+  bool average = node->op[0] == 'A', with_pad = hl_node_int(node, "count_include_pad", 0) != 0;
+  int64_t in_plane = hl_op_product(shape.dims, 2, shape.rank);
+  int64_t out_plane = hl_op_product(inputs[0].dims, 2, shape.rank);
+  const hl_tensor_view *data = average ? &outputs[0] : &inputs[1];
+  HL_CLEANUP(hl_free_pointer) double *x = hl_view_doubles(data);
+  HL_CLEANUP(hl_free_pointer)
+  double *dx = calloc((size_t)hl_view_elements(&outputs[0]) + 1, sizeof *dx);
+  if (!x || !dx) return hl_op_no_memory(node, error);
+  for (int64_t c = 0; c < shape.dims[0] * shape.dims[1]; c++) {
+    int64_t out[HL_MAX_RANK] = {0}, unused[HL_MAX_RANK] = {0}, offset = 0;
+    for (int64_t i = 0; i < out_plane; i++) {
+      double dy = hl_view_get(&inputs[0], c * out_plane + i);
+      pooled p = pool_window(&w, shape.dims + 2, x + c * in_plane, out, 0);
+      int64_t divisor = with_pad ? p.in_padding : p.inside;
+      if (average && divisor)
+        spread_window(&w, shape.dims + 2, out, dy / (double)divisor, dx + c * in_plane);
+      else if (!average && p.at >= 0)
+        dx[c * in_plane + p.at] += dy;
+      hl_index_next(w.spatial, inputs[0].dims + 2, out, unused, &offset);
+    }
+  }
+  hl_view_put_all(&outputs[0], dx);
+  return HL_OK;
+}
+
 /* -- pools over whole planes ----------------------------------------------------------------- */
 
 double hl_flops_input(const hl_graph *graph, const hl_node *node) {

@@ -32,13 +32,15 @@ static const struct {
 };
 
 static void print_group(hl_text *out, size_t index) {
-  hl_text_format(out, "\n## %s\n\nFLOPs: %s.\n\n| operator | opsets | remarks |\n|---|---|---|\n",
-                 groups[index].title, groups[index].flops);
+  hl_text_format(
+      out,
+      "\n## %s\n\nFLOPs: %s.\n\n| operator | opsets | gradient | remarks |\n|---|---|---|---|\n",
+      groups[index].title, groups[index].flops);
   const hl_operator *row;
   for (size_t i = 0; (row = hl_operator_at(i)); i++)
     if (row->group == groups[index].group)
-      hl_text_format(out, "| %s | %d–%d | %s |\n", row->name, row->since, row->last,
-                     hl_operator_note(row));
+      hl_text_format(out, "| %s | %d–%d | %s | %s |\n", row->name, row->since, row->last,
+                     row->gradient ? "yes" : "", hl_operator_note(row));
 }
 
 static void print_all(hl_text *out) {
@@ -51,7 +53,8 @@ static void print_all(hl_text *out) {
       "hotlap reads ONNX models of opset 7 to 21 with these %zu operators, and older models as "
       "far as the column of opsets goes. For each it "
       "infers shapes, counts nominal FLOPs and has a reference function that computes it "
-      "by its definition, in double. Attributes that became inputs, and defaults that "
+      "by its definition, in double; where the column says so, also a rule for its gradient. "
+      "Attributes that became inputs, and defaults that "
       "changed between opsets, are read as the model's opset means them. Not read: model-local "
       "functions, subgraphs (If, Loop, Scan), sparse tensors, sequences, maps, strings, and "
       "tensors of more than %d dimensions.\n",

@@ -335,6 +335,17 @@ static void unknown_operator(hl_text *graph) {
   graph_value(graph, 12, "y");
 }
 
+static void internal_operator(hl_text *graph) {
+  hl_text node = HL_TEXT_INIT;
+  graph_value(graph, 11, "x");
+  hl_put_text(&node, 1, "x");
+  hl_put_text(&node, 2, "y");
+  hl_put_text(&node, 4, "SliceGradient");
+  hl_put_text(&node, 7, "hotlap");
+  hl_put_message(graph, 1, &node);
+  hl_text_release(&node);
+}
+
 static void loops_on_itself(hl_text *graph) {
   graph_node(graph, "Relu", "y", "y");
   graph_value(graph, 12, "y");
@@ -396,6 +407,7 @@ static const graph_case graph_cases[] = {
     {"UTF-8", name_not_utf8, HL_BAD_DATA, "byte 0xc0"},
     {"escape", name_with_escape, HL_BAD_DATA, "byte 0x1b"},
     {"no operator", no_operator, HL_BAD_DATA, "has no operator"},
+    {"internal operator", internal_operator, HL_BAD_DATA, "a file cannot hold one"},
     {"unknown operator", unknown_operator, HL_UNIMPLEMENTED, "operator FancyAttention at opset 17"},
     {"own input", loops_on_itself, HL_BAD_DATA, "cycle"},
     {"wide node", wide_node, HL_LIMIT, "more than 65536 values"},

@@ -1,0 +1,90 @@
+/* Gradients of MatMul and Gemm. */
+#include "graph/gradient-kit.h"
+
+static hl_value_id transpose_last(hl_gradient *g, hl_value_id value, int32_t rank) {
+  int64_t permutation[HL_MAX_RANK];
+  for (int32_t d = 0; d < rank; d++) permutation[d] = d;
+  permutation[rank - 1] = rank - 2;
+  permutation[rank - 2] = rank - 1;
+  return hl_gradient_transpose(g, value, rank, permutation);
+}
+
+/* A vector as the row (left) or column (right) that MatMul takes it for. */
+static hl_shape matrix_shape(const hl_shape *shape, bool left) {
+  if (shape->rank != 1) return *shape;
+  hl_shape matrix = {.rank = 2, .dims = {1, shape->dims[0]}};
+  if (!left) {
+    matrix.dims[0] = shape->dims[0];
+    matrix.dims[1] = 1;
+  }
+  return matrix;
+}
+
+/* The output's shape if vectors are matrices. */
+static hl_shape product_shape(const hl_shape *a, const hl_shape *b) {
+  hl_shape left = *a, right = *b, out = {0};
+  left.rank -= 2;
+  right.rank -= 2;
+  hl_op_broadcast(&left, &right, &out);
+  out.dims[out.rank++] = a->dims[a->rank - 2];
+  out.dims[out.rank++] = b->dims[b->rank - 1];
+  return out;
+}
+
+static void give_product(hl_gradient *g, const hl_node *node, size_t input, hl_value_id product,
+                         const hl_shape *matrix, const hl_shape *out) {
+  hl_shape full = *out, own = hl_gradient_shape(g, node->inputs[input]);
+  full.dims[full.rank - 2] = matrix->dims[matrix->rank - 2];
+  full.dims[full.rank - 1] = matrix->dims[matrix->rank - 1];
+  product = hl_gradient_sum_to(g, product, &full, matrix);
+  if (own.rank == 1) product = hl_gradient_reshape(g, product, &own);
+  hl_gradient_give(g, node, input, product);
+}
+
+/* dA = dY B^T, dB = A^T dY, summed over the dimensions that were broadcast. */
+hl_status hl_gradient_matmul(hl_gradient *g, const hl_node *node, hl_error *error) {
+  (void)error;
+  hl_value_id a = node->inputs[0], b = node->inputs[1], dy = DY(0);
+  hl_shape own_a = hl_gradient_shape(g, a), own_b = hl_gradient_shape(g, b);
+  hl_shape left = matrix_shape(&own_a, true), right = matrix_shape(&own_b, false);
+  hl_shape out = product_shape(&left, &right);
+  if (own_a.rank == 1) a = hl_gradient_reshape(g, a, &left);
+  if (own_b.rank == 1) b = hl_gradient_reshape(g, b, &right);
+  if (own_a.rank == 1 || own_b.rank == 1) dy = hl_gradient_reshape(g, dy, &out);
+  if (hl_gradient_wanted(g, node, 0))
+    give_product(g, node, 0, G2("MatMul", dy, transpose_last(g, b, right.rank)), &left, &out);
+  if (hl_gradient_wanted(g, node, 1))
+    give_product(g, node, 1, G2("MatMul", transpose_last(g, a, left.rank), dy), &right, &out);
+  return HL_OK;
+}
+
+static hl_value_id gemm(hl_gradient *g, hl_value_id a, bool ta, hl_value_id b, bool tb,
+                        float alpha) {
+  hl_node *node = NULL;
+  hl_value_id out = hl_gradient_node(g, "Gemm", (hl_value_id[]){a, b}, 2, &node);
+  if (ta) hl_node_set_int(g->graph, node, "transA", 1);
+  if (tb) hl_node_set_int(g->graph, node, "transB", 1);
+  if (alpha != 1) hl_node_set_real(g->graph, node, "alpha", alpha);
+  return out;
+}
+
+/* Y = alpha A' B' + beta C, where ' may transpose. */
+hl_status hl_gradient_gemm(hl_gradient *g, const hl_node *node, hl_error *error) {
+  (void)error;
+  hl_value_id a = node->inputs[0], b = node->inputs[1], dy = DY(0);
+  bool ta = hl_node_int(node, "transA", 0) != 0, tb = hl_node_int(node, "transB", 0) != 0;
+  float alpha = hl_node_real(node, "alpha", 1), beta = hl_node_real(node, "beta", 1);
+  if (hl_gradient_wanted(g, node, 0))
+    hl_gradient_give(g, node, 0,
+                     ta ? gemm(g, b, tb, dy, true, alpha) : gemm(g, dy, false, b, !tb, alpha));
+  if (hl_gradient_wanted(g, node, 1))
+    hl_gradient_give(g, node, 1,
+                     tb ? gemm(g, dy, true, a, ta, alpha) : gemm(g, a, !ta, dy, false, alpha));
+  if (hl_gradient_wanted(g, node, 2)) {
+    hl_shape out = hl_gradient_shape(g, node->outputs[0]);
+    hl_shape own = hl_gradient_shape(g, node->inputs[2]);
+    hl_value_id sum = hl_gradient_sum_to(g, dy, &out, &own);
+    hl_gradient_give(g, node, 2, beta == 1 ? sum : G2("Mul", sum, NUMBER((double)beta)));
+  }
+  return HL_OK;
+}
