@@ -85,7 +85,6 @@ static hl_status measure(live *l, hl_error *error) {
   c->how.configurations = l->configurations;
   c->how.count = c->count;
   c->how.method = &l->method;
-  c->how.seed = (uint64_t)l->configurations[0]->seed;
   hl_status status =
       hl_compare_live(&c->how, &environment, &view, &l->info, &c->comparisons, error);
   if (l->show_progress) fputs("\r\033[K", stderr);

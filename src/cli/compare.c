@@ -1,17 +1,35 @@
 #include "cli/compare.h"
+#include "base/clock.h"
 #include "cli/cli.h"
 #include "report/comparison.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+
+enum { said_lines = 20 };
 
 static const char usage[] =
     "Usage: hotlap compare A B... [OPTION]...\n"
+    "       hotlap compare --command 'CMD A' --command 'CMD B'... [OPTION]...\n"
     "\n"
     "Says whether B is faster or slower than A, the baseline, or equivalent, or that this cannot\n"
     "be told. An operand is a configuration in quotes: a model, then words KEY=VALUE named as the\n"
     "options of sweep: 'resnet50 engine=native batch=8'. Options given outside hold for all\n"
     "operands. Both sides run in turns, in random order, in several fresh processes; outputs are\n"
-    "compared first. Further operands are compared with A as well.\n";
+    "compared first. Further operands are compared with A as well.\n"
+    "Commands are executed in turns, in random order, and timed from start to end.\n";
+
+/* A fresh one, so that no order of a program's runs is always the same. */
+static hl_status read_seed(hl_compare *c, hl_error *error) {
+  uint32_t fresh = 0;
+  int64_t seed = 0;
+  if (getrandom(&fresh, sizeof fresh, 0) != (ssize_t)sizeof fresh) fresh = (uint32_t)hl_clock_ns();
+  hl_status status = hl_options_int(&c->options, HL_OPTION_ORDER_SEED, 0, ((int64_t)1 << 53) - 1,
+                                    fresh, &seed, error);
+  c->how.seed = (uint64_t)seed;
+  return status;
+}
 
 static hl_status read_how(hl_compare *c, hl_error *error) {
   const hl_options *o = &c->options;
@@ -29,11 +47,19 @@ static hl_status read_how(hl_compare *c, hl_error *error) {
   if (status == HL_OK) status = hl_options_real(o, HL_OPTION_MARGIN, 0, 99, 1, &margin, error);
   if (status == HL_OK)
     status = hl_options_real(o, HL_OPTION_ALPHA, 1e-6, 0.5, 0.05, &c->how.alpha, error);
+  if (status == HL_OK) status = read_seed(c, error);
   c->how.processes = (size_t)processes;
   c->how.pairs = (size_t)pairs;
   c->how.margin = margin / 100;
   c->how.force = hl_options_on(o, HL_OPTION_FORCE);
   return status;
+}
+
+/* Options that only commands have. */
+static hl_status check_options(const hl_compare *c, hl_error *error) {
+  if (hl_options_given(&c->options, HL_OPTION_PREPARE))
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "--prepare is for --command");
+  return HL_OK;
 }
 
 static hl_status read_operands(hl_compare *c, hl_error *error) {
@@ -53,7 +79,11 @@ static hl_status read_operands(hl_compare *c, hl_error *error) {
   return status;
 }
 
-static hl_status compare_operands(hl_compare *c, hl_error *error) {
+static hl_status compare_sides(hl_compare *c, hl_error *error) {
+  if (hl_options_given(&c->options, HL_OPTION_COMMAND)) return hl_compare_command_sides(c, error);
+  hl_status status = check_options(c, error);
+  if (status == HL_OK) status = read_operands(c, error);
+  if (status != HL_OK) return status;
   for (size_t i = 0; i < c->count; i++)
     if (hl_operand_is_stored(&c->operands[i])) return hl_compare_stored_operands(c, error);
   return hl_compare_live_operands(c, error);
@@ -61,7 +91,9 @@ static hl_status compare_operands(hl_compare *c, hl_error *error) {
 
 static void show(const hl_compare *c) {
   const hl_report_compared found = {.operands = c->texts,
+                                    .sides = c->sides,
                                     .comparisons = &c->comparisons,
+                                    .seed = c->how.seed,
                                     .margin = c->how.margin,
                                     .alpha = c->how.alpha};
   hl_text text = HL_TEXT_INIT;
@@ -71,6 +103,21 @@ static void show(const hl_compare *c) {
     hl_report_compared_text(&found, &text);
   fputs(text.data, stdout);
   hl_text_release(&text);
+}
+
+/* The last lines, indented, without what a terminal would obey. */
+static void show_said(const char *said) {
+  const char *at = said + strlen(said);
+  int lines = 0;
+  while (at > said && (at[-1] != '\n' || at[0] == '\0' || ++lines < said_lines)) at--;
+  bool begin = true;
+  for (; *at; at++) {
+    if (begin) fputs("  | ", stderr);
+    begin = *at == '\n';
+    bool shown = begin || *at == '\t' || (unsigned char)*at >= 0x20;
+    fputc(shown && *at != 0x7f ? *at : '?', stderr);
+  }
+  if (!begin) fputc('\n', stderr);
 }
 
 static bool gate_holds(const hl_compare *c) {
@@ -91,6 +138,7 @@ static int exit_status_of(hl_status status, const hl_compare *c, const hl_error 
     fputs("hotlap: interrupted before there was a verdict\n", stderr);
     return HL_EXIT_INTERRUPTED;
   case HL_UNAVAILABLE:
+  case HL_TIMED_OUT:
     return hl_cli_fail(error, HL_EXIT_NOTHING);
   default:
     return hl_cli_fail(error, HL_EXIT_USAGE);
@@ -103,11 +151,15 @@ int hl_cli_compare(int argc, char **argv) {
   int exit_status = hl_cli_options('C', usage, argc, argv, &c.options);
   if (exit_status >= 0) return exit_status;
   hl_status status = read_how(&c, &error);
-  if (status == HL_OK) status = read_operands(&c, &error);
-  if (status == HL_OK) status = compare_operands(&c, &error);
+  if (status == HL_OK) status = compare_sides(&c, &error);
   if (status == HL_OK) show(&c);
   exit_status = exit_status_of(status, &c, &error);
-  for (size_t i = 0; i < HL_COUNT(c.operands); i++) hl_operand_release(&c.operands[i]);
+  if (status != HL_OK && c.said) show_said(c.said);
+  for (size_t i = 0; i < HL_COMPARE_SIDES; i++) {
+    hl_operand_release(&c.operands[i]);
+    hl_side_release(&c.sides[i]);
+  }
+  free(c.said);
   hl_comparisons_release(&c.comparisons);
   hl_options_release(&c.options);
   return exit_status;

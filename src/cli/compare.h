@@ -2,7 +2,8 @@
  * cli/compare.h - what a comparison holds, and the kinds there are.
  *
  *     compare.c          options, operands, which kind, what was found, exit status
- *     compare-live.c     sides that are measured now
+ *     compare-live.c     configurations, measured now
+ *     compare-command.c  commands, measured now
  *     compare-stored.c   sides that were measured before
  */
 #ifndef HL_CLI_COMPARE_H
@@ -10,6 +11,7 @@
 
 #include "plan/operand.h"
 #include "record/comparison.h"
+#include "record/side.h"
 #include "run/compare.h"
 
 /* Everything of one comparison, released in one place by compare.c. */
@@ -17,14 +19,17 @@ typedef struct hl_compare {
   hl_options options;
   const char *texts[HL_COMPARE_SIDES]; /* the operands as given, the baseline first */
   hl_operand operands[HL_COMPARE_SIDES];
-  size_t count;               /* 2..HL_COMPARE_SIDES */
-  hl_compare_options how;     /* thresholds and counts; the sides are the kind's to fill in */
-  hl_comparisons comparisons; /* what was found, one for each side but the first */
+  size_t count;                    /* 2..HL_COMPARE_SIDES */
+  hl_compare_options how;          /* thresholds and counts; the sides are the kind's to fill in */
+  hl_side sides[HL_COMPARE_SIDES]; /* what is known of each */
+  hl_comparisons comparisons;      /* what was found, one for each side but the first */
+  char *said;                      /* after a failure, the last that a command said; or NULL */
 } hl_compare;
 
 /* A kind of comparison: reads what the operands name and appends to `comparisons`. Statuses as
  * hl_compare_live: INTERRUPTED and UNAVAILABLE have exit statuses of their own. */
 hl_status hl_compare_live_operands(hl_compare *compare, hl_error *error);
+hl_status hl_compare_command_sides(hl_compare *compare, hl_error *error);
 hl_status hl_compare_stored_operands(hl_compare *compare, hl_error *error);
 
 #endif

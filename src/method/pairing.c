@@ -80,6 +80,10 @@ static bool goes_on(const hl_pairing *p, bool rows_done) {
 
 static void request_turn(const hl_pairing *p, size_t member, hl_turn_request *ret_request) {
   const hl_pairing_member *m = &p->members[member];
+  if (p->options.single) {
+    *ret_request = (hl_turn_request){member, 0, 1, UINT64_MAX};
+    return;
+  }
   double rounds = p->options.rounds ? (double)p->options.rounds : rounds_in_budget;
   double share = (double)p->options.budget_ns / rounds / (double)p->options.members;
   double discarded = (double)m->discard_steps * m->step_ns;

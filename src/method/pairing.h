@@ -31,6 +31,9 @@
 #include "statistics/paired.h"
 #include <stdbool.h>
 
+/* Share of a turn that the hypervisor may take: beyond it the turn says nothing. */
+#define HL_STEAL_MOST 0.01
+
 enum { HL_PAIRING_MEMBERS = 32, HL_PAIRS_LEAST = 20, HL_ROUNDS_MOST = 1000 };
 
 typedef struct hl_pairing_options {
@@ -39,6 +42,7 @@ typedef struct hl_pairing_options {
   uint64_t budget_ns;   /* of all turns together, discarded steps included */
   uint64_t fixed_steps; /* of each member, discarded ones not counted; 0: until it is enough */
   size_t rounds;        /* so many, as far as the budget goes; 0: until it is enough */
+  bool single;          /* a turn is one sample, of a process of its own: nothing is discarded */
 } hl_pairing_options;
 
 typedef struct hl_pairing_member {

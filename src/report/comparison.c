@@ -1,6 +1,7 @@
 #include "report/comparison.h"
 
 #include "report/number.h"
+#include "report/sides.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -46,17 +47,23 @@ static void put_verdict(const hl_report_compared *r, const hl_comparison *c, hl_
   hl_text_char(out, '\n');
 }
 
+static void put_pairs(const hl_report_compared *r, const hl_comparison *c, hl_text *out) {
+  hl_text_format(out, "%" PRId64 " pairs in random order ", c->pairs);
+  if (r->sides[0].command)
+    hl_text_append(out, "of one execution of each");
+  else
+    hl_text_format(out, "over %" PRId64 " fresh processes of each", c->processes);
+  hl_text_format(out, ", %" PRId64 " more voided", c->voided);
+  if (isfinite(c->mde)) hl_text_format(out, "; least detectable effect %.2g %%", 100 * c->mde);
+  hl_text_format(out, "\nSeed of the order: %" PRIu64 "\n", r->seed);
+}
+
 static void put_found(const hl_report_compared *r, const hl_comparison *c, hl_text *out) {
   hl_text_format(out, "Ratio, time of A / time of B: %.*f, %g %% interval ", decimals_of(c),
                  c->ratio, 100 * (1 - r->alpha));
   put_interval(c, out);
   hl_text_char(out, '\n');
-  hl_text_format(out,
-                 "%" PRId64 " pairs in random order over %" PRId64
-                 " fresh processes of each, %" PRId64 " more voided",
-                 c->pairs, c->processes, c->voided);
-  if (isfinite(c->mde)) hl_text_format(out, "; least detectable effect %.2g %%", 100 * c->mde);
-  hl_text_char(out, '\n');
+  put_pairs(r, c, out);
 }
 
 static void put_outputs(const hl_comparison *c, hl_text *out) {
@@ -98,6 +105,7 @@ static void put_table(const hl_report_compared *r, hl_text *out) {
                  "Ratio: time of A / time of the operand. Corrected for %zu comparisons (Holm, "
                  "alpha %g): each interval is of its own level.\n",
                  r->comparisons->count, r->alpha);
+  hl_text_format(out, "Seed of the order: %" PRIu64 "\n", r->seed);
   for (size_t i = 0; i < r->comparisons->count; i++) {
     const hl_comparison *c = &r->comparisons->items[i];
     if (c->notes) hl_text_format(out, "Note on %c: %s\n", (char)('B' + i), c->notes);
@@ -107,13 +115,26 @@ static void put_table(const hl_report_compared *r, hl_text *out) {
 void hl_report_compared_text(const hl_report_compared *r, hl_text *out) {
   if (r->comparisons->count != 1) {
     put_table(r, out);
+    hl__report_sides(r->sides, r->comparisons->count + 1, out);
     return;
   }
   const hl_comparison *c = &r->comparisons->items[0];
   hl_text_format(out, "A  %s\nB  %s\n", r->operands[0], r->operands[1]);
+  hl__report_sides(r->sides, 2, out);
   put_verdict(r, c, out);
   put_found(r, c, out);
   put_outputs(c, out);
+}
+
+static void write_sides(const hl_report_compared *r, hl_json *json) {
+  hl_json_array(json, "sides");
+  for (size_t i = 0; i <= r->comparisons->count; i++) {
+    hl_json_object(json, NULL);
+    hl_json_text(json, "operand", r->operands[i]);
+    hl_side_write_json(&r->sides[i], json);
+    hl_json_end(json);
+  }
+  hl_json_end(json);
 }
 
 static void write_one(const hl_report_compared *r, size_t i, hl_json *json) {
@@ -129,6 +150,8 @@ void hl_report_compared_json(const hl_report_compared *r, hl_text *out) {
   hl_json_bool(&json, "paired", true); /* measured in turns: the only kind there is */
   hl_json_real(&json, "margin", r->margin);
   hl_json_real(&json, "alpha", r->alpha);
+  hl_json_int(&json, "seed", (int64_t)r->seed);
+  write_sides(r, &json);
   if (r->comparisons->count == 1) {
     write_one(r, 0, &json);
   } else {

@@ -5,10 +5,13 @@
 #define HL_REPORT_COMPARISON_H
 
 #include "record/comparison.h"
+#include "record/side.h"
 
 typedef struct hl_report_compared {
   const char *const *operands;       /* the baseline first, then one for each comparison */
+  const hl_side *sides;              /* of each operand */
   const hl_comparisons *comparisons; /* of pairs */
+  uint64_t seed;                     /* of the order */
   double margin, alpha;
 } hl_report_compared;
 

@@ -1,27 +1,19 @@
 #include "run/compare.h"
 
 #include "base/splitmix.h"
-#include "method/family.h"
 #include "method/pairing.h"
+#include "run/candidate.h"
 #include "run/interleave.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A candidate's pairs over all processes. */
-typedef struct candidate {
-  hl_comparison comparison; /* outputs and names from the first process */
-  double *ratios;
-  size_t *processes;
-  size_t count, voided;
-} candidate;
-
 typedef struct comparing {
   const hl_compare_options *options;
   hl_row_context context;
-  hl_method_options method; /* of one process */
-  candidate *candidates;    /* count - 1 */
+  hl_method_options method;  /* of one process */
+  hl__candidate *candidates; /* count - 1 */
   uint64_t random;
 } comparing;
 
@@ -55,18 +47,6 @@ void hl_compare_differences(const hl_configuration *a, const hl_configuration *b
   if (left && right) differ_text(out, "input shapes", left, right);
 }
 
-static void note(hl_comparison *c, const char *format, ...) HL_PRINTF(2, 3);
-static void note(hl_comparison *c, const char *format, ...) {
-  char text[600];
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  HL_CLEANUP(hl_free_pointer)
-  char *joined = c->notes ? hl_format("%s; %s", c->notes, text) : hl_strdup(text);
-  if (joined) hl_record_set_text(&c->notes, joined);
-}
-
 static hl_status check_work(const hl_compare_options *o, hl_error *error) {
   for (size_t i = 1; i < o->count && !o->force; i++) {
     hl_text text = HL_TEXT_INIT;
@@ -92,21 +72,12 @@ static double per_input(const hl_compare_options *o, size_t candidate_index) {
 
 static hl_status add_pairs(comparing *c, size_t process, hl_interleaved_pair *pair,
                            hl_error *error) {
-  candidate *k = &c->candidates[pair->b - 1];
-  size_t count = k->count + pair->ratio_count;
-  double *ratios = realloc(k->ratios, (count + 1) * sizeof *ratios);
-  if (ratios) k->ratios = ratios;
-  size_t *processes = realloc(k->processes, (count + 1) * sizeof *processes);
-  if (processes) k->processes = processes;
-  if (!ratios || !processes) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for pairs");
-  double shift = per_input(c->options, pair->b);
-  for (size_t i = 0; i < pair->ratio_count; i++) {
-    k->ratios[k->count] = pair->ratios[i] + shift;
-    k->processes[k->count++] = process;
-  }
-  k->voided += (size_t)pair->comparison.voided;
-  if (process > 0) return HL_OK;
-  hl_comparison first = k->comparison;
+  hl__candidate *k = &c->candidates[pair->b - 1];
+  hl_status status =
+      hl__candidate_add(k, pair->ratios, pair->ratio_count, per_input(c->options, pair->b), process,
+                        (size_t)pair->comparison.voided, error);
+  if (status != HL_OK || process > 0) return status;
+  hl_comparison first = k->comparison; /* outputs and names are those of the first process */
   k->comparison = pair->comparison;
   pair->comparison = first;
   return HL_OK;
@@ -170,42 +141,30 @@ static hl_status run_process(comparing *c, size_t process, hl_error *error) {
   return status;
 }
 
-static void describe(const comparing *c, size_t index, const hl_family_result *result) {
+static void describe(const comparing *c, size_t index) {
   const hl_compare_options *o = c->options;
-  candidate *k = &c->candidates[index];
-  hl_comparison *to = &k->comparison;
+  hl_comparison *to = &c->candidates[index].comparison;
   const hl_configuration *a = o->configurations[0], *b = o->configurations[index + 1];
-  hl_record_set_text(&to->verdict, result->verdict);
-  to->ratio = result->ratio;
-  to->ci = (hl_pair){result->low, result->high};
-  to->mde = result->detectable;
-  to->pairs = (int64_t)k->count;
-  to->voided = (int64_t)k->voided;
   to->processes = (int64_t)o->processes;
   hl_text differences = HL_TEXT_INIT;
   hl_compare_differences(a, b, &differences);
-  if (differences.length) note(to, "not the same work: different %s", differences.data);
+  if (differences.length)
+    hl__comparison_note(to, "not the same work: different %s", differences.data);
   hl_text_release(&differences);
   if (a->batch_size != b->batch_size)
-    note(to, "time of an input, as batches are %" PRId64 " and %" PRId64, a->batch_size,
-         b->batch_size);
-  if (k->count < HL_PAIRS_LEAST)
-    note(to, "only %zu of the %d pairs that a verdict should have", k->count, HL_PAIRS_LEAST);
-  if (result->by_processes)
-    note(to, "processes differ by more than their pairs do: the interval is that of their means");
+    hl__comparison_note(to, "time of an input, as batches are %" PRId64 " and %" PRId64,
+                        a->batch_size, b->batch_size);
+  if (to->pairs < HL_PAIRS_LEAST)
+    hl__comparison_note(to, "only %" PRId64 " of the %d pairs that a verdict should have",
+                        to->pairs, HL_PAIRS_LEAST);
 }
 
 static hl_status judge(comparing *c, hl_comparisons *comparisons, hl_error *error) {
   size_t count = c->options->count - 1;
-  hl_family_member members[HL_COMPARE_SIDES];
-  hl_family_result results[HL_COMPARE_SIDES];
-  for (size_t i = 0; i < count; i++)
-    members[i] = (hl_family_member){c->candidates[i].ratios, c->candidates[i].processes,
-                                    c->candidates[i].count};
   hl_status status =
-      hl_family_judge(members, count, c->options->alpha, c->options->margin, results, error);
+      hl__candidates_judge(c->candidates, count, c->options->alpha, c->options->margin, error);
   for (size_t i = 0; i < count && status == HL_OK; i++) {
-    describe(c, i, &results[i]);
+    describe(c, i);
     status = hl_comparisons_take(comparisons, &c->candidates[i].comparison, error);
   }
   return status;
@@ -215,16 +174,12 @@ static hl_status run_all(comparing *c, hl_comparisons *comparisons, hl_error *er
   size_t count = c->options->count - 1;
   c->candidates = calloc(count, sizeof *c->candidates);
   if (!c->candidates) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for comparisons");
-  for (size_t i = 0; i < count; i++) hl_comparison_init(&c->candidates[i].comparison);
+  for (size_t i = 0; i < count; i++) hl__candidate_init(&c->candidates[i]);
   hl_status status = HL_OK;
   for (size_t p = 0; p < c->options->processes && status == HL_OK; p++)
     status = run_process(c, p, error);
   if (status == HL_OK) status = judge(c, comparisons, error);
-  for (size_t i = 0; i < count; i++) {
-    hl_comparison_release(&c->candidates[i].comparison);
-    free(c->candidates[i].ratios);
-    free(c->candidates[i].processes);
-  }
+  for (size_t i = 0; i < count; i++) hl__candidate_release(&c->candidates[i]);
   free(c->candidates);
   return status;
 }

@@ -12,9 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Time that the hypervisor took: more of it and a turn says nothing. */
-static const double steal_most_percent = 1;
-
 typedef struct member {
   hl_row row;
   bool live; /* its worker runs, or is stopped */
@@ -184,7 +181,7 @@ static hl_status take_turn(turns *t, const hl_turn_request *request, hl_error *e
                         .steps = got.steps,
                         .elapsed_ns = got.elapsed_ns,
                         .disturbed =
-                            got.steal_percent > steal_most_percent || got.major_faults > 0};
+                            got.steal_percent > 100 * HL_STEAL_MOST || got.major_faults > 0};
   return hl_pairing_add(&t->pairing, &turn, error);
 }
 
