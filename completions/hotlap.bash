@@ -6,7 +6,7 @@ _hotlap() {
     return
   fi
   case ${COMP_WORDS[1]} in
-    sweep) options="--batch-sizes --model --engine --framework --plugin --engine-option --engine-library --provider --dtype --threads --device --device-prefer --input-shape --test-data --n-images --num-runs --iterations --min-time --max-time --warmup-iterations --warmup-runs --adaptive-sizing --memory-limit --safety-margin --max-batch --no-predict --no-check --order --profile-memory --plot-results --export-format --output-dir --store --seed --resume --skip-failed --dry-run --simulated-clock --quiet --verbose --json --help" ;;
+    sweep) options="--batch-sizes --model --engine --framework --plugin --engine-option --engine-library --provider --dtype --threads --device --device-prefer --input-shape --test-data --n-images --num-runs --iterations --min-time --max-time --warmup-iterations --warmup-runs --adaptive-sizing --memory-limit --safety-margin --max-batch --no-predict --no-check --order --profile-memory --counters --plot-results --export-format --output-dir --store --seed --resume --skip-failed --dry-run --simulated-clock --quiet --verbose --json --help" ;;
     models) options="--engine --threads --n-images --calibration --ranges --percentile --output --seed --quiet --verbose --json --help" ;;
     engines) options="--engine --plugin --engine-library --quiet --verbose --json --help" ;;
     data) options="--n-images --seed --size --positions --photons --quiet --verbose --json --help" ;;

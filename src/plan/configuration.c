@@ -109,6 +109,7 @@ static void append_method(hl_text *out, const hl_method_options *m) {
   if (m->warmup_runs) option_int(out, "warmup-runs", m->warmup_runs);
   if (m->min_time_s > 0) option_real(out, "min-time", m->min_time_s);
   if (m->max_time_given) option_real(out, "max-time", m->max_time_s);
+  if (m->counters) hl_text_append(out, " --counters");
   append_limits(out, m);
 }
 

@@ -51,6 +51,7 @@ typedef struct hl_method_options {
   bool check;                /* compare outputs with the reference */
   bool predict;              /* refuse sizes that the plan says cannot fit */
   bool sequence;             /* row after row, never in turns */
+  bool counters;             /* hardware counters */
   bool adaptive;             /* search the memory boundary after the rows */
   int64_t max_batch;
   int64_t memory_limit_mb; /* 0: none */

@@ -134,6 +134,7 @@ static hl_status read_method(const hl_options *o, hl_method_options *m, hl_error
   *m = (hl_method_options){.check = !hl_options_on(o, HL_OPTION_NO_CHECK),
                            .predict = !hl_options_on(o, HL_OPTION_NO_PREDICT),
                            .adaptive = hl_options_on(o, HL_OPTION_ADAPTIVE_SIZING),
+                           .counters = hl_options_on(o, HL_OPTION_COUNTERS),
                            .warmup_iterations = -1,
                            .max_time_given = hl_options_given(o, HL_OPTION_MAX_TIME)};
   double margin = 10;

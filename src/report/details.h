@@ -1,5 +1,5 @@
 /*
- * report/details.h - tables of what only some rows know: energy (inside src/report only).
+ * report/details.h - tables of what only some rows know: energy, counters (inside src/report only).
  *
  * A table is shown where a row has one of its values.
  */

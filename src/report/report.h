@@ -75,7 +75,8 @@ bool hl_report_shows_error(const hl_engine_model *model);
 /* --profile-memory: a line per row with its memory by phase. */
 void hl_report_memory(const hl_records *records, hl_text *out);
 
-/* Tables of what only some rows know, such as energy; nothing where none does. */
+/* Tables of what only some rows know: energy, counters; with why some do not. Nothing where none
+ * does, unless it was asked for. */
 void hl_report_details(const hl_records *records, hl_text *out);
 
 /* One line for a run that has ended: "8 rows: 7 passed, 1 OUT_OF_MEMORY". */

@@ -63,6 +63,7 @@ static void add_counters(hl_row *r, const json_t *reply) {
   r->cpu_s += hl_json_get_real(reply, "cpu_s", (double)NAN);
   hl_device_totals_add(&r->device, reply);
   hl_energy_totals_add(&r->energy, reply);
+  hl_counter_totals_add(&r->counters, reply);
 }
 
 static hl_status add_slice(hl_row *r, const hl_session_samples *s, hl_row_slice *ret_slice,
@@ -189,5 +190,6 @@ hl_status hl_row_summary(hl_row *r, hl_error *error) {
   if (status != HL_OK) return status;
   hl_device_fill(&r->device, record);
   hl_energy_fill(&r->energy, record);
+  hl_counters_fill(&r->counters, steps, record);
   return hl_session_device_time(&r->session, record, error);
 }

@@ -50,6 +50,7 @@ void hl_row_init(hl_row *row, const hl_row_context *context, const hl_configurat
                   .group = 1,
                   .nan_output = -1};
   hl_device_totals_init(&row->device);
+  hl_counter_totals_init(&row->counters);
   identify(configuration, context, record);
 }
 

@@ -17,6 +17,7 @@
 
 #include "method/stopping.h"
 #include "method/warmup.h"
+#include "run/counters.h"
 #include "run/device.h"
 #include "run/energy.h"
 #include "run/reference.h"
@@ -54,6 +55,7 @@ typedef struct hl_row {
   double minor, major, user_ns, system_ns, steal_s, cpu_s;
   hl_device_totals device;
   hl_energy_totals energy;
+  hl_counter_totals counters;
 } hl_row;
 
 /* `record` is initialised by the caller and has to stay. */

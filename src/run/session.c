@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "machine/memory.h"
 #include "protocol/messages.h"
+#include "run/counters.h"
 #include "run/device.h"
 #include "run/energy.h"
 #include <inttypes.h>
@@ -12,7 +13,7 @@
 #include <string.h>
 
 /* Reading data, generating or compiling a model: long, but not for ever. */
-enum { set_up_s = 1200 };
+enum { set_up_s = 1200, counters_s = 20 };
 
 static void take_text(char **field, const json_t *object, const char *key) {
   hl_record_set_text(field, hl_json_get_text(object, key, NULL));
@@ -105,6 +106,17 @@ static hl_status use_copy(const hl_row_context *context, const hl_configuration 
   return HL_OK;
 }
 
+/* Before the engine starts its threads, which would not be counted otherwise. */
+static hl_status open_counters(hl_session *session, hl_record *record, hl_error *error) {
+  hl_message reply;
+  hl_status status =
+      hl_process_call(&session->process, "counters", NULL, counters_s, &reply, error);
+  if (status != HL_OK) return status;
+  hl_counters_describe(reply.object, record);
+  hl_message_release(&reply);
+  return HL_OK;
+}
+
 hl_status hl_session_open(const hl_row_context *context, const hl_configuration *configuration,
                           hl_session *session, hl_record *record, hl_error *error) {
   const hl_run_environment *environment = context->environment;
@@ -134,6 +146,8 @@ hl_status hl_session_open(const hl_row_context *context, const hl_configuration 
              hl_memory_limit_name(&session->process.limit));
     hl_record_set_text(&record->memory_limit, text);
   }
+  if (record && method->counters) status = open_counters(session, record, error);
+  if (status != HL_OK) return status;
   hl_message reply;
   status = hl_process_configure(&session->process, configuration, environment->cache_directory,
                                 set_up_s, &reply, error);

@@ -9,6 +9,7 @@
 #include "worker/device.h"
 #include "worker/energy.h"
 #include "worker/load.h"
+#include "worker/perf.h"
 #include "worker/room.h"
 #include "worker/timed-loop.h"
 #include "workloads/quantize.h"
@@ -33,6 +34,7 @@ typedef struct worker {
   hl_inference inference;
   hl_worker_device device;
   hl_worker_energy energy;
+  hl_worker_perf perf;
   bool is_open, is_loaded, is_prepared;
   hl_counter_source counters;
   uint64_t baseline_bytes;
@@ -104,6 +106,19 @@ static hl_status verb_hello(worker *w, const json_t *request, json_t *reply, voi
   return HL_OK;
 }
 
+/* Tests have a tree of their own for what the kernel tells of energy and counters. */
+static const char *system_root(void) {
+  return getenv("HOTLAP_TEST_ROOT");
+}
+
+static hl_status verb_counters(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
+                               size_t *ret_byte_count, hl_error *error) {
+  (void)request, (void)ret_bytes, (void)ret_byte_count;
+  if (w->is_open) /* its threads would not be counted */
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "'counters' came after 'configure'");
+  return hl_worker_perf_open(&w->perf, system_root(), reply, error);
+}
+
 /* "8x1x64x64"; of several inputs "ids=8x128,mask=8x128". */
 static void shapes_text(const hl_model_file *file, int64_t batch, hl_text *out) {
   for (size_t i = 0; i < file->input_count; i++) {
@@ -165,9 +180,7 @@ static hl_status verb_configure(worker *w, const json_t *request, json_t *reply,
     status = hl_room_check(&w->configuration, &w->file, hl_memory_available(NULL), error);
   if (status == HL_OK)
     status = hl_worker_device_open(&w->device, w->configuration.device, reply, error);
-  /* Tests have a tree of counters of their own. */
-  if (status == HL_OK)
-    status = hl_worker_energy_open(&w->energy, getenv("HOTLAP_TEST_ROOT"), error);
+  if (status == HL_OK) status = hl_worker_energy_open(&w->energy, system_root(), error);
   if (status == HL_OK)
     status = hl_inference_open(&w->configuration, &w->file, &host, &w->inference, error);
   if (status != HL_OK) return status;
@@ -301,9 +314,11 @@ static hl_status verb_run(worker *w, const json_t *request, json_t *reply, void 
   if (status != HL_OK) return status;
   hl_worker_device_begin(&w->device);
   hl_worker_energy_begin(&w->energy);
+  hl_worker_perf_begin(&w->perf);
   hl_counters_read(&w->counters, &before);
   status = hl_timed_run(&w->inference, &slice, w->sample_ns, w->sample_images, &result, error);
   hl_counters_read(&w->counters, &after);
+  hl_worker_perf_end(&w->perf, reply);
   hl_worker_energy_end(&w->energy, reply);
   if (status != HL_OK) return status;
   hl_counters_difference(&before, &after, &counted);
@@ -440,12 +455,19 @@ static hl_status verb_quit(worker *w, const json_t *request, json_t *reply, void
 }
 
 static const verb verbs[] = {
-    {"hello", verb_hello},       {"configure", verb_configure},
-    {"load", verb_load},         {"plan", verb_plan},
-    {"prepare", verb_prepare},   {"run", verb_run},
-    {"output", verb_output},     {"reference", verb_reference},
-    {"memory", verb_memory},     {"device_time", verb_device_time},
-    {"quantize", verb_quantize}, {"scenario", verb_scenario},
+    {"hello", verb_hello},
+    {"counters", verb_counters},
+    {"configure", verb_configure},
+    {"load", verb_load},
+    {"plan", verb_plan},
+    {"prepare", verb_prepare},
+    {"run", verb_run},
+    {"output", verb_output},
+    {"reference", verb_reference},
+    {"memory", verb_memory},
+    {"device_time", verb_device_time},
+    {"quantize", verb_quantize},
+    {"scenario", verb_scenario},
     {"quit", verb_quit},
 };
 

@@ -161,6 +161,7 @@ class Worker:
 def the_worker_speaks_the_documented_protocol():
     worker = Worker()
     worker.call('hello', {'protocol': 1})
+    worker.call('counters')
     worker.call('configure', {
         'model': 'mlp:dims=8-8', 'builtin': True, 'engine': 'null', 'plugins': [],
         'engine_options': [], 'dtype': 'float32', 'device': 'cpu', 'batch_size': 2, 'threads': 1,
