@@ -98,5 +98,6 @@ HL_GRADIENT(hl_gradient_concat);
 HL_GRADIENT(hl_gradient_split);
 HL_GRADIENT(hl_gradient_expand);
 HL_GRADIENT(hl_gradient_move);
+HL_GRADIENT(hl_gradient_grid_sample);
 
 #endif

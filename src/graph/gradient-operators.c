@@ -21,6 +21,16 @@ static hl_status infer_shape(hl_graph *graph, hl_node *node, hl_error *error) {
   return HL_OK;
 }
 
+/* Of data, grid and dy: like data and like grid. */
+static hl_status infer_grid_sample(hl_graph *graph, hl_node *node, hl_error *error) {
+  (void)error;
+  for (size_t i = 0; i < 2; i++) {
+    const hl_value *x = hl_node_input(graph, node, i);
+    hl_op_set(hl_node_output(graph, node, i), x->dtype, x->shape.rank, x->shape.dims);
+  }
+  return HL_OK;
+}
+
 /* Of x, scale and dy: like x, and twice like scale. */
 static hl_status infer_norm(hl_graph *graph, hl_node *node, hl_error *error) {
   (void)error;
@@ -200,7 +210,10 @@ static hl_status evaluate_norm(const hl_graph *graph, const hl_node *node,
 static const hl_operator table[] = {
     OWN("AveragePoolGradient", infer_shape, hl_evaluate_pool_gradient, 1, 1, 1),
     OWN("ConvWeightGradient", infer_shape, hl_evaluate_conv_weight_gradient, 2, 2, 1),
+    OWN("GridSampleGradient", infer_grid_sample, hl_evaluate_grid_sample_gradient, 3, 3, 2),
     OWN("MaxPoolGradient", infer_shape, hl_evaluate_pool_gradient, 2, 2, 1),
+    OWN("ResizeGradient", infer_shape, hl_evaluate_resize_gradient, 1, 4, 1),
+    OWN("UpsampleGradient", infer_shape, hl_evaluate_resize_gradient, 1, 2, 1),
     CLASS_LOSS("NegativeLogLikelihoodLoss"),
     CLASS_LOSS("SoftmaxCrossEntropyLoss"),
     NORM("BatchNormalization"),

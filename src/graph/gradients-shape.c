@@ -79,8 +79,8 @@ hl_status hl_gradient_split(hl_gradient *g, const hl_node *node, hl_error *error
   return HL_OK;
 }
 
-/* "SliceGradient" and so on: the gradient, then what the operator took beside its data, and its
- * attributes with the shape of the data. See operators-gradient-move.c. */
+/* "SliceGradient" and so on, also "ResizeGradient": the gradient, then what the operator took
+ * beside its data, and its attributes with the shape of the data. See operators-gradient-move.c. */
 hl_status hl_gradient_move(hl_gradient *g, const hl_node *node, hl_error *error) {
   HL_CLEANUP(hl_free_pointer)
   hl_value_id *inputs = calloc(node->input_count + 1, sizeof *inputs);
@@ -96,5 +96,15 @@ hl_status hl_gradient_move(hl_gradient *g, const hl_node *node, hl_error *error)
     hl_gradient_keep(g, back, node, node->attributes[i].name);
   hl_node_set_ints(g->graph, back, "shape", shape.dims, (size_t)shape.rank);
   hl_gradient_give(g, node, 0, out);
+  return HL_OK;
+}
+
+hl_status hl_gradient_grid_sample(hl_gradient *g, const hl_node *node, hl_error *error) {
+  (void)error;
+  hl_value_id inputs[3] = {node->inputs[0], node->inputs[1], DY(0)}, outputs[2] = {-1, -1};
+  hl_node *back = hl_gradient_own_node(g, "GridSampleGradient", inputs, 3, outputs, 2);
+  for (size_t i = 0; i < node->attribute_count; i++)
+    hl_gradient_keep(g, back, node, node->attributes[i].name);
+  for (size_t i = 0; i < 2; i++) hl_gradient_give(g, node, i, outputs[i]);
   return HL_OK;
 }

@@ -217,9 +217,11 @@ HL_EVALUATE(hl_evaluate_dequantize);
 HL_INFER(hl_infer_resize);
 HL_FLOPS(hl_flops_resize);
 HL_EVALUATE(hl_evaluate_resize);
+HL_EVALUATE(hl_evaluate_resize_gradient);
 HL_INFER(hl_infer_grid_sample);
 HL_FLOPS(hl_flops_grid_sample);
 HL_EVALUATE(hl_evaluate_grid_sample);
+HL_EVALUATE(hl_evaluate_grid_sample_gradient);
 
 HL_INFER(hl_infer_gather_elements);
 HL_EVALUATE(hl_evaluate_gather_elements);

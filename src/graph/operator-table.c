@@ -201,11 +201,13 @@ static const hl_operator table[] = {
     ROW("BlackmanWindow", 17, NEWEST, hl_infer_window, NULL, hl_evaluate_window, false, 1, 1, 1),
     ROW("DFT", 17, NEWEST, hl_infer_dft, NULL, hl_evaluate_dft, false, 1, 3, 1),
     ROW("GridSample", 16, NEWEST, hl_infer_grid_sample, hl_flops_grid_sample,
-        hl_evaluate_grid_sample, false, 2, 2, 1),
+        hl_evaluate_grid_sample, false, 2, 2, 1, RULE(grid_sample)),
     ROW("HammingWindow", 17, NEWEST, hl_infer_window, NULL, hl_evaluate_window, false, 1, 1, 1),
     ROW("HannWindow", 17, NEWEST, hl_infer_window, NULL, hl_evaluate_window, false, 1, 1, 1),
-    ROW("Resize", 10, NEWEST, hl_infer_resize, hl_flops_resize, hl_evaluate_resize, false, 1, 4, 1),
-    ROW("Upsample", 7, 9, hl_infer_resize, hl_flops_resize, hl_evaluate_resize, false, 1, 2, 1),
+    ROW("Resize", 10, NEWEST, hl_infer_resize, hl_flops_resize, hl_evaluate_resize, false, 1, 4, 1,
+        RULE(move)),
+    ROW("Upsample", 7, 9, hl_infer_resize, hl_flops_resize, hl_evaluate_resize, false, 1, 2, 1,
+        RULE(move)),
 #undef GROUP
 #define GROUP HL_OPERATORS_SHAPE
     ROW("CenterCropPad", 18, NEWEST, hl_infer_center_crop_pad, NULL, hl_evaluate_center_crop_pad,

@@ -331,29 +331,78 @@ static hl_status read_regions(const hl_node *node, const hl_tensor_view *inputs,
   return HL_OK;
 }
 
+/* The adjoint of blend: `dy` of one output element to what it was made of. */
+static void spread(double *dx, const hl_tensor_view *in, const taps *t, const int64_t *index,
+                   int32_t axis, int64_t offset, double dy) {
+  if (axis == in->rank) {
+    dx[offset] += dy;
+    return;
+  }
+  const int64_t *at = t[axis].at + index[axis] * t[axis].count;
+  const double *weight = t[axis].weight + index[axis] * t[axis].count;
+  for (int64_t k = 0; k < t[axis].count; k++)
+    if (weight[k] != 0)
+      spread(dx, in, t, index, axis + 1, offset * in->dims[axis] + at[k], weight[k] * dy);
+}
+
+/* The taps of every axis; release all `in->rank` of them whatever the status. */
+static hl_status prepare(const hl_graph *graph, const hl_node *node, const hl_tensor_view *inputs,
+                         const hl_tensor_view *in, const hl_tensor_view *out, taps *ret_taps,
+                         hl_error *error) {
+  resampling r;
+  region regions[HL_MAX_RANK];
+  hl_status status = read_resampling(graph, node, in->dims, in->rank, &r, error);
+  if (status == HL_OK) status = read_regions(node, inputs, in->rank, regions, error);
+  for (int32_t d = 0; d < in->rank && status == HL_OK; d++)
+    if (!make_taps(graph, node, in->dims[d], out->dims[d], r.scale[d], regions[d], &ret_taps[d]))
+      status = hl_op_no_memory(node, error);
+  return status;
+}
+
+static bool is_outside(const taps *t, const int64_t *index, int32_t rank) {
+  bool outside = false;
+  for (int32_t d = 0; d < rank; d++) outside = outside || t[d].outside[index[d]];
+  return outside;
+}
+
 hl_status hl_evaluate_resize(const hl_graph *graph, const hl_node *node,
                              const hl_tensor_view *inputs, hl_tensor_view *outputs,
                              hl_error *error) {
   const hl_tensor_view *in = &inputs[0];
   hl_tensor_view *out = &outputs[0];
-  resampling r;
-  region regions[HL_MAX_RANK];
-  hl_status status = read_resampling(graph, node, in->dims, in->rank, &r, error);
-  if (status == HL_OK) status = read_regions(node, inputs, in->rank, regions, error);
   int64_t count = hl_view_elements(out);
-  if (status != HL_OK || count == 0) return status;
+  if (count == 0) return HL_OK;
   taps t[HL_MAX_RANK] = {{0}};
-  bool ready = true;
-  for (int32_t d = 0; d < in->rank && ready; d++)
-    ready = make_taps(graph, node, in->dims[d], out->dims[d], r.scale[d], regions[d], &t[d]);
+  hl_status status = prepare(graph, node, inputs, in, out, t, error);
   double beyond = (double)hl_node_real(node, "extrapolation_value", 0);
   int64_t index[HL_MAX_RANK] = {0}, unused[HL_MAX_RANK] = {0}, offset = 0;
-  for (int64_t i = 0; i < count && ready; i++) {
-    bool outside = false;
-    for (int32_t d = 0; d < in->rank; d++) outside = outside || t[d].outside[index[d]];
-    hl_view_put(out, i, outside ? beyond : blend(in, t, index, 0, 0));
+  for (int64_t i = 0; i < count && status == HL_OK; i++) {
+    hl_view_put(out, i, is_outside(t, index, in->rank) ? beyond : blend(in, t, index, 0, 0));
     hl_index_next(out->rank, out->dims, index, unused, &offset);
   }
   for (int32_t d = 0; d < in->rank; d++) taps_release(&t[d]);
-  return ready ? HL_OK : hl_op_no_memory(node, error);
+  return status;
+}
+
+/* Inputs: the output's gradient, then what the operator took beside its data. */
+hl_status hl_evaluate_resize_gradient(const hl_graph *graph, const hl_node *node,
+                                      const hl_tensor_view *inputs, hl_tensor_view *outputs,
+                                      hl_error *error) {
+  hl_node forward = *node;
+  forward.op = node->op[0] == 'R' ? "Resize" : "Upsample";
+  const hl_tensor_view *dy = &inputs[0], *in = &outputs[0];
+  int64_t count = hl_view_elements(dy);
+  HL_CLEANUP(hl_free_pointer)
+  double *dx = calloc((size_t)hl_view_elements(in) + 1, sizeof *dx);
+  if (!dx) return hl_op_no_memory(node, error);
+  taps t[HL_MAX_RANK] = {{0}};
+  hl_status status = prepare(graph, &forward, inputs, in, dy, t, error);
+  int64_t index[HL_MAX_RANK] = {0}, unused[HL_MAX_RANK] = {0}, offset = 0;
+  for (int64_t i = 0; i < count && status == HL_OK; i++) {
+    if (!is_outside(t, index, in->rank)) spread(dx, in, t, index, 0, 0, hl_view_get(dy, i));
+    hl_index_next(dy->rank, dy->dims, index, unused, &offset);
+  }
+  for (int32_t d = 0; d < in->rank; d++) taps_release(&t[d]);
+  if (status == HL_OK) hl_view_put_all(&outputs[0], dx);
+  return status;
 }

@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 /*
- * Inputs: "2x3" random in (-1, 1), "+2x3" in (0.2, 1.2), "" omitted, "=0.3" a number that is
- * constant, "i:1,2" constant integers, "i2x1:0,1" with a shape. Attributes: "alpha=0.3 axis=1
- * perm=1,0 mode='edge'"; a list of one ends with a comma.
+ * Inputs: "2x3" random in (-1, 1), "+2x3" in (0.2, 1.2), "*2x3" in (-3, 3), "" omitted, "=0.3" a
+ * number that is constant, "i:1,2" constant integers, "i2x1:0,1" with a shape. Attributes:
+ * "alpha=0.3 axis=1 perm=1,0 mode='edge'"; a list of one ends with a comma.
  */
 typedef struct gradient_case {
   const char *op, *inputs[6], *attributes;
@@ -140,6 +140,15 @@ static const gradient_case cases[] = {
     CASE("GatherElements", "", "3x3", "i2x3:1,2,0,2,0,0"),
     CASE("GatherND", "", "3x4", "i2x2:0,1,2,3"),
     CASE("DepthToSpace", "blocksize=2", "1x4x2x3"),
+    CASE("Resize", "mode='linear'", "1x2x3x4", "", "", "i:1,2,5,7"),
+    CASE("Resize", "mode='nearest'", "1x2x3x4", "", "", "i:1,2,6,8"),
+    CASE("Resize", "mode='cubic' coordinate_transformation_mode='align_corners'", "1x1x4x4", "", "",
+         "i:1,1,7,3"),
+    CASE("GridSample", "", "2x2x4x3", "*2x3x2x2"),
+    CASE("GridSample", "padding_mode='border' align_corners=1", "1x2x4x3", "*1x5x4x2"),
+    CASE("GridSample", "padding_mode='reflection'", "1x1x4x3", "*1x5x4x2"),
+    CASE("GridSample", "padding_mode='reflection' align_corners=1", "1x1x4x3", "*1x5x4x2"),
+    CASE("GridSample", "mode='nearest'", "1x2x4x3", "1x3x2x2"),
     CASE("SpaceToDepth", "blocksize=2", "1x1x4x2"),
 };
 
@@ -187,15 +196,15 @@ static hl_value_id make_input(built *b, size_t i, const char *text) {
   if (*text == '=')
     return hl_graph_constant(b->graph, name, HL_FLOAT64, 0, NULL,
                              &(double){strtod(text + 1, NULL)});
-  bool positive = *text == '+';
-  const char *at = text + positive;
+  bool positive = *text == '+', wide = *text == '*';
+  const char *at = text + (positive || wide);
   int64_t dims[HL_MAX_RANK] = {0}, count = 1;
   int32_t rank = read_dims(&at, dims);
   for (int32_t d = 0; d < rank; d++) count *= dims[d];
   double *data = malloc((size_t)count * sizeof *data);
   assert_non_null(data);
   for (int64_t k = 0; k < count; k++)
-    data[k] = positive ? 0.2 + random_real() : 1.9 * (random_real() - 0.5);
+    data[k] = positive ? 0.2 + random_real() : (wide ? 6 : 1.9) * (random_real() - 0.5);
   b->data[b->real_count] = data;
   b->reals[b->real_count] = hl_graph_input(b->graph, name, HL_FLOAT64, rank, dims);
   return b->reals[b->real_count++];
