@@ -1,5 +1,6 @@
 #include "machine/noise.h"
 #include "base/clock.h"
+#include "machine/canary.h"
 #include "machine/cgroup.h"
 #include "machine/memory.h"
 #include <math.h>
@@ -267,7 +268,6 @@ void hl_noise_read(const char *root, const hl_machine *machine, const hl_noise_p
 }
 
 hl_noise_probe hl_noise_probe_run(uint64_t duration_ns) {
-  enum { PIECE = 10000 }; /* dependent additions, one or two cycles each */
   hl_noise_probe probe = {.lost_fraction = NAN};
   hl_counter_source source;
   hl_counters before, after;
@@ -275,7 +275,7 @@ hl_noise_probe hl_noise_probe_run(uint64_t duration_ns) {
   hl_counters_read(&source, &before);
   uint64_t start = hl_clock_ns(), stamp = start, least = UINT64_MAX, most = 0, pieces = 0;
   while (stamp - start < duration_ns) {
-    for (int i = 0; i < PIECE; i++) __asm__ volatile("" : "+r"(i)); /* must not be folded away */
+    hl_canary_piece();
     uint64_t now = hl_clock_ns(), taken = now - stamp;
     stamp = now;
     pieces++;

@@ -215,6 +215,9 @@ static void fill(const outcome *o, const hl_load_spec *spec, double rate, hl_rec
     fill_parts(o, record);
     fill_estimate(o, sorted, spec->percentile, record);
   }
+  hl_row_noise noise = {0};
+  hl_row_noise_add(&noise, o->message.object);
+  hl_row_noise_fill(&noise, (double)o->batches, false, record);
   hl_load_rules rules = rules_of(spec);
   hl_load_seen seen = seen_of(o, sorted, spec);
   if (spec->target_ms > 0) record->slow_queries = (int64_t)seen.slow;

@@ -54,18 +54,6 @@ static hl_status reserve(hl_row *r, size_t more, hl_error *error) {
   return HL_OK;
 }
 
-static void add_counters(hl_row *r, const json_t *reply) {
-  r->minor += hl_json_get_real(reply, "minor_faults", 0);
-  r->major += hl_json_get_real(reply, "major_faults", 0);
-  r->user_ns += hl_json_get_real(reply, "user_ns", 0);
-  r->system_ns += hl_json_get_real(reply, "system_ns", 0);
-  r->steal_s += hl_json_get_real(reply, "steal_s", (double)NAN);
-  r->cpu_s += hl_json_get_real(reply, "cpu_s", (double)NAN);
-  hl_device_totals_add(&r->device, reply);
-  hl_energy_totals_add(&r->energy, reply);
-  hl_counter_totals_add(&r->counters, reply);
-}
-
 static hl_status add_slice(hl_row *r, const hl_session_samples *s, hl_row_slice *ret_slice,
                            hl_error *error) {
   hl_status status = reserve(r, s->count, error);
@@ -78,7 +66,10 @@ static hl_status add_slice(hl_row *r, const hl_session_samples *s, hl_row_slice 
   hl_slice slice = hl__row_slice(r, s, fresh, full);
   r->full_count += full;
   r->steps += slice.steps;
-  add_counters(r, s->message.object);
+  hl_row_noise_add(&r->noise, s->message.object);
+  hl_device_totals_add(&r->device, s->message.object);
+  hl_energy_totals_add(&r->energy, s->message.object);
+  hl_counter_totals_add(&r->counters, s->message.object);
   double steal = hl_json_get_real(s->message.object, "steal_s", (double)NAN);
   double all = hl_json_get_real(s->message.object, "cpu_s", (double)NAN);
   *ret_slice = (hl_row_slice){.samples_ns = fresh,
@@ -167,12 +158,7 @@ hl_status hl_row_summary(hl_row *r, hl_error *error) {
   record->memory_mb = memory.above_base_mb;
   record->engine_memory_mb = memory.engine_mb;
   hl_device_memory_fill(&memory.device, record);
-  double steps = (double)r->steps;
-  record->minor_faults_per_step = r->minor / steps;
-  record->major_faults_per_step = r->major / steps;
-  record->user_ms_per_step = r->user_ns / 1e6 / steps;
-  record->system_ms_per_step = r->system_ns / 1e6 / steps;
-  if (r->cpu_s > 0) record->steal_percent = 100 * r->steal_s / r->cpu_s;
+  hl_row_noise_fill(&r->noise, (double)r->steps, r->session.configuration->simulated, record);
   if (r->group > 1)
     hl_record_note(record,
                    "a step is too short for the clock: %" PRIu32 " steps a sample, full "

@@ -21,6 +21,7 @@
 #include "run/device.h"
 #include "run/energy.h"
 #include "run/reference.h"
+#include "run/row-noise.h"
 #include "run/run.h"
 #include "run/session.h"
 
@@ -51,8 +52,7 @@ typedef struct hl_row {
   size_t count, capacity, full_count;
   uint32_t group;
   uint64_t steps;
-  /* sums over the measured slices */
-  double minor, major, user_ns, system_ns, steal_s, cpu_s;
+  hl_row_noise noise;
   hl_device_totals device;
   hl_energy_totals energy;
   hl_counter_totals counters;

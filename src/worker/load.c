@@ -79,14 +79,19 @@ static hl_status pack(const hl_load_result *r, json_t *reply, void **ret_bytes,
 }
 
 hl_status hl_worker_load_run(hl_worker_load *load, const hl_inference *inference,
-                             const json_t *request, json_t *reply, void **ret_bytes,
-                             size_t *ret_byte_count, hl_error *error) {
+                             hl_worker_noise *noise, const json_t *request, json_t *reply,
+                             void **ret_bytes, size_t *ret_byte_count, hl_error *error) {
   hl_load_request wanted;
   hl_load_result result;
   hl_status status = read_request(request, &wanted, error);
   if (status == HL_OK) status = make_ready(load, inference, &wanted, reply, error);
-  if (status == HL_OK) status = hl_load_run(&load->server.server, &wanted, &result, error);
   if (status != HL_OK) return status;
+  hl_worker_noise_prepare(noise);
+  hl_worker_noise_begin(noise);
+  status = hl_load_run(&load->server.server, &wanted, &result, error);
+  hl_worker_noise_end(noise);
+  if (status != HL_OK) return status;
+  hl_worker_noise_report(noise, result.duration_ns, reply);
   status = pack(&result, reply, ret_bytes, ret_byte_count, error);
   hl_load_result_release(&result);
   return status;

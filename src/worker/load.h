@@ -8,6 +8,7 @@
 #define HL_WORKER_LOAD_H
 
 #include "protocol/channel.h"
+#include "worker/noise.h"
 #include "workloads/load-inference.h"
 
 /* The server of a worker; zeroed before its first load. Prepared anew where the request asks for
@@ -18,9 +19,10 @@ typedef struct hl_worker_load {
   uint32_t instances, max_batch;
 } hl_worker_load;
 
-/* Fills `reply` and `ret_bytes` (malloc'ed). INVALID_ARGUMENT names a member out of range. */
+/* Fills `reply`, what the machine did meanwhile (`noise`) included, and `ret_bytes` (malloc'ed).
+ * INVALID_ARGUMENT names a member out of range. */
 hl_status hl_worker_load_run(hl_worker_load *load, const hl_inference *inference,
-                             const json_t *request, json_t *reply, void **ret_bytes,
-                             size_t *ret_byte_count, hl_error *error);
+                             hl_worker_noise *noise, const json_t *request, json_t *reply,
+                             void **ret_bytes, size_t *ret_byte_count, hl_error *error);
 
 #endif

@@ -2,13 +2,13 @@
 
 #include "base/clock.h"
 #include "base/dtype.h"
-#include "machine/counters.h"
 #include "machine/memory.h"
 #include "protocol/messages.h"
 #include "worker/control.h"
 #include "worker/device.h"
 #include "worker/energy.h"
 #include "worker/load.h"
+#include "worker/noise.h"
 #include "worker/perf.h"
 #include "worker/room.h"
 #include "worker/timed-loop.h"
@@ -36,7 +36,7 @@ typedef struct worker {
   hl_worker_energy energy;
   hl_worker_perf perf;
   bool is_open, is_loaded, is_prepared;
-  hl_counter_source counters;
+  hl_worker_noise noise;
   uint64_t baseline_bytes;
   uint64_t *sample_ns, *sample_images; /* most_samples each */
   hl_worker_load load;
@@ -280,17 +280,6 @@ static hl_status attach_samples(const worker *w, uint64_t count, void **ret_byte
   return HL_OK;
 }
 
-static void report_counters(const hl_counters *slice, json_t *reply) {
-  hl_json_set_int(reply, "minor_faults", slice->minor_faults);
-  hl_json_set_int(reply, "major_faults", slice->major_faults);
-  hl_json_set_int(reply, "user_ns", slice->user_ns);
-  hl_json_set_int(reply, "system_ns", slice->system_ns);
-  hl_json_set_int(reply, "voluntary_switches", slice->voluntary_switches);
-  hl_json_set_int(reply, "involuntary_switches", slice->involuntary_switches);
-  hl_json_set_real(reply, "steal_s", slice->steal_s);
-  hl_json_set_real(reply, "cpu_s", slice->cpu_s);
-}
-
 static hl_status verb_run(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
                           size_t *ret_byte_count, hl_error *error) {
   hl_status status = need(w->is_prepared, "run", error);
@@ -309,33 +298,32 @@ static hl_status verb_run(worker *w, const json_t *request, json_t *reply, void 
       .max_ns = (uint64_t)max_ns,
       .group = (uint32_t)group};
   hl_timed_result result;
-  hl_counters before, after, counted;
+  hl_worker_noise_prepare(&w->noise);
   status = hl_timed_discard(&w->inference, (uint64_t)discard, &discarded_ns, error);
   if (status != HL_OK) return status;
   hl_worker_device_begin(&w->device);
   hl_worker_energy_begin(&w->energy);
+  hl_worker_noise_begin(&w->noise);
   hl_worker_perf_begin(&w->perf);
-  hl_counters_read(&w->counters, &before);
   status = hl_timed_run(&w->inference, &slice, w->sample_ns, w->sample_images, &result, error);
-  hl_counters_read(&w->counters, &after);
   hl_worker_perf_end(&w->perf, reply);
+  hl_worker_noise_end(&w->noise);
   hl_worker_energy_end(&w->energy, reply);
   if (status != HL_OK) return status;
-  hl_counters_difference(&before, &after, &counted);
   hl_json_set_int(reply, "samples", result.samples);
   hl_json_set_int(reply, "elapsed_ns", result.elapsed_ns);
   hl_json_set_int(reply, "discarded_ns", discarded_ns);
-  report_counters(&counted, reply);
   hl_worker_device_end(&w->device, reply);
+  hl_worker_noise_report(&w->noise, result.elapsed_ns, reply);
   return attach_samples(w, result.samples, ret_bytes, ret_byte_count, error);
 }
 
 static hl_status verb_scenario(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
                                size_t *ret_byte_count, hl_error *error) {
   hl_status status = need(w->is_loaded, "scenario", error);
-  return status == HL_OK ? hl_worker_load_run(&w->load, &w->inference, request, reply, ret_bytes,
-                                              ret_byte_count, error)
-                         : status;
+  if (status != HL_OK) return status;
+  return hl_worker_load_run(&w->load, &w->inference, &w->noise, request, reply, ret_bytes,
+                            ret_byte_count, error);
 }
 
 typedef hl_status (*outputs_fn)(worker *w, float **ret_values, size_t *ret_counts,
@@ -534,7 +522,7 @@ int hl_worker_main(void) {
   w.file.memory_fd = -1;
   host.prefixes = hl_engine_prefixes();
   hl_arena_init(&w.arena, 1 << 20);
-  hl_counter_source_init(&w.counters, NULL);
+  hl_worker_noise_init(&w.noise);
   w.sample_ns = calloc(most_samples, sizeof *w.sample_ns);
   w.sample_images = calloc(most_samples, sizeof *w.sample_images);
   hl_status status = w.sample_ns && w.sample_images

@@ -99,43 +99,6 @@ static void waiting_and_working_are_told_apart(void **state) {
   hl_counter_source_release(&source);
 }
 
-static void counters_of_a_tree(void **state) {
-  (void)state;
-  fake_tree tree;
-  fake_tree_init(&tree);
-  fake_tree_file(&tree, "/proc/self/status", "Cpus_allowed_list:\t1\n");
-  fake_tree_file(&tree, "/proc/stat",
-                 "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 9 9 9 9 9 9 9 900 0 0\n"
-                 "cpu1 10 0 10 60 0 0 0 20 0 0\nintr 5\n");
-  fake_tree_file(&tree, "/proc/pressure/cpu",
-                 "some avg10=0.00 avg60=0.00 avg300=0.00 total=2500000\nfull avg10=0\n");
-  fake_tree_file(&tree, "/proc/self/cgroup", "2:cpu,cpuacct:/job\n0::/\n");
-  fake_tree_file(&tree, "/proc/self/mountinfo",
-                 "30 25 0:26 / /sys/fs/cgroup/cpu rw shared:9 - cgroup cgroup rw,cpu,cpuacct\n");
-  fake_tree_file(&tree, "/sys/fs/cgroup/cpu/job/cpu.stat",
-                 "nr_periods 4\nnr_throttled 1\nthrottled_time 1500000000\n");
-  hl_counter_source source;
-  hl_counters counters;
-  hl_counter_source_init(&source, tree.root);
-  hl_counters_read(&source, &counters);
-  double tick = 1.0 / (double)source.ticks_per_second;
-  assert_true(fabs(counters.steal_s - 20 * tick) < 1e-9); /* of CPU 1 only */
-  assert_true(fabs(counters.cpu_s - 100 * tick) < 1e-9);
-  assert_true(fabs(hl_counters_steal_fraction(&counters) - .2) < 1e-9);
-  assert_true(fabs(counters.throttled_s - 1.5) < 1e-9);
-  assert_true(fabs(counters.pressure_s - 2.5) < 1e-9);
-  hl_counter_source_release(&source);
-  fake_tree_release(&tree);
-
-  fake_tree_init(&tree); /* nothing known: NaN, never 0 */
-  hl_counter_source_init(&source, tree.root);
-  hl_counters_read(&source, &counters);
-  assert_true(isnan(counters.steal_s) && isnan(counters.throttled_s) && isnan(counters.pressure_s));
-  assert_true(isnan(hl_counters_steal_fraction(&counters)));
-  hl_counter_source_release(&source);
-  fake_tree_release(&tree);
-}
-
 /* Where the group lies, by cgroup and mountinfo. */
 static void groups_are_found(void **state) {
   (void)state;
@@ -213,7 +176,6 @@ int main(void) {
                                      cmocka_unit_test(anonymous_memory_is_told_apart),
                                      cmocka_unit_test(faults_are_counted),
                                      cmocka_unit_test(waiting_and_working_are_told_apart),
-                                     cmocka_unit_test(counters_of_a_tree),
                                      cmocka_unit_test(groups_are_found),
                                      cmocka_unit_test(limits_come_from_all_levels)};
   return cmocka_run_group_tests(tests, NULL, NULL);

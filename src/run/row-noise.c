@@ -1,0 +1,79 @@
+#include "run/row-noise.h"
+
+#include "base/text.h"
+#include "protocol/channel.h"
+#include <math.h>
+#include <stdio.h>
+
+static double real_of(const json_t *reply, const char *key) {
+  return hl_json_get_real(reply, key, (double)NAN);
+}
+
+void hl_row_noise_add(hl_row_noise *n, const json_t *reply) {
+  double seconds = real_of(reply, "interval_ns") * 1e-9;
+  n->slices++;
+  n->seconds += seconds;
+  n->minor_faults += real_of(reply, "minor_faults");
+  n->major_faults += real_of(reply, "major_faults");
+  n->user_ns += real_of(reply, "user_ns");
+  n->system_ns += real_of(reply, "system_ns");
+  n->voluntary_switches += real_of(reply, "voluntary_switches");
+  n->involuntary_switches += real_of(reply, "involuntary_switches");
+  n->steal_s += real_of(reply, "steal_s");
+  n->cpu_s += real_of(reply, "cpu_s");
+  n->throttled_s += real_of(reply, "throttled_s");
+  n->wait_s += real_of(reply, "wait_s");
+  n->pressure_cpu_s += real_of(reply, "pressure_cpu_s");
+  n->pressure_memory_s += real_of(reply, "pressure_memory_s");
+  n->pressure_io_s += real_of(reply, "pressure_io_s");
+  n->canary_lost_s += real_of(reply, "canary_lost") * seconds;
+  snprintf(n->unknown, sizeof n->unknown, "%s", hl_json_get_text(reply, "noise_unknown", ""));
+}
+
+static double per_step(double value, double steps) {
+  return steps > 0 ? value / steps : (double)NAN;
+}
+
+/* A part of the time, in per cent; a counter is read a little later than the clock. */
+static double percent_of(double part, double whole) {
+  return whole > 0 ? fmin(100, 100 * part / whole) : (double)NAN;
+}
+
+/* One sentence, as one cause shows in several of them. NaN is beyond no bound. */
+static void note_disturbance(hl_record *r) {
+  const struct {
+    double value, bound;
+    const char *what, *unit;
+  } parts[] = {{r->steal_percent, 1, "steal", "%"},
+               {r->throttled_ms, 0, "throttled", "ms"},
+               {r->wait_percent, 1, "waiting for a CPU", "%"},
+               {r->pressure_cpu_percent, 5, "CPU pressure", "%"},
+               {r->pressure_memory_percent, 1, "memory pressure", "%"},
+               {r->canary_lost_percent, 2, "canary", "%"}};
+  hl_text text = HL_TEXT_INIT;
+  for (size_t i = 0; i < HL_COUNT(parts); i++)
+    if (parts[i].value > parts[i].bound)
+      hl_text_format(&text, "%s %s %.3g %s", text.length ? "," : "disturbed:", parts[i].what,
+                     parts[i].value, parts[i].unit);
+  if (text.length) hl_record_note(r, "%s", text.data);
+  hl_text_release(&text);
+}
+
+void hl_row_noise_fill(const hl_row_noise *n, double steps, bool simulated, hl_record *r) {
+  if (n->slices == 0) return;
+  r->minor_faults_per_step = per_step(n->minor_faults, steps);
+  r->major_faults_per_step = per_step(n->major_faults, steps);
+  r->user_ms_per_step = per_step(n->user_ns / 1e6, steps);
+  r->system_ms_per_step = per_step(n->system_ns / 1e6, steps);
+  r->voluntary_switches_per_step = per_step(n->voluntary_switches, steps);
+  r->involuntary_switches_per_step = per_step(n->involuntary_switches, steps);
+  r->steal_percent = percent_of(n->steal_s, n->cpu_s);
+  r->throttled_ms = n->throttled_s * 1e3;
+  r->wait_percent = percent_of(n->wait_s, n->seconds);
+  r->pressure_cpu_percent = percent_of(n->pressure_cpu_s, n->seconds);
+  r->pressure_memory_percent = percent_of(n->pressure_memory_s, n->seconds);
+  r->pressure_io_percent = percent_of(n->pressure_io_s, n->seconds);
+  r->canary_lost_percent = percent_of(n->canary_lost_s, n->seconds);
+  if (n->unknown[0]) hl_record_set_text(&r->noise_unknown, n->unknown);
+  if (!simulated) note_disturbance(r);
+}
