@@ -23,9 +23,9 @@ void hl_pairing_init(hl_pairing *p, const hl_pairing_options *options) {
 
 void hl_pairing_release(hl_pairing *p) {
   free(p->logs);
-  free(p->voided);
+  free(p->noise);
   p->logs = NULL;
-  p->voided = NULL;
+  p->noise = NULL;
   p->capacity = 0;
 }
 
@@ -118,12 +118,12 @@ static hl_status reserve(hl_pairing *p, hl_error *error) {
   while (capacity < p->rounds) capacity *= 2;
   double *logs = realloc(p->logs, capacity * members * sizeof *logs);
   if (logs) p->logs = logs;
-  bool *voided = realloc(p->voided, capacity * members * sizeof *voided);
-  if (voided) p->voided = voided;
-  if (!logs || !voided) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for pairs");
+  hl_turn_noise *noise = realloc(p->noise, capacity * members * sizeof *noise);
+  if (noise) p->noise = noise;
+  if (!logs || !noise) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for pairs");
   for (size_t i = p->capacity * members; i < capacity * members; i++) {
     logs[i] = (double)NAN;
-    voided[i] = false;
+    noise[i] = (hl_turn_noise){0};
   }
   p->capacity = capacity;
   return HL_OK;
@@ -164,7 +164,7 @@ hl_status hl_pairing_add(hl_pairing *p, const hl_turn *turn, hl_error *error) {
   size_t at = (p->rounds - 1) * p->options.members + turn->member;
   p->spent_ns += turn->elapsed_ns;
   m->steps += turn->steps;
-  p->voided[at] = turn->disturbed;
+  p->noise[at] = turn->noise;
   if (median > 0) { /* a turn of partial batches alone has none */
     p->logs[at] = log(median / turn->steps_per_sample);
     m->step_ns = median / turn->steps_per_sample;
@@ -174,30 +174,61 @@ hl_status hl_pairing_add(hl_pairing *p, const hl_turn *turn, hl_error *error) {
   return last && p->rounds >= p->target ? check(p, error) : HL_OK;
 }
 
-hl_status hl_pairing_ratios(const hl_pairing *p, size_t a, size_t b, double **ret_ratios,
-                            size_t *ret_count, size_t *ret_voided, hl_error *error) {
-  double *ratios = malloc((p->rounds + 1) * sizeof *ratios);
-  if (!ratios) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for pairs");
-  size_t n = 0, voided = 0;
-  for (size_t round = 0; round < p->rounds && round < p->capacity; round++) {
+/* The rounds in which both had a turn: noise of each, and log-ratios. */
+typedef struct rounds {
+  hl_turn_noise *a, *b;
+  hl_void_reason *reasons;
+  double *ratios;
+  size_t count;
+} rounds;
+
+static void rounds_release(rounds *r) {
+  free(r->a);
+  free(r->b);
+  free(r->reasons);
+  free(r->ratios);
+}
+
+static hl_status gather(const hl_pairing *p, size_t a, size_t b, rounds *ret, hl_error *error) {
+  size_t most = p->rounds < p->capacity ? p->rounds : p->capacity;
+  *ret = (rounds){.a = calloc(most + 1, sizeof *ret->a),
+                  .b = calloc(most + 1, sizeof *ret->b),
+                  .reasons = calloc(most + 1, sizeof *ret->reasons),
+                  .ratios = calloc(most + 1, sizeof *ret->ratios)};
+  if (!ret->a || !ret->b || !ret->reasons || !ret->ratios)
+    return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for pairs");
+  for (size_t round = 0; round < most; round++) {
     size_t i = round * p->options.members + a, k = round * p->options.members + b;
     if (isnan(p->logs[i]) || isnan(p->logs[k])) continue;
-    if (p->voided[i] || p->voided[k])
-      voided++;
-    else
-      ratios[n++] = p->logs[i] - p->logs[k];
+    ret->a[ret->count] = p->noise[i];
+    ret->b[ret->count] = p->noise[k];
+    ret->ratios[ret->count++] = p->logs[i] - p->logs[k];
   }
-  *ret_ratios = ratios;
-  *ret_count = n;
-  *ret_voided = voided;
   return HL_OK;
 }
 
+hl_status hl_pairing_ratios(const hl_pairing *p, size_t a, size_t b, double **ret_ratios,
+                            size_t *ret_count, hl_voiding *ret_voiding, hl_error *error) {
+  rounds r;
+  size_t n = 0;
+  hl_status status = gather(p, a, b, &r, error);
+  if (status == HL_OK) status = hl_voiding_judge(r.a, r.b, r.count, r.reasons, ret_voiding, error);
+  if (status == HL_OK) {
+    for (size_t i = 0; i < r.count; i++)
+      if (r.reasons[i] == HL_VOID_NOT) r.ratios[n++] = r.ratios[i];
+    *ret_ratios = r.ratios;
+    *ret_count = n;
+    r.ratios = NULL;
+  }
+  rounds_release(&r);
+  return status;
+}
+
 static hl_status estimate(const hl_pairing *p, size_t a, size_t b, hl_paired *ret_paired,
-                          size_t *ret_voided, hl_error *error) {
+                          hl_voiding *ret_voiding, hl_error *error) {
   double *ratios = NULL;
   size_t n = 0;
-  hl_status status = hl_pairing_ratios(p, a, b, &ratios, &n, ret_voided, error);
+  hl_status status = hl_pairing_ratios(p, a, b, &ratios, &n, ret_voiding, error);
   if (status == HL_OK) status = hl_paired_estimate(ratios, n, ret_paired, error);
   free(ratios);
   return status;
@@ -214,8 +245,8 @@ static hl_status check(hl_pairing *p, hl_error *error) {
     for (size_t b = a + 1; b < p->options.members && p->precise; b++) {
       if (p->members[a].gone || p->members[b].gone) continue;
       hl_paired pair;
-      size_t voided;
-      hl_status status = estimate(p, a, b, &pair, &voided, error);
+      hl_voiding voiding;
+      hl_status status = estimate(p, a, b, &pair, &voiding, error);
       if (status != HL_OK) return status;
       p->precise = is_precise(&pair);
     }
@@ -231,12 +262,12 @@ const char *hl_pairing_verdict(const hl_paired *pair, double margin) {
 hl_status hl_pairing_compare(const hl_pairing *p, size_t a, size_t b, hl_pairing_result *ret_result,
                              hl_error *error) {
   hl_paired pair;
-  size_t voided = 0;
-  hl_status status = estimate(p, a, b, &pair, &voided, error);
+  hl_voiding voiding;
+  hl_status status = estimate(p, a, b, &pair, &voiding, error);
   if (status != HL_OK) return status;
   *ret_result = (hl_pairing_result){.verdict = hl_pairing_verdict(&pair, HL_EQUIVALENT_WITHIN),
                                     .pairs = pair.n,
-                                    .voided = voided,
+                                    .voiding = voiding,
                                     .ratio = exp(pair.estimate),
                                     .low = exp(pair.low),
                                     .high = exp(pair.high),

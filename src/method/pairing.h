@@ -28,11 +28,9 @@
 #define HL_METHOD_PAIRING_H
 
 #include "base/error.h"
+#include "method/voiding.h"
 #include "statistics/paired.h"
 #include <stdbool.h>
-
-/* Share of a turn that the hypervisor may take: beyond it the turn says nothing. */
-#define HL_STEAL_MOST 0.01
 
 enum { HL_PAIRING_MEMBERS = 32, HL_PAIRS_LEAST = 20, HL_ROUNDS_MOST = 1000 };
 
@@ -61,8 +59,8 @@ typedef struct hl_pairing {
   size_t order[HL_PAIRING_MEMBERS], turn; /* of this round */
   size_t live, rounds;                    /* rounds that have begun */
   size_t target;                          /* rounds at the next check */
-  double *logs; /* [round][member]: logarithm of the median step; NaN: no turn, or disturbed */
-  bool *voided; /* [round][member] */
+  double *logs;         /* [round][member]: logarithm of the median step; NaN: no turn */
+  hl_turn_noise *noise; /* [round][member] */
   size_t capacity;
   uint64_t spent_ns, random;
   bool precise; /* at the last check */
@@ -81,7 +79,7 @@ typedef struct hl_turn {
   uint32_t steps_per_sample;
   uint64_t steps;      /* that count, partial batches included */
   uint64_t elapsed_ns; /* discarded steps included */
-  bool disturbed;      /* steal, major faults: pairs with this turn are void */
+  hl_turn_noise noise; /* whether its pairs count: method/voiding.h */
 } hl_turn;
 
 void hl_pairing_init(hl_pairing *pairing, const hl_pairing_options *options);
@@ -103,21 +101,22 @@ hl_status hl_pairing_add(hl_pairing *pairing, const hl_turn *turn, hl_error *err
 typedef struct hl_pairing_result {
   const char *verdict; /* of b: "equivalent", "faster", "slower", "inconclusive", in this order;
                         * NULL without pairs */
-  size_t pairs, voided;
+  size_t pairs;
+  hl_voiding voiding;
   double ratio, low, high; /* time of a over time of b; the interval NaN with too few pairs */
   double detectable;       /* relative difference that would be found with 80 % power */
 } hl_pairing_result;
 
-/* The log-ratios, time of a over time of b, of the rounds in which both had an undisturbed turn:
- * free() them. OUT_OF_MEMORY. */
+/* The log-ratios, time of a over time of b, of the rounds in which both had a turn and the pair is
+ * not void: free() them. OUT_OF_MEMORY. */
 hl_status hl_pairing_ratios(const hl_pairing *pairing, size_t a, size_t b, double **ret_ratios,
-                            size_t *ret_count, size_t *ret_voided, hl_error *error);
+                            size_t *ret_count, hl_voiding *ret_voiding, hl_error *error);
 
 /* The verdict of log-ratios whose interval is known, where ratios within 1 +- `margin` are
  * equivalent; NULL without pairs. */
 const char *hl_pairing_verdict(const hl_paired *pair, double margin);
 
-/* Compares two members by the rounds in which both had an undisturbed turn; OUT_OF_MEMORY. */
+/* Compares two members by the same log-ratios; OUT_OF_MEMORY. */
 hl_status hl_pairing_compare(const hl_pairing *pairing, size_t a, size_t b,
                              hl_pairing_result *ret_result, hl_error *error);
 

@@ -53,7 +53,7 @@ static void put_pairs(const hl_report_compared *r, const hl_comparison *c, hl_te
     hl_text_append(out, "of one execution of each");
   else
     hl_text_format(out, "over %" PRId64 " fresh processes of each", c->processes);
-  hl_text_format(out, ", %" PRId64 " more voided", c->voided);
+  if (c->voided_by) hl_text_format(out, ", %" PRId64 " voided: %s", c->voided, c->voided_by);
   if (isfinite(c->mde)) hl_text_format(out, "; least detectable effect %.2g %%", 100 * c->mde);
   hl_text_format(out, "\nSeed of the order: %" PRIu64 "\n", r->seed);
 }

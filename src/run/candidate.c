@@ -20,7 +20,7 @@ void hl__candidate_release(hl__candidate *candidate) {
 }
 
 hl_status hl__candidate_add(hl__candidate *k, const double *ratios, size_t count, double shift,
-                            size_t process, size_t voided, hl_error *error) {
+                            size_t process, const hl_voiding *voiding, hl_error *error) {
   size_t all = k->count + count;
   double *more = realloc(k->ratios, (all + 1) * sizeof *more);
   if (more) k->ratios = more;
@@ -31,7 +31,7 @@ hl_status hl__candidate_add(hl__candidate *k, const double *ratios, size_t count
     k->ratios[k->count] = ratios[i] + shift;
     k->processes[k->count++] = process;
   }
-  k->voided += voided;
+  if (voiding) hl_voiding_add(&k->voiding, voiding);
   return HL_OK;
 }
 
@@ -47,6 +47,21 @@ void hl__comparison_note(hl_comparison *comparison, const char *format, ...) {
   if (joined) hl_record_set_text(&comparison->notes, joined);
 }
 
+void hl__comparison_set_voiding(const hl_voiding *voiding, hl_comparison *c) {
+  hl_text text = HL_TEXT_INIT;
+  hl_voiding_format(voiding, &text);
+  c->voided = (int64_t)hl_voiding_total(voiding);
+  hl_record_set_text(&c->voided_by, text.length ? text.data : NULL);
+  hl_text_release(&text);
+  if (voiding->one_sided)
+    hl__comparison_note(c,
+                        "disturbed turns fall on one side (%zu on A, %zu on B): they are its own, "
+                        "and all pairs count",
+                        voiding->only_a, voiding->only_b);
+  if (c->voided > c->pairs)
+    hl__comparison_note(c, "most pairs were disturbed: quieten the machine (hotlap doctor)");
+}
+
 static void describe(hl__candidate *k, const hl_family_result *result) {
   hl_comparison *to = &k->comparison;
   hl_record_set_text(&to->verdict, result->verdict);
@@ -54,7 +69,7 @@ static void describe(hl__candidate *k, const hl_family_result *result) {
   to->ci = (hl_pair){result->low, result->high};
   to->mde = result->detectable;
   to->pairs = (int64_t)k->count;
-  to->voided = (int64_t)k->voided;
+  hl__comparison_set_voiding(&k->voiding, to);
   if (result->by_processes)
     hl__comparison_note(to, "processes differ by more than their pairs do: the interval is that of "
                             "their means");

@@ -126,7 +126,11 @@ static hl_status take_turn(runner *r, size_t side, hl_error *error) {
   if (status != HL_OK) return status;
   hl_counters_read(&r->counters, &after);
   hl_counters_difference(&before, &after, &interval);
-  double stolen = hl_counters_steal_fraction(&interval); /* a NaN is no reason to void */
+  /* The counters are the system's and the group's, and the runner's own say nothing of a child. */
+  const hl_turn_noise noise = {.steal_least = hl_counters_steal_least(&interval),
+                               .throttled_s = interval.throttled_s,
+                               .wait_share = (double)NAN,
+                               .canary_lost = (double)NAN};
   const hl_side_execution execution = {(double)e.wall_ns / 1e6, (double)e.user_ns / 1e6,
                                        (double)e.system_ns / 1e6, (double)e.peak_bytes / 1e6};
   const hl_turn turn = {.member = side,
@@ -135,7 +139,7 @@ static hl_status take_turn(runner *r, size_t side, hl_error *error) {
                         .steps_per_sample = 1,
                         .steps = 1,
                         .elapsed_ns = elapsed,
-                        .disturbed = stolen > HL_STEAL_MOST};
+                        .noise = noise};
   status = hl_side_add(&r->sides[side], &execution, error);
   return status == HL_OK ? hl_pairing_add(&r->pairing, &turn, error) : status;
 }
@@ -191,10 +195,11 @@ static void note_pairs(const runner *r, size_t pairs, hl_comparison *to) {
 /* The pairs of a side; each is of processes of its own. */
 static hl_status read_pairs(runner *r, size_t side, hl__candidate *to, hl_error *error) {
   HL_CLEANUP(hl_free_pointer) double *ratios = NULL;
-  size_t count = 0, voided = 0;
-  hl_status status = hl_pairing_ratios(&r->pairing, 0, side, &ratios, &count, &voided, error);
+  size_t count = 0;
+  hl_voiding voiding = {0};
+  hl_status status = hl_pairing_ratios(&r->pairing, 0, side, &ratios, &count, &voiding, error);
   for (size_t i = 0; i < count && status == HL_OK; i++)
-    status = hl__candidate_add(to, &ratios[i], 1, 0, i, i ? 0 : voided, error);
+    status = hl__candidate_add(to, &ratios[i], 1, 0, i, i ? NULL : &voiding, error);
   return status;
 }
 

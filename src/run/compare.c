@@ -75,7 +75,7 @@ static hl_status add_pairs(comparing *c, size_t process, hl_interleaved_pair *pa
   hl__candidate *k = &c->candidates[pair->b - 1];
   hl_status status =
       hl__candidate_add(k, pair->ratios, pair->ratio_count, per_input(c->options, pair->b), process,
-                        (size_t)pair->comparison.voided, error);
+                        &pair->voiding, error);
   if (status != HL_OK || process > 0) return status;
   hl_comparison first = k->comparison; /* outputs and names are those of the first process */
   k->comparison = pair->comparison;

@@ -4,6 +4,7 @@
 #include "machine/memory.h"
 #include "method/budget.h"
 #include "method/pairing.h"
+#include "run/candidate.h"
 #include "run/outputs.h"
 #include "run/row-internal.h"
 #include <inttypes.h>
@@ -180,8 +181,7 @@ static hl_status take_turn(turns *t, const hl_turn_request *request, hl_error *e
                         .steps_per_sample = row->group,
                         .steps = got.steps,
                         .elapsed_ns = got.elapsed_ns,
-                        .disturbed =
-                            got.steal_percent > 100 * HL_STEAL_MOST || got.major_faults > 0};
+                        .noise = got.noise};
   return hl_pairing_add(&t->pairing, &turn, error);
 }
 
@@ -201,11 +201,9 @@ static hl_status take_turns(turns *t, hl_error *error) {
 }
 
 static void note_pairs(hl_comparison *c) {
-  if (c->pairs >= HL_PAIRS_LEAST) return;
-  HL_CLEANUP(hl_free_pointer)
-  char *text = hl_format("%s%sonly %" PRId64 " of the %d pairs that a verdict should have",
-                         c->notes ? c->notes : "", c->notes ? "; " : "", c->pairs, HL_PAIRS_LEAST);
-  hl_record_set_text(&c->notes, text);
+  if (c->pairs < HL_PAIRS_LEAST)
+    hl__comparison_note(c, "only %" PRId64 " of the %d pairs that a verdict should have", c->pairs,
+                        HL_PAIRS_LEAST);
 }
 
 static bool was_measured(const hl_record *record) {
@@ -239,14 +237,15 @@ static hl_status end_pairs(turns *t, hl_error *error) {
     if (status != HL_OK) break;
     hl_record_set_text(&c->verdict, result.verdict);
     c->pairs = (int64_t)result.pairs;
-    c->voided = (int64_t)result.voided;
     c->ratio = result.ratio;
     c->ci = (hl_pair){result.low, result.high};
     c->mde = result.detectable;
-    if (!g->rounds) note_pairs(c);
-    size_t voided;
+    if (!g->rounds) { /* else the caller has more pairs to come */
+      hl__comparison_set_voiding(&result.voiding, c);
+      note_pairs(c);
+    }
     status = hl_pairing_ratios(&t->pairing, pair->a, pair->b, &pair->ratios, &pair->ratio_count,
-                               &voided, error);
+                               &pair->voiding, error);
     hl_outputs_settle(&g->records[pair->a], &g->records[pair->b], c);
   }
   return status;

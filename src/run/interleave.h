@@ -9,6 +9,7 @@
 #ifndef HL_RUN_INTERLEAVE_H
 #define HL_RUN_INTERLEAVE_H
 
+#include "method/voiding.h"
 #include "record/comparison.h"
 #include "run/row.h"
 
@@ -18,6 +19,7 @@ typedef struct hl_interleaved_pair {
   hl_comparison comparison;
   double *ratios; /* log-ratios of the pairs that count, owned; NULL where there are none */
   size_t ratio_count;
+  hl_voiding voiding; /* of those that do not */
 } hl_interleaved_pair;
 
 /* A group, filled in by the caller up to `seed`, zero beyond. */

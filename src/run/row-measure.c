@@ -70,14 +70,14 @@ static hl_status add_slice(hl_row *r, const hl_session_samples *s, hl_row_slice 
   hl_device_totals_add(&r->device, s->message.object);
   hl_energy_totals_add(&r->energy, s->message.object);
   hl_counter_totals_add(&r->counters, s->message.object);
-  double steal = hl_json_get_real(s->message.object, "steal_s", (double)NAN);
-  double all = hl_json_get_real(s->message.object, "cpu_s", (double)NAN);
   *ret_slice = (hl_row_slice){.samples_ns = fresh,
                               .sample_count = full,
                               .steps = slice.steps,
                               .elapsed_ns = s->elapsed_ns + s->discarded_ns,
-                              .steal_percent = all > 0 ? 100 * steal / all : (double)NAN,
-                              .major_faults = slice.major_faults};
+                              /* what the machine does is not in a simulated time */
+                              .noise = r->session.configuration->simulated
+                                           ? (hl_turn_noise){0}
+                                           : hl_row_noise_of_turn(s->message.object)};
   if (r->stopping.reason != HL_STOP_RUNNING) return HL_OK; /* enough for the row, not for a pair */
   return hl_stopping_add(&r->stopping, &slice, r->full, r->full_count, error);
 }

@@ -30,13 +30,24 @@ void hl_row_noise_add(hl_row_noise *n, const json_t *reply) {
   snprintf(n->unknown, sizeof n->unknown, "%s", hl_json_get_text(reply, "noise_unknown", ""));
 }
 
+hl_turn_noise hl_row_noise_of_turn(const json_t *reply) {
+  double seconds = real_of(reply, "interval_ns") * 1e-9;
+  return (hl_turn_noise){.steal_least = real_of(reply, "steal_least"),
+                         .throttled_s = real_of(reply, "throttled_s"),
+                         .wait_share =
+                             seconds > 0 ? real_of(reply, "wait_s") / seconds : (double)NAN,
+                         .canary_lost = real_of(reply, "canary_lost"),
+                         .major_faults = (uint64_t)hl_json_get_int(reply, "major_faults", 0)};
+}
+
 static double per_step(double value, double steps) {
   return steps > 0 ? value / steps : (double)NAN;
 }
 
-/* A part of the time, in per cent; a counter is read a little later than the clock. */
+/* A part of the time, in per cent, at most 100: a counter is read a little later than the clock. */
 static double percent_of(double part, double whole) {
-  return whole > 0 ? fmin(100, 100 * part / whole) : (double)NAN;
+  if (!(whole > 0) || isnan(part)) return (double)NAN;
+  return fmin(100, 100 * part / whole);
 }
 
 /* One sentence, as one cause shows in several of them. NaN is beyond no bound. */

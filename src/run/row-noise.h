@@ -11,6 +11,7 @@
 #ifndef HL_RUN_ROW_NOISE_H
 #define HL_RUN_ROW_NOISE_H
 
+#include "method/voiding.h"
 #include "record/record.h"
 #include <jansson.h>
 
@@ -26,6 +27,9 @@ typedef struct hl_row_noise {
 } hl_row_noise;
 
 void hl_row_noise_add(hl_row_noise *noise, const json_t *reply);
+
+/* What a reply says of the turn that it brings. */
+hl_turn_noise hl_row_noise_of_turn(const json_t *reply);
 
 /* Sets page faults, CPU time, steal, throttling, pressure, context switches and the canary of the
  * record; null where unknown, with the reason in noise_unknown. Where one is beyond its bound

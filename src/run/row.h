@@ -16,6 +16,7 @@
 #define HL_RUN_ROW_H
 
 #include "method/stopping.h"
+#include "method/voiding.h"
 #include "method/warmup.h"
 #include "run/counters.h"
 #include "run/device.h"
@@ -73,8 +74,7 @@ typedef struct hl_row_slice {
   const uint64_t *samples_ns; /* of full batches; valid until the next run */
   size_t sample_count;
   uint64_t steps, elapsed_ns; /* the discarded steps' time included */
-  double steal_percent;       /* NaN: unknown */
-  uint64_t major_faults;
+  hl_turn_noise noise;
 } hl_row_slice;
 
 /* Measures a slice and adds it to the row; `discard_steps` steps before it do not count and leave

@@ -168,7 +168,7 @@ static void ticks_prove_no_more_than_was_stolen(void **state) {
       double phase = (double)(random >> 11) / 9007199254740992.0;
       random = random * 6364136223846793005u + 1442695040888963407u;
       double share = (double)(random >> 11) / 9007199254740992.0;
-      double true_s = turn_s * share * share * share;
+      double true_s = turn_s * share * share * share * share;
       stolen += true_s;
       shown += floor(phase + true_s / tick_s) * tick_s;
     }
@@ -178,7 +178,7 @@ static void ticks_prove_no_more_than_was_stolen(void **state) {
     assert_true(least * 2 * turn_s <= stolen + 1e-12);
     by_ticks += hl_counters_steal_fraction(&slice) > .01 && stolen < .01 * 2 * turn_s;
   }
-  assert_true(by_ticks > 100); /* which the plain quotient gets wrong */
+  assert_true(by_ticks > 30); /* which the plain quotient gets wrong */
   const hl_counters large = {
       .time_ns = 50000000, .steal_s = .06, .cpu_s = .1, .cpus = 2, .tick_s = tick_s};
   is_near(hl_counters_steal_least(&large), .4);
