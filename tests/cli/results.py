@@ -63,7 +63,7 @@ def scrubbed(document):
     document.pop('method')
     for row in document['rows']:
         for key in list(row):
-            if re.search('memory|timestamp|efficiency|prepare_ms|load_ms|overhead|user_ms|system_ms|faults|steal', key):
+            if re.search('memory|timestamp|efficiency|prepare_ms|load_ms|overhead|user_ms|system_ms|faults|steal|throttled|wait_percent|switches|pressure|canary', key):
                 row.pop(key)
     return document
 
@@ -412,7 +412,7 @@ def the_command_of_a_row_repeats_the_row():
                     '--threads', '1', '--dtype', 'bfloat16', '--seed', '7', '--n-images', '5', '--batch-sizes',
                     '2,3', '--no-check', '--json', '--min-time', '0.0001', t0=1234567.25, t1=12345.125).passes()
     assert len(run.rows) == 6
-    unlike = ('timestamp', 'memory', 'baseline', 'engine_memory', 'planned', 'efficiency', 'prepare', 'load', 'overhead', 'user', 'system', 'faults', 'steal')
+    unlike = ('timestamp', 'memory', 'baseline', 'engine_memory', 'planned', 'efficiency', 'prepare', 'load', 'overhead', 'user', 'system', 'faults', 'steal', 'throttled', 'wait', 'voluntary', 'involuntary', 'pressure', 'canary')
     for row in run.rows:
         again = repeat(row)
         for one in (row, again):  # what a busy machine adds
