@@ -176,6 +176,6 @@ hl_status hl_row_summary(hl_row *r, hl_error *error) {
   if (status != HL_OK) return status;
   hl_device_fill(&r->device, record);
   hl_energy_fill(&r->energy, record);
-  hl_counters_fill(&r->counters, steps, record);
+  hl_counters_fill(&r->counters, (double)r->steps, record);
   return hl_session_device_time(&r->session, record, error);
 }
