@@ -1,13 +1,131 @@
 #include "cli/compare.h"
 
-hl_status hl_compare_stored_operands(hl_compare *compare, hl_error *error) {
-  for (size_t i = 0; i < compare->count; i++) {
-    const hl_operand *o = &compare->operands[i];
-    if (hl_operand_is_stored(o))
+#include "analyse/stored.h"
+#include "cli/cli.h"
+#include "cli/plan.h"
+#include "report/stored.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* A side: a run of the store, and the rows of it that the operand selects. */
+typedef struct side {
+  hl_run_info info;
+  hl_records records;
+  size_t *rows;
+  hl_stored_run run;
+} side;
+
+typedef struct stored {
+  hl_compare *compare;
+  hl_store *store;
+  side sides[2];
+} stored;
+
+/* The operand's words as the fields of a row are called: "batch-sizes=8". */
+static hl_status select_rows(const hl_operand *o, side *s, hl_error *error) {
+  const hl_options *options = &o->options;
+  hl_status status = HL_OK;
+  size_t count = 0;
+  char **words = calloc(options->item_count + 1, sizeof *words);
+  hl_plan_model model = {0};
+  if (o->model && hl_cli_model(o->model, &model, NULL) != HL_OK) model.name = hl_strdup(o->model);
+  if (words && o->model) words[count++] = hl_format("model=%s", model.name ? model.name : "");
+  for (size_t i = 0; words && i < options->item_count; i++)
+    words[count++] = hl_format("%s=%s", hl_option_name(options->item_ids[i]), options->items[i]);
+  bool whole = words != NULL;
+  for (size_t i = 0; i < count; i++) whole = whole && words[i];
+  if (!whole)
+    status = hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for an operand");
+  else
+    status = hl_stored_select(&s->records, (const char *const *)words, count, &s->rows,
+                              &s->run.row_count, error);
+  for (size_t i = 0; i < count; i++) free(words[i]);
+  free(words);
+  free((char *)(uintptr_t)model.name);
+  s->run.info = &s->info;
+  s->run.records = &s->records;
+  s->run.rows = s->rows;
+  return status;
+}
+
+static hl_status load_side(stored *s, size_t i, hl_error *error) {
+  const hl_operand *o = &s->compare->operands[i];
+  side *to = &s->sides[i];
+  hl_error inner = {0};
+  HL_CLEANUP(hl_free_pointer) char *id = NULL;
+  hl_status status = hl_store_run_resolve(s->store, o->reference, &id, &inner);
+  if (status == HL_OK) status = hl_store_run_load(s->store, id, &to->info, &to->records, &inner);
+  if (status == HL_OK) status = select_rows(o, to, &inner);
+  if (status == HL_OK) return HL_OK;
+  return hl_error_set(error, status, "operand '%.200s': %s", s->compare->texts[i], inner.msg);
+}
+
+static hl_status open_store(stored *s, hl_error *error) {
+  HL_CLEANUP(hl_free_pointer) char *path = NULL;
+  hl_status status = hl_cli_store_path(&s->compare->options, &path, error);
+  if (status != HL_OK) return status;
+  if (!path)
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "--store none holds no runs; name a file");
+  return hl_store_open(path, HL_STORE_READ, &s->store, error);
+}
+
+static hl_status check_kinds(const hl_compare *c, hl_error *error) {
+  for (size_t i = 0; i < c->count; i++) {
+    const hl_operand *o = &c->operands[i];
+    if (o->kind != HL_OPERAND_RUN)
       return hl_error_set(error, HL_INVALID_ARGUMENT,
-                          "operand '%.300s': this version compares what it measures now, not "
-                          "%s...; an operand begins with a model: 'resnet50 batch=8'",
-                          compare->texts[i], hl_operand_prefix(o->kind));
+                          "operand '%.300s': a stored run is compared with another: run:ID run:ID. "
+                          "`hotlap sweep` makes one, which is run:latest then",
+                          c->texts[i]);
   }
+  if (c->count > 2)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "%zu operands; stored runs are compared two at a time", c->count);
   return HL_OK;
+}
+
+static hl_status judge(stored *s, hl_error *error) {
+  hl_compare *c = s->compare;
+  int64_t seed = 0;
+  hl_status status = hl_options_int(&c->options, HL_OPTION_SEED, 0, INT64_MAX, 42, &seed, error);
+  if (status != HL_OK) return status;
+  const hl_stored_options options = {.alpha = c->how.alpha,
+                                     .margin = c->how.margin,
+                                     .seed = (uint64_t)seed,
+                                     .force = c->how.force};
+  const hl_stored_run *a = &s->sides[0].run, *b = &s->sides[1].run;
+  hl_stored found;
+  status = hl_stored_compare(a, b, &options, &found, error);
+  if (status != HL_OK) return status;
+  const hl_report_stored report = {.operands = {c->texts[0], c->texts[1]},
+                                   .runs = {a, b},
+                                   .found = &found,
+                                   .margin = c->how.margin,
+                                   .alpha = c->how.alpha};
+  hl_text text = HL_TEXT_INIT;
+  if (hl_options_on(&c->options, HL_OPTION_JSON))
+    hl_report_stored_json(&report, &text);
+  else if (!hl_options_on(&c->options, HL_OPTION_QUIET))
+    hl_report_stored_text(&report, &text);
+  c->shown = hl_text_take(&text);
+  c->comparisons = found.comparisons;
+  found.comparisons = (hl_comparisons){0};
+  hl_stored_release(&found);
+  return c->shown ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the result");
+}
+
+hl_status hl_compare_stored_operands(hl_compare *compare, hl_error *error) {
+  stored s = {.compare = compare};
+  for (size_t i = 0; i < 2; i++) hl_run_info_init(&s.sides[i].info);
+  hl_status status = check_kinds(compare, error);
+  if (status == HL_OK) status = open_store(&s, error);
+  for (size_t i = 0; i < 2 && status == HL_OK; i++) status = load_side(&s, i, error);
+  if (status == HL_OK) status = judge(&s, error);
+  for (size_t i = 0; i < 2; i++) {
+    hl_run_info_release(&s.sides[i].info);
+    hl_records_release(&s.sides[i].records);
+    free(s.sides[i].rows);
+  }
+  hl_store_free(s.store);
+  return status;
 }

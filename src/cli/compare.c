@@ -90,6 +90,10 @@ static hl_status compare_sides(hl_compare *c, hl_error *error) {
 }
 
 static void show(const hl_compare *c) {
+  if (c->shown) {
+    fputs(c->shown, stdout);
+    return;
+  }
   const hl_report_compared found = {.operands = c->texts,
                                     .sides = c->sides,
                                     .comparisons = &c->comparisons,
@@ -161,6 +165,7 @@ int hl_cli_compare(int argc, char **argv) {
   }
   free(c.said);
   hl_comparisons_release(&c.comparisons);
+  free(c.shown);
   hl_options_release(&c.options);
   return exit_status;
 }

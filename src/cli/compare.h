@@ -24,6 +24,7 @@ typedef struct hl_compare {
   hl_side sides[HL_COMPARE_SIDES]; /* what is known of each */
   hl_comparisons comparisons;      /* what was found, one for each side but the first */
   char *said;                      /* after a failure, the last that a command said; or NULL */
+  char *shown; /* what a kind shows instead of these, text or JSON; NULL: as they are */
 } hl_compare;
 
 /* A kind of comparison: reads what the operands name and appends to `comparisons`. Statuses as

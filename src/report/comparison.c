@@ -1,5 +1,6 @@
 #include "report/comparison.h"
 
+#include "report/comparison-internal.h"
 #include "report/number.h"
 #include "report/sides.h"
 #include <inttypes.h>
@@ -11,8 +12,7 @@ static const char *text_or(const char *text, const char *otherwise) {
   return text ? text : otherwise;
 }
 
-/* Enough digits for the interval's width, from 3 to 6. */
-static int decimals_of(const hl_comparison *c) {
+int hl__report_decimals(const hl_comparison *c) {
   double width = c->ci.high - c->ci.low;
   if (!(width > 0)) return isfinite(width) ? 4 : 3;
   double digits = ceil(-log10(width)) + 1;
@@ -24,24 +24,24 @@ static bool is(const hl_comparison *c, const char *verdict) {
 }
 
 static void put_interval(const hl_comparison *c, hl_text *out) {
-  int n = decimals_of(c);
+  int n = hl__report_decimals(c);
   if (isfinite(c->ci.low))
     hl_text_format(out, "%.*f to %.*f", n, c->ci.low, n, c->ci.high);
   else
     hl_text_append(out, "no interval: too few pairs");
 }
 
-static void put_verdict(const hl_report_compared *r, const hl_comparison *c, hl_text *out) {
+void hl__report_verdict(const hl_comparison *c, double margin, hl_text *out) {
   if (is(c, "faster"))
     hl_text_format(out, "B is faster: it takes %.1f %% less time than A", 100 - 100 / c->ratio);
   else if (is(c, "slower"))
     hl_text_format(out, "B is slower: it takes %.1f %% more time than A", 100 / c->ratio - 100);
   else if (is(c, "equivalent"))
     hl_text_format(out, "A and B are equivalent: their times differ by less than %g %%",
-                   100 * r->margin);
+                   100 * margin);
   else if (is(c, "inconclusive"))
     hl_text_format(out, "Inconclusive: neither a difference nor equivalence within %g %% is shown",
-                   100 * r->margin);
+                   100 * margin);
   else
     hl_text_append(out, "No verdict: no pair counts");
   hl_text_char(out, '\n');
@@ -59,7 +59,7 @@ static void put_pairs(const hl_report_compared *r, const hl_comparison *c, hl_te
 }
 
 static void put_found(const hl_report_compared *r, const hl_comparison *c, hl_text *out) {
-  hl_text_format(out, "Ratio, time of A / time of B: %.*f, %g %% interval ", decimals_of(c),
+  hl_text_format(out, "Ratio, time of A / time of B: %.*f, %g %% interval ", hl__report_decimals(c),
                  c->ratio, 100 * (1 - r->alpha));
   put_interval(c, out);
   hl_text_char(out, '\n');
@@ -89,7 +89,7 @@ static void put_table(const hl_report_compared *r, hl_text *out) {
     hl_text interval = HL_TEXT_INIT;
     char name[2] = {(char)('B' + i), '\0'}, cells[4][32];
     put_interval(c, &interval);
-    snprintf(cells[0], sizeof cells[0], "%.*f", decimals_of(c), c->ratio);
+    snprintf(cells[0], sizeof cells[0], "%.*f", hl__report_decimals(c), c->ratio);
     snprintf(cells[1], sizeof cells[1], "%" PRId64, c->pairs);
     snprintf(cells[2], sizeof cells[2], "%" PRId64, c->voided);
     snprintf(cells[3], sizeof cells[3], "%.2g %%", 100 * c->mde);
@@ -121,7 +121,7 @@ void hl_report_compared_text(const hl_report_compared *r, hl_text *out) {
   const hl_comparison *c = &r->comparisons->items[0];
   hl_text_format(out, "A  %s\nB  %s\n", r->operands[0], r->operands[1]);
   hl__report_sides(r->sides, 2, out);
-  put_verdict(r, c, out);
+  hl__report_verdict(c, r->margin, out);
   put_found(r, c, out);
   put_outputs(c, out);
 }

@@ -1,0 +1,13 @@
+/* report/comparison-internal.h - words that all comparisons share. */
+#ifndef HL_REPORT_COMPARISON_INTERNAL_H
+#define HL_REPORT_COMPARISON_INTERNAL_H
+
+#include "record/comparison.h"
+
+/* Enough digits for the interval's width, from 3 to 6. */
+int hl__report_decimals(const hl_comparison *c);
+
+/* "B is faster: it takes 12.3 % less time than A", a line. */
+void hl__report_verdict(const hl_comparison *c, double margin, hl_text *out);
+
+#endif
