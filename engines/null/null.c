@@ -1,20 +1,28 @@
 #include "null/null.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+/* What a step does: slow-downs of known size. */
+typedef struct busy {
+  uint64_t spin_ns; /* until so much time is over: exact whatever the machine does meanwhile */
+  uint64_t work;    /* so many rounds of arithmetic: as slow as the machine makes it */
+} busy;
+
 struct hl_engine {
-  uint64_t spin_ns; /* busy time of a step: a slow-down of known size */
+  busy busy;
 };
 struct hl_model {
   hl_engine *engine;
 };
 struct hl_program {
-  uint64_t spin_ns;
+  busy busy;
 };
 struct hl_request {
-  uint64_t spin_ns;
+  busy busy;
+  uint64_t sum; /* of the work, so that it is not optimised away */
 };
 
 static hl_status fail(hl_error *error, hl_status status, const char *message) {
@@ -39,19 +47,24 @@ static hl_status null_probe(const hl_host *host, hl_error *error) {
 static hl_status null_open(const hl_host *host, const hl_engine_config *config,
                            hl_engine **ret_engine, hl_error *error) {
   (void)host;
-  uint64_t spin_ns = 0;
+  busy todo = {0};
   for (size_t i = 0; i < config->option_count; i++) {
     char *end = NULL;
-    const char *value = config->options[i].value;
-    if (strcmp(config->options[i].key, "spin_ns") != 0)
-      return fail(error, HL_INVALID_ARGUMENT, "null: unknown engine option; it has spin_ns=N");
-    spin_ns = strtoull(value, &end, 10);
+    const char *key = config->options[i].key, *value = config->options[i].value;
+    bool spin = strcmp(key, "spin_ns") == 0;
+    if (!spin && strcmp(key, "work") != 0)
+      return fail(error, HL_INVALID_ARGUMENT,
+                  "null: unknown engine option; it has spin_ns=N and work=N");
+    uint64_t number = strtoull(value, &end, 10);
     if (value[0] < '0' || value[0] > '9' || *end != '\0')
-      return fail(error, HL_INVALID_ARGUMENT, "null: spin_ns is not a whole number");
+      return fail(error, HL_INVALID_ARGUMENT,
+                  spin ? "null: spin_ns is not a whole number"
+                       : "null: work is not a whole number");
+    *(spin ? &todo.spin_ns : &todo.work) = number;
   }
   hl_engine *engine = calloc(1, sizeof *engine);
   if (!engine) return fail(error, HL_OUT_OF_MEMORY, "null: no memory");
-  engine->spin_ns = spin_ns;
+  engine->busy = todo;
   *ret_engine = engine;
   return HL_OK;
 }
@@ -78,7 +91,7 @@ static hl_status null_prepare(hl_model *model, const hl_program_spec *spec,
   (void)spec;
   hl_program *program = calloc(1, sizeof *program);
   if (!program) return fail(error, HL_OUT_OF_MEMORY, "null: no memory");
-  program->spin_ns = model->engine->spin_ns;
+  program->busy = model->engine->busy;
   *ret_program = program;
   return HL_OK;
 }
@@ -86,7 +99,7 @@ static hl_status null_prepare(hl_model *model, const hl_program_spec *spec,
 static hl_status null_request(hl_program *program, hl_request **ret_request, hl_error *error) {
   hl_request *request = calloc(1, sizeof *request);
   if (!request) return fail(error, HL_OUT_OF_MEMORY, "null: no memory");
-  request->spin_ns = program->spin_ns;
+  request->busy = program->busy;
   *ret_request = request;
   return HL_OK;
 }
@@ -106,11 +119,18 @@ static uint64_t now_ns(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* Each round waits for the one before, so that its time is the latency of a product and a sum. */
+static uint64_t work(uint64_t rounds, uint64_t sum) {
+  for (uint64_t i = 0; i < rounds; i++) sum = sum * 6364136223846793005u + i;
+  return sum;
+}
+
 static hl_status null_submit(hl_request *request, hl_error *error) {
   (void)error;
-  if (request->spin_ns == 0) return HL_OK;
+  request->sum = work(request->busy.work, request->sum);
+  if (request->busy.spin_ns == 0) return HL_OK;
   uint64_t start = now_ns();
-  while (now_ns() - start < request->spin_ns) {
+  while (now_ns() - start < request->busy.spin_ns) {
   }
   return HL_OK;
 }
@@ -143,8 +163,10 @@ static void null_close(hl_engine *engine) {
 }
 
 const hl_engine_ops *hl_engine_null(void) {
-  static const hl_option_info options[] = {{"spin_ns", "N", "nanoseconds that a step is busy"},
-                                           {NULL, NULL, NULL}};
+  static const hl_option_info options[] = {
+      {"spin_ns", "N", "nanoseconds that a step is busy"},
+      {"work", "N", "rounds of arithmetic in a step, as slow as the machine makes them"},
+      {NULL, NULL, NULL}};
   static const hl_engine_ops ops = {
       .abi = HL_ENGINE_ABI,
       .size = sizeof(hl_engine_ops),

@@ -5,68 +5,75 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const double spread_level = 0.05;
+/* An interval so much wider than that of the pairs is worth a note. */
+static const double noted_width = 2;
+static const double power = 0.8;
 
-/* Sums over the pairs of the processes. */
-typedef struct spread {
-  size_t processes;
-  double mean;            /* of the processes' means */
-  double deviation;       /* of the processes' means, n - 1 in the denominator */
-  double between, within; /* sums of squares, as an analysis of variance has them */
-} spread;
+/* What the processes say, each by the Hodges-Lehmann estimate of its pairs. */
+typedef struct opinions {
+  size_t count;
+  double mean, deviation; /* n - 1 in the denominator; 0 for one process */
+} opinions;
 
-static spread spread_of(const hl_family_member *m) {
-  spread s = {0};
-  double means = 0, squares = 0, grand = 0;
-  for (size_t i = 0; i < m->count; i++) grand += m->ratios[i] / (double)m->count;
+static hl_status opinions_of(const hl_family_member *m, opinions *ret, hl_error *error) {
+  double mean = 0, squares = 0;
+  size_t count = 0;
   for (size_t first = 0, next; first < m->count; first = next) {
-    double sum = 0;
-    for (next = first; next < m->count && m->processes[next] == m->processes[first]; next++)
-      sum += m->ratios[next];
-    double n = (double)(next - first), mean = sum / n, before = means;
-    s.processes++;
-    means += (mean - means) / (double)s.processes;
-    squares += (mean - before) * (mean - means);
-    s.between += n * (mean - grand) * (mean - grand);
-    for (size_t i = first; i < next; i++) s.within += (m->ratios[i] - mean) * (m->ratios[i] - mean);
+    for (next = first; next < m->count && m->processes[next] == m->processes[first]; next++) {
+    }
+    hl_paired own;
+    hl_status status = hl_paired_estimate(m->ratios + first, next - first, &own, error);
+    if (status != HL_OK) return status;
+    double before = mean;
+    mean += (own.estimate - mean) / (double)++count;
+    squares += (own.estimate - before) * (own.estimate - mean);
   }
-  s.mean = means;
-  s.deviation = s.processes > 1 ? sqrt(squares / (double)(s.processes - 1)) : 0;
-  return s;
+  double deviation = count > 1 ? sqrt(squares / (double)(count - 1)) : 0;
+  *ret = (opinions){count, mean, deviation};
+  return HL_OK;
 }
 
-/* P(F > f) = I_{d2 / (d2 + d1 f)}(d2 / 2, d1 / 2), and d1 f / d2 = between / within. */
-static bool processes_differ(const spread *s, size_t count) {
-  if (s->processes < 2 || count <= s->processes || !(s->between > 0)) return false;
-  double d1 = (double)(s->processes - 1), d2 = (double)(count - s->processes);
-  return hl_beta_regularised(s->within / (s->within + s->between), d2 / 2, d1 / 2) < spread_level;
+/* Widens the interval of the pairs to hold Student's over the processes. Returns whether that is
+ * worth a note. */
+static bool widen(const opinions *o, double level, double margin, hl_paired *pair,
+                  double *detectable) {
+  /* One process tells nothing of others; one pair in each is what signed ranks are for. */
+  if (o->count < 2 || o->count == pair->n || !isfinite(pair->low)) return false;
+  double dof = (double)(o->count - 1), error_of_mean = o->deviation / sqrt((double)o->count);
+  double quantile = hl_student_quantile(1 - level / 2, dof), half = quantile * error_of_mean;
+  bool noted = 2 * half > noted_width * (pair->high - pair->low) && half > margin;
+  pair->low = fmin(pair->low, o->mean - half);
+  pair->high = fmax(pair->high, o->mean + half);
+  double found = (quantile + hl_student_quantile(power, dof)) * error_of_mean;
+  *detectable = fmax(*detectable, found);
+  return noted;
 }
 
 static hl_status judge_at(const hl_family_member *m, double level, double margin,
                           hl_family_result *ret_result, hl_paired *ret_pair, hl_error *error) {
   hl_paired pair;
+  opinions o;
   hl_status status = hl_paired_estimate_at(m->ratios, m->count, level, &pair, error);
+  if (status == HL_OK) status = opinions_of(m, &o, error);
   if (status != HL_OK) return status;
   double detectable = hl_paired_detectable_at(pair.deviation, pair.n, level);
-  spread s = spread_of(m);
-  bool widened = false;
-  if (processes_differ(&s, m->count)) {
-    double error_of_mean = s.deviation / sqrt((double)s.processes);
-    double half = hl_student_quantile(1 - level / 2, (double)(s.processes - 1)) * error_of_mean;
-    widened = s.mean - half < pair.low || s.mean + half > pair.high;
-    pair.low = fmin(pair.low, s.mean - half);
-    pair.high = fmax(pair.high, s.mean + half);
-    if (widened) detectable = hl_paired_detectable_at(s.deviation, s.processes, level);
-  }
+  bool by_processes = widen(&o, level, margin, &pair, &detectable);
   *ret_result = (hl_family_result){.verdict = hl_pairing_verdict(&pair, margin),
                                    .ratio = exp(pair.estimate),
                                    .low = exp(pair.low),
                                    .high = exp(pair.high),
                                    .detectable = detectable,
                                    .level = level,
-                                   .by_processes = widened};
+                                   .by_processes = by_processes};
   *ret_pair = pair;
   return HL_OK;
+}
+
+/* How far the estimate is from no difference, in half widths of its interval; -1: unknown. */
+static double distance_of(const hl_paired *pair) {
+  double half = (pair->high - pair->low) / 2, estimate = fabs(pair->estimate);
+  if (isnan(half)) return -1;
+  return half > 0 ? estimate / half : estimate > 0 ? (double)INFINITY : 0;
 }
 
 /* The candidate farthest from no difference among those that are not judged yet. */
@@ -84,7 +91,7 @@ static hl_status judge_all(const hl_family_member *members, size_t count, double
   hl_paired pair = {0};
   for (size_t i = 0; i < count && status == HL_OK; i++) {
     status = judge_at(&members[i], alpha, margin, &ret_results[i], &pair, error);
-    distances[i] = isnan(pair.z) ? -1 : fabs(pair.z);
+    distances[i] = distance_of(&pair);
   }
   size_t left = count; /* the divisor of the level */
   bool stopped = false;

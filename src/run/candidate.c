@@ -71,8 +71,8 @@ static void describe(hl__candidate *k, const hl_family_result *result) {
   to->pairs = (int64_t)k->count;
   hl__comparison_set_voiding(&k->voiding, to);
   if (result->by_processes)
-    hl__comparison_note(to, "processes differ by more than their pairs do: the interval is that of "
-                            "their means");
+    hl__comparison_note(to, "processes differ by more than their pairs tell, so that the interval "
+                            "is that of the processes: more of them make it narrower");
 }
 
 hl_status hl__candidates_judge(hl__candidate *candidates, size_t count, double alpha, double margin,
