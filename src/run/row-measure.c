@@ -157,6 +157,7 @@ hl_status hl_row_summary(hl_row *r, hl_error *error) {
   if (status != HL_OK) return status;
   record->memory_mb = memory.above_base_mb;
   record->engine_memory_mb = memory.engine_mb;
+  record->cgroup_memory_mb = memory.group_mb;
   hl_device_memory_fill(&memory.device, record);
   hl_row_noise_fill(&r->noise, (double)r->steps, r->session.configuration->simulated, record);
   if (r->group > 1)

@@ -193,6 +193,7 @@ static hl_status serve(hl_row *row, hl_error *error) {
   if (status != HL_OK) return status;
   row->record->memory_mb = memory.above_base_mb;
   row->record->engine_memory_mb = memory.engine_mb;
+  row->record->cgroup_memory_mb = memory.group_mb;
   hl_device_memory_fill(&memory.device, row->record);
   hl_record_set_text(&row->record->energy_reason, "load tests measure no energy");
   return HL_OK;

@@ -277,12 +277,22 @@ hl_status hl_session_run(hl_session *session, const hl_session_request *request,
   return HL_OK;
 }
 
+/* Of a group that is the worker's alone; another's would count other processes, too. */
+static double group_peak_mb(const hl_memory_limit *limit) {
+  bool has_group = limit->kind == HL_LIMIT_CGROUP_1 || limit->kind == HL_LIMIT_CGROUP_2;
+  if (!has_group) return (double)NAN;
+  int version = limit->kind == HL_LIMIT_CGROUP_1 ? 1 : 2;
+  uint64_t bytes = hl_cgroup_memory_of(NULL, version, limit->path).peak_bytes;
+  return bytes == UINT64_MAX ? (double)NAN : (double)bytes / 1e6;
+}
+
 hl_status hl_session_peak(hl_session *session, hl_session_memory *ret_memory, hl_error *error) {
   hl_message reply;
   hl_status status = hl_process_call(&session->process, "memory", NULL, 20, &reply, error);
   if (status != HL_OK) return status;
   ret_memory->peak_bytes = (uint64_t)hl_json_get_int(reply.object, "peak_bytes", 0);
   ret_memory->device = hl_device_memory_read(reply.object);
+  ret_memory->group_mb = group_peak_mb(&session->process.limit);
   double above = (double)ret_memory->peak_bytes - (double)session->baseline_bytes;
   ret_memory->above_base_mb = above > 0 ? above / 1e6 : 0;
   ret_memory->engine_mb = hl_json_get_bool(reply.object, "engine_known", false)

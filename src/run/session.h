@@ -67,6 +67,7 @@ typedef struct hl_session_memory {
   uint64_t peak_bytes;  /* resident peak of the worker since its baseline */
   double above_base_mb; /* the same less the baseline, never below 0 */
   double engine_mb;     /* peak by the engine's own account, NaN if it keeps none */
+  double group_mb;      /* peak of the worker's own control group, NaN if it has none */
   hl_device_memory device;
 } hl_session_memory;
 /* OUT_OF_MEMORY where the peak is beyond the limit, `ret_memory` filled all the same. */

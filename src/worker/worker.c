@@ -407,7 +407,7 @@ static hl_status verb_memory(worker *w, const json_t *request, json_t *reply, vo
                              size_t *ret_byte_count, hl_error *error) {
   (void)request, (void)ret_bytes, (void)ret_byte_count;
   hl_memory memory;
-  hl_status status = hl_memory_read(NULL, &memory, error);
+  hl_status status = hl_memory_read_exact(NULL, &memory, error);
   if (status != HL_OK) return status;
   hl_engine_memory own = {.size = sizeof own};
   bool known = w->is_loaded && w->inference.ops.memory &&

@@ -149,6 +149,11 @@ def the_memory_limit_holds_and_the_boundary_is_exact():
         runs = faulty('none:none', *options, batches=str(best))
         fails = faulty('none:none', *options, batches=str(best + 1))
         assert runs.rows[0]['outcome'] == 'PASSED', runs.explain()
+        peak = runs.rows[0]['cgroup_memory_mb']
+        if 'cgroup' in runs.rows[0]['memory_limit']:
+            assert best * 10 <= peak <= limit * 1.05, (best, peak, limit)
+        else:
+            assert peak is None, peak
         assert fails.rows[0]['outcome'] == 'OUT_OF_MEMORY', fails.explain()
 
 
