@@ -34,6 +34,9 @@ int hl_cli_doctor(int argc, char **argv);
 int hl_cli_history(int argc, char **argv);
 int hl_cli_report(int argc, char **argv);
 
+/* `history --import FILE...`: the exit status. */
+int hl_cli_import(const hl_options *options);
+
 /* Parses options; on --help prints `usage` and the options. Returns -1 to go on, else the exit
  * status to return. */
 int hl_cli_options(char command, const char *usage, int argc, char **argv, hl_options *ret_options);

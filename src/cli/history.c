@@ -8,6 +8,7 @@
 
 static const char usage[] =
     "Usage: hotlap history [MODEL] [--machine TEXT] [--limit N] [--json]\n"
+    "       hotlap history --import FILE... [--import-format NAME] [--machine TEXT] [--json]\n"
     "\n"
     "Lists the runs that the store holds, the newest first; MODEL and --machine keep those that\n"
     "have the text in a model's name, or as machine id or in the CPU's name.\n"
@@ -118,6 +119,11 @@ int hl_cli_history(int argc, char **argv) {
   hl_options options;
   int exit_status = hl_cli_options('H', usage, argc, argv, &options);
   if (exit_status >= 0) return exit_status;
+  if (hl_options_given(&options, HL_OPTION_IMPORT)) {
+    exit_status = hl_cli_import(&options);
+    hl_options_release(&options);
+    return exit_status;
+  }
   hl_error error = {0};
   hl_store_runs runs = {0};
   if (list_runs(&options, &runs, &error) != HL_OK)

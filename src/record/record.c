@@ -122,6 +122,10 @@ bool hl_workload_is_load(const char *workload) {
   return workload && strcmp(workload, HL_WORKLOAD_LOAD) == 0;
 }
 
+bool hl_workload_is_imported(const char *workload) {
+  return workload && strcmp(workload, HL_WORKLOAD_IMPORTED) == 0;
+}
+
 bool hl_record_predicted(const hl_record *record) {
   static const char start[] = HL_REASON_PREDICTED;
   return record->outcome && strcmp(record->outcome, hl_outcome_name(HL_NO_MEMORY)) == 0 &&

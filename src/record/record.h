@@ -53,7 +53,10 @@ bool hl_record_passed(const hl_record *record);
 /* What a row's `workload` says. */
 #define HL_WORKLOAD_INFERENCE "inference"
 #define HL_WORKLOAD_LOAD "load"
+#define HL_WORKLOAD_IMPORTED                                                                       \
+  "imported" /* from another tool's file: a step is what that tool times */
 bool hl_workload_is_load(const char *workload); /* false for NULL */
+bool hl_workload_is_imported(const char *workload);
 /* Out of memory by a plan's word (the reason begins with HL_REASON_PREDICTED): nothing was seen. */
 #define HL_REASON_PREDICTED "predicted"
 bool hl_record_predicted(const hl_record *record);

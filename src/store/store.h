@@ -76,6 +76,14 @@ hl_status hl_store_run_end(hl_store *store, const hl_run_info *info, hl_run_stat
 hl_status hl_store_run_resumable(hl_store *store, const char *plan_hash, const char *machine_id,
                                  char **ret_id, hl_error *error);
 
+/* The newest finished run of this plan: free() the id; NULL when there is none. */
+hl_status hl_store_run_finished(hl_store *store, const char *plan_hash, char **ret_id,
+                                hl_error *error);
+
+/* Whether there is a run of exactly this id. */
+hl_status hl_store_run_exists(hl_store *store, const char *run_id, bool *ret_exists,
+                              hl_error *error);
+
 /* Whether the run has a row of this configuration. */
 hl_status hl_store_row_exists(hl_store *store, const char *run_id, const char *configuration,
                               bool *ret_exists, hl_error *error);

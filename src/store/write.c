@@ -201,6 +201,31 @@ hl_status hl_store_run_resumable(hl_store *store, const char *plan_hash, const c
   return status;
 }
 
+hl_status hl_store_run_finished(hl_store *store, const char *plan_hash, char **ret_id,
+                                hl_error *error) {
+  HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
+  hl_status status = hl_sql_prepare(store,
+                                    "SELECT id FROM runs WHERE plan_hash = ? AND state = "
+                                    "'finished' ORDER BY created DESC, rowid DESC LIMIT 1",
+                                    &statement, error);
+  hl_sql_bind_text(statement, 1, plan_hash);
+  bool row = false;
+  if (status == HL_OK) status = hl_sql_step(store, statement, &row, error);
+  if (status == HL_OK) *ret_id = row ? hl_sql_text(statement, 0) : NULL;
+  return status;
+}
+
+hl_status hl_store_run_exists(hl_store *store, const char *run_id, bool *ret_exists,
+                              hl_error *error) {
+  HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
+  hl_status status = hl_sql_prepare(store, "SELECT 1 FROM runs WHERE id = ?", &statement, error);
+  hl_sql_bind_text(statement, 1, run_id);
+  bool row = false;
+  if (status == HL_OK) status = hl_sql_step(store, statement, &row, error);
+  if (status == HL_OK) *ret_exists = row;
+  return status;
+}
+
 hl_status hl_store_row_exists(hl_store *store, const char *run_id, const char *configuration,
                               bool *ret_exists, hl_error *error) {
   HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
