@@ -1,5 +1,6 @@
+#include "cli/history.h"
+
 #include "base/json-writer.h"
-#include "cli/cli.h"
 #include "report/number.h"
 #include "store/store.h"
 #include <math.h>
@@ -7,12 +8,16 @@
 #include <stdlib.h>
 
 static const char usage[] =
-    "Usage: hotlap history [MODEL] [--machine TEXT] [--limit N] [--json]\n"
+    "Usage: hotlap history [--model TEXT] [--machine TEXT] [--limit N] [--json]\n"
+    "       hotlap history MODEL [--metric KEY] [--since COMMIT] [OPTION]...\n"
     "       hotlap history --import FILE... [--import-format NAME] [--machine TEXT] [--json]\n"
     "\n"
-    "Lists the runs that the store holds, the newest first; MODEL and --machine keep those that\n"
-    "have the text in a model's name, or as machine id or in the CPU's name.\n"
-    "`hotlap report RUN` shows one again.\n";
+    "Lists the runs that the store holds, the newest first; --model and --machine keep those that\n"
+    "have the text in a model's name, or as machine id or in the CPU's name. `hotlap report RUN`\n"
+    "shows one again.\n"
+    "\n"
+    "With MODEL, text in a model's name, it shows a metric over commits: a series for each\n"
+    "configuration on each machine, in git's order, and where its level changed.\n";
 
 static void write_run(hl_json *json, const hl_store_run *run) {
   hl_json_object(json, NULL);
@@ -38,14 +43,18 @@ static void write_run(hl_json *json, const hl_store_run *run) {
   hl_json_end(json);
 }
 
+void hl__history_write_runs(const hl_store_runs *runs, hl_json *json) {
+  hl_json_array(json, "runs");
+  for (size_t i = 0; i < runs->count; i++) write_run(json, &runs->items[i]);
+  hl_json_end(json);
+}
+
 static void print_json(const hl_store_runs *runs) {
   hl_text text = HL_TEXT_INIT;
   hl_json json;
   hl_json_init(&json, &text, HL_JSON_PRETTY);
   hl_json_object(&json, NULL);
-  hl_json_array(&json, "runs");
-  for (size_t i = 0; i < runs->count; i++) write_run(&json, &runs->items[i]);
-  hl_json_end(&json);
+  hl__history_write_runs(runs, &json);
   hl_json_end(&json);
   printf("%s\n", text.data);
   hl_text_release(&text);
@@ -92,27 +101,67 @@ static void print_table(const hl_store_runs *runs) {
   hl_text_release(&text);
 }
 
-/* The list; a default store that does not exist yet is an empty one. */
-static hl_status list_runs(const hl_options *options, hl_store_runs *ret_runs, hl_error *error) {
+hl_status hl__history_open(const hl_options *options, hl_store_mode mode, hl_store **ret_store,
+                           hl_error *error) {
   HL_CLEANUP(hl_free_pointer) char *path = NULL;
-  hl_store_filter filter = {.machine = hl_options_get(options, HL_OPTION_MACHINE),
-                            .model = hl_options_get(options, HL_OPTION_MODEL)};
-  if (options->positional_count) filter.model = options->positionals[0];
+  *ret_store = NULL;
+  hl_status status = hl_cli_store_path(options, &path, error);
+  if (status != HL_OK || !path) return status;
+  status = hl_store_open(path, mode, ret_store, error);
+  bool none = status == HL_NOT_FOUND && !hl_options_given(options, HL_OPTION_STORE);
+  return none ? HL_OK : status;
+}
+
+hl_status hl__history_filter(const hl_options *options, hl_store_filter *ret_filter,
+                             hl_error *error) {
+  *ret_filter = (hl_store_filter){.machine = hl_options_get(options, HL_OPTION_MACHINE),
+                                  .model = hl_options_get(options, HL_OPTION_MODEL)};
+  if (options->positional_count) ret_filter->model = options->positionals[0];
   if (options->positional_count > 1)
     return hl_error_set(error, HL_INVALID_ARGUMENT, "one MODEL at most, not also '%s'",
                         options->positionals[1]);
-  hl_status status =
-      hl_options_int(options, HL_OPTION_LIMIT, 1, INT32_MAX, 0, &filter.limit, error);
-  if (status == HL_OK) status = hl_cli_store_path(options, &path, error);
-  if (status != HL_OK) return status;
-  *ret_runs = (hl_store_runs){0};
-  if (!path) return HL_OK;
+  return hl_options_int(options, HL_OPTION_LIMIT, 1, INT32_MAX, 0, &ret_filter->limit, error);
+}
+
+static hl_status list_runs(const hl_options *options, hl_store_runs *ret_runs, hl_error *error) {
+  hl_store_filter filter;
   hl_store *store = NULL;
-  status = hl_store_open(path, HL_STORE_READ, &store, error);
-  if (status == HL_NOT_FOUND && !hl_options_given(options, HL_OPTION_STORE)) return HL_OK;
-  if (status == HL_OK) status = hl_store_runs_list(store, &filter, ret_runs, error);
+  hl_status status = hl__history_filter(options, &filter, error);
+  if (status == HL_OK) status = hl__history_open(options, HL_STORE_READ, &store, error);
+  if (store) status = hl_store_runs_list(store, &filter, ret_runs, error);
   hl_store_free(store);
   return status;
+}
+
+/* Options of the series mean nothing for the list. */
+static hl_status check_list(const hl_options *options, hl_error *error) {
+  static const hl_option_id of_series[] = {HL_OPTION_METRIC, HL_OPTION_SINCE,
+                                           HL_OPTION_PLOT_RESULTS, HL_OPTION_EXPORT_FORMAT,
+                                           HL_OPTION_OUTPUT_DIR};
+  for (size_t i = 0; i < HL_COUNT(of_series); i++)
+    if (hl_options_given(options, of_series[i]))
+      return hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "--%s is for the history of a model: hotlap history MODEL --%s ...",
+                          hl_option_name(of_series[i]), hl_option_name(of_series[i]));
+  return HL_OK;
+}
+
+static int show_list(const hl_options *options) {
+  hl_error error = {0};
+  hl_store_runs runs = {0};
+  int exit_status = HL_EXIT_OK;
+  hl_status status = check_list(options, &error);
+  if (status == HL_OK) status = list_runs(options, &runs, &error);
+  if (status != HL_OK)
+    exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
+  else if (hl_options_on(options, HL_OPTION_JSON))
+    print_json(&runs);
+  else if (runs.count)
+    print_table(&runs);
+  else if (!hl_options_on(options, HL_OPTION_QUIET))
+    puts("No such runs. `hotlap sweep MODEL` makes one.");
+  hl_store_runs_release(&runs);
+  return exit_status;
 }
 
 int hl_cli_history(int argc, char **argv) {
@@ -124,17 +173,7 @@ int hl_cli_history(int argc, char **argv) {
     hl_options_release(&options);
     return exit_status;
   }
-  hl_error error = {0};
-  hl_store_runs runs = {0};
-  if (list_runs(&options, &runs, &error) != HL_OK)
-    exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
-  else if (hl_options_on(&options, HL_OPTION_JSON))
-    print_json(&runs);
-  else if (runs.count)
-    print_table(&runs);
-  else if (!hl_options_on(&options, HL_OPTION_QUIET))
-    puts("No such runs. `hotlap sweep MODEL` makes one.");
-  hl_store_runs_release(&runs);
+  exit_status = options.positional_count ? hl_cli_history_series(&options) : show_list(&options);
   hl_options_release(&options);
-  return exit_status < 0 ? HL_EXIT_OK : exit_status;
+  return exit_status;
 }

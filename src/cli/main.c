@@ -22,7 +22,8 @@ static const command commands[] = {
     {"engines", hl_cli_engines, "list the engines: usable, or why not"},
     {"data", hl_cli_data, "make a simulated scan, or show what a file holds"},
     {"doctor", hl_cli_doctor, "what this machine is, and what would spoil a measurement"},
-    {"history", hl_cli_history, "list the runs that the store holds"},
+    {"history", hl_cli_history,
+     "list stored runs, or show a metric over commits and where it changed"},
     {"report", hl_cli_report, "write the tables and plots of a stored run again"},
 };
 

@@ -95,6 +95,20 @@ def history_has_the_documented_members():
 
 
 @case
+def the_history_of_a_model_has_the_documented_members():
+    for i in range(4):
+        hotlap('sweep', 'mlp', '--engine', 'null', '--simulated-clock', f'{1000000 * (1 + i // 2)}+1', '--batch-sizes',
+               '2', '--no-check', '--iterations', '20', '--store', 'history.db').passes()
+    document = hotlap('history', 'mlp', '--json', '--store', 'history.db').document
+    series = document['series'][0]
+    change = series['changes'][0]
+    written = {*document, *series, *series['points'][0], *change}
+    tables = section(page('docs/history.md'), '## hotlap history MODEL --json')
+    listed = set(re.findall(r'`(\w+)`', tables)) - {'hotlap'}
+    assert listed == written, listed ^ written
+
+
+@case
 def completion_knows_commands_and_options():
     script = ('source "$1"; complete_it() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _hotlap; '
               'echo "${COMPREPLY[@]}"; }; complete_it hotlap sw; complete_it hotlap sweep --batch')
@@ -106,9 +120,9 @@ def completion_knows_commands_and_options():
 @case
 def options_in_examples_exist():
     known = set(re.findall(r'`--([\w-]+)', page('docs/options.md')))
-    # Those of meson, pkg-config, ./quickstart, ./check, tools and test tools.
+    # Those of git, meson, pkg-config, ./quickstart, ./check, tools and test tools.
     foreign = {'destdir', 'buildtype', 'variable', 'cflags', 'suite', 'quick', 'all', 'self-test',
-               'profile', 'engines'}
+               'profile', 'engines', 'topo-order'}
     for path in PAGES:
         for option in re.findall(r'(?<![\w-])--([a-z][\w-]+)', path.read_text()):
             assert option in known | foreign, f'{path.name}: there is no option --{option}'

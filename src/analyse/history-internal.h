@@ -1,0 +1,12 @@
+/* analyse/history-internal.h - the parts of hl_history_make (inside src/analyse only). */
+#ifndef HL_ANALYSE_HISTORY_INTERNAL_H
+#define HL_ANALYSE_HISTORY_INTERNAL_H
+
+#include "analyse/history.h"
+
+/* Fits levels to the points of a series, and makes its changes or says why there can be none; `row`
+ * is one of its rows. */
+hl_status hl__history_find_changes(const hl_history_input *input, const hl_history_row *row,
+                                   hl_history *history, hl_history_series *series, hl_error *error);
+
+#endif

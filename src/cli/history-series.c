@@ -1,0 +1,230 @@
+#include "cli/history.h"
+
+#include "machine/topology.h"
+#include "report/history.h"
+#include "run/git.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TABLE_POINTS = 20 };
+
+/* Everything of one history, released in one place. */
+typedef struct series {
+  const hl_options *options;
+  const hl_metric *metric;
+  hl_store_filter filter;
+  hl_store_runs runs;
+  hl_history_rows rows;
+  hl_change_checks checks;
+  hl_history_commit *commits;
+  size_t commit_count;
+  int64_t since_behind;
+  bool since;
+  hl_history history;
+  hl_machine machine;
+  unsigned formats; /* of files */
+} series;
+
+/* ---- what is asked for ---- */
+
+static bool can_be_followed(const hl_metric *metric) {
+  return metric->better != HL_BETTER_NEITHER &&
+         (metric->kind == HL_METRIC_REAL || metric->kind == HL_METRIC_INT);
+}
+
+static hl_status unknown_metric(const char *key, hl_error *error) {
+  const hl_metric *nearest = NULL;
+  size_t best = 8; /* farther than this is no help */
+  for (size_t i = 0; i < hl_metric_count; i++) {
+    size_t distance = hl_edit_distance(key, strlen(key), hl_metrics[i].key);
+    if (!can_be_followed(&hl_metrics[i]) || distance >= best) continue;
+    best = distance;
+    nearest = &hl_metrics[i];
+  }
+  if (nearest)
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "unknown metric '%.100s'; did you mean %s?",
+                        key, nearest->key);
+  return hl_error_set(error, HL_INVALID_ARGUMENT,
+                      "unknown metric '%.100s'; take a key of docs/metrics.md, such as "
+                      "throughput_ips, latency_p50_ms or memory_mb",
+                      key);
+}
+
+static hl_status find_metric(series *s, hl_error *error) {
+  const char *key = hl_options_get(s->options, HL_OPTION_METRIC);
+  s->metric = hl_metric_find(key);
+  if (!s->metric) return unknown_metric(key, error);
+  if (can_be_followed(s->metric)) return HL_OK;
+  return hl_error_set(error, HL_INVALID_ARGUMENT,
+                      "'%s' is neither better when higher nor when lower, so no change of it is "
+                      "good or bad; take another, such as throughput_ips",
+                      key);
+}
+
+/* ---- where commits stand ---- */
+
+static hl_status place_commits(series *s, hl_error *error) {
+  hl_status status = hl_history_commits(&s->rows, &s->commits, &s->commit_count, error);
+  if (status != HL_OK) return status;
+  const char **ids = calloc(s->commit_count + 1, sizeof *ids);
+  int64_t *behind = calloc(s->commit_count + 1, sizeof *behind);
+  for (size_t i = 0; ids && i < s->commit_count; i++) ids[i] = s->commits[i].id;
+  if (!ids || !behind)
+    status = hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for commits");
+  else if (s->commit_count)
+    hl_git_behind(ids, s->commit_count, behind, NULL); /* without a repository none is known */
+  for (size_t i = 0; status == HL_OK && i < s->commit_count; i++) s->commits[i].behind = behind[i];
+  free(ids);
+  free(behind);
+  return status;
+}
+
+static hl_status find_since(series *s, hl_error *error) {
+  const char *name = hl_options_get(s->options, HL_OPTION_SINCE);
+  if (!name) return HL_OK;
+  HL_CLEANUP(hl_free_pointer) char *commit = hl_git_resolve(name);
+  if (!commit)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "--since: git knows no commit '%.100s' here; stand in its repository",
+                        name);
+  const char *const ids[] = {commit};
+  hl_git_behind(ids, 1, &s->since_behind, NULL);
+  if (s->since_behind < 0)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "--since: commit '%.100s' is not in the history of HEAD", name);
+  s->since = true;
+  return HL_OK;
+}
+
+/* ---- loading ---- */
+
+static hl_status load(series *s, hl_error *error) {
+  hl_store *store = NULL;
+  hl_status status = hl__history_open(s->options, HL_STORE_READ, &store, error);
+  if (!store) return status;
+  status = hl_store_history_load(store, s->metric, &s->filter, &s->rows, error);
+  if (status == HL_OK)
+    status = hl_store_change_checks_load(store, s->metric->key, &s->checks, error);
+  if (status == HL_OK && hl_options_on(s->options, HL_OPTION_JSON))
+    status = hl_store_runs_list(store, &s->filter, &s->runs, error);
+  hl_store_free(store);
+  return status;
+}
+
+static hl_status make(series *s, hl_error *error) {
+  const hl_history_input input = {.rows = &s->rows,
+                                  .metric = s->metric,
+                                  .commits = s->commits,
+                                  .commit_count = s->commit_count,
+                                  .checks = &s->checks,
+                                  .since = s->since,
+                                  .since_behind = s->since_behind};
+  return hl_history_make(&input, &s->history, error);
+}
+
+/* ---- showing ---- */
+
+static void print_json(const series *s, const hl_report_history *report) {
+  hl_text text = HL_TEXT_INIT;
+  hl_json json;
+  hl_json_init(&json, &text, HL_JSON_PRETTY);
+  hl_json_object(&json, NULL);
+  hl__history_write_runs(&s->runs, &json);
+  hl_report_history_json(report, &json);
+  hl_json_end(&json);
+  printf("%s\n", text.data);
+  hl_text_release(&text);
+}
+
+static hl_report_history report_of(const series *s) {
+  return (hl_report_history){
+      .history = &s->history, .machine_id = s->machine.id, .limit = s->filter.limit};
+}
+
+static void show(const series *s) {
+  hl_report_history report = report_of(s);
+  if (hl_options_on(s->options, HL_OPTION_JSON)) {
+    print_json(s, &report);
+    return;
+  }
+  if (hl_options_on(s->options, HL_OPTION_QUIET)) return;
+  if (!report.limit) report.limit = TABLE_POINTS;
+  hl_text text = HL_TEXT_INIT;
+  if (s->rows.count)
+    hl_report_history_text(&report, &text);
+  else
+    hl_text_append(&text, "No such rows. `hotlap sweep MODEL` makes some.\n");
+  fputs(text.data, stdout);
+  hl_text_release(&text);
+}
+
+/* Writes the files and says where they are; a plot that cannot be drawn is a warning. */
+static int write_files(const series *s) {
+  if (!s->formats) return HL_EXIT_OK;
+  const hl_report_history report = report_of(s);
+  hl_text written = HL_TEXT_INIT;
+  hl_error error = {0};
+  hl_status status = hl_report_history_write(
+      &report, hl_options_get(s->options, HL_OPTION_OUTPUT_DIR), s->formats, &written, &error);
+  bool silent =
+      hl_options_on(s->options, HL_OPTION_QUIET) || hl_options_on(s->options, HL_OPTION_JSON);
+  if (written.length && !silent) printf("\nWrote\n%s", written.data);
+  hl_text_release(&written);
+  if (status == HL_OK) return HL_EXIT_OK;
+  return hl_cli_fail(&error, status == HL_UNAVAILABLE ? HL_EXIT_OK : HL_EXIT_USAGE);
+}
+
+/* Which files; none where the command line asks for none. */
+static hl_status find_formats(series *s, hl_error *error) {
+  const char *list = hl_options_get(s->options, HL_OPTION_EXPORT_FORMAT);
+  hl_status status = list ? hl_report_formats(list, &s->formats, error) : HL_OK;
+  if (status == HL_OK && (s->formats & HL_REPORT_CSV))
+    status = hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "--export-format: a history is written as json or md, not as csv");
+  if (hl_options_on(s->options, HL_OPTION_PLOT_RESULTS)) s->formats |= HL_REPORT_PLOT;
+  if (!s->formats && hl_options_given(s->options, HL_OPTION_OUTPUT_DIR))
+    s->formats = HL_REPORT_JSON | HL_REPORT_MARKDOWN | HL_REPORT_PLOT;
+  return status;
+}
+
+/* Rows there are, but none has the metric. */
+static hl_status check_data(const series *s, hl_error *error) {
+  if (!s->rows.count || s->history.count) return HL_OK;
+  return hl_error_set(error, HL_UNAVAILABLE, "none of the %zu rows of '%.100s' has %s (%s)",
+                      s->rows.count, s->filter.model, s->metric->key, s->metric->doc);
+}
+
+static hl_status run(series *s, hl_error *error) {
+  hl_status status = find_metric(s, error);
+  if (status == HL_OK) status = find_formats(s, error);
+  if (status == HL_OK) status = hl__history_filter(s->options, &s->filter, error);
+  if (status == HL_OK) status = find_since(s, error);
+  if (status == HL_OK) status = load(s, error);
+  if (status == HL_OK) status = place_commits(s, error);
+  if (status == HL_OK) status = make(s, error);
+  if (status == HL_OK) status = check_data(s, error);
+  if (status == HL_OK) status = hl_machine_read(&s->machine, error);
+  return status;
+}
+
+int hl_cli_history_series(const hl_options *options) {
+  series s = {.options = options};
+  hl_error error = {0};
+  int exit_status = HL_EXIT_OK;
+  hl_history_rows_init(&s.rows);
+  hl_change_checks_init(&s.checks);
+  hl_status status = run(&s, &error);
+  if (status == HL_OK) {
+    show(&s);
+    exit_status = write_files(&s);
+  } else
+    exit_status = hl_cli_fail(&error, status == HL_UNAVAILABLE ? HL_EXIT_NOTHING : HL_EXIT_USAGE);
+  hl_history_release(&s.history);
+  hl_history_rows_release(&s.rows);
+  hl_change_checks_release(&s.checks);
+  hl_store_runs_release(&s.runs);
+  hl_machine_release(&s.machine);
+  free(s.commits);
+  return exit_status;
+}
