@@ -101,11 +101,11 @@ static void counts_become_counts_of_a_step(void **state) {
       "{\"counters\": {\"cycles\": 3000, \"instructions\": 6000, \"branches\": 1000, "
       "\"branch_misses\": 10, \"cache_misses\": 5, \"llc_loads\": 90, \"llc_misses\": 9, "
       "\"dtlb_misses\": 2, \"task_clock\": 7e6, \"page_faults\": 0, \"context_switches\": 4, "
-      "\"migrations\": 1}, \"counters_running\": 0.5}",
+      "\"migrations\": 1}, \"counters_running\": 0.25}",
       "{\"counters\": {\"cycles\": 1000, \"instructions\": 4000, \"branches\": 1000, "
       "\"branch_misses\": 30, \"cache_misses\": 5, \"llc_loads\": 10, \"llc_misses\": null, "
       "\"dtlb_misses\": 2, \"task_clock\": 1e6, \"page_faults\": 0, \"context_switches\": 0, "
-      "\"migrations\": 1}, \"counters_running\": 0.25}"};
+      "\"migrations\": 1}, \"counters_running\": 0.5}"};
   hl_counter_totals totals;
   hl_record r;
   hl_counter_totals_init(&totals);
