@@ -4,6 +4,8 @@
 #include "cli/cli.h"
 #include "machine/memory.h"
 #include "machine/noise.h"
+#include "machine/perf-events.h"
+#include "machine/rapl.h"
 #include "machine/roofline.h"
 #include "machine/topology.h"
 #include <math.h>
@@ -25,13 +27,27 @@ typedef struct checkup {
   hl_roofline roofline;
   hl_clock_cost clock;
   uint64_t available_bytes;
+  hl_rapl energy;
+  bool counters, kernel_counted; /* some are counted; the kernel as well */
+  char counters_reason[1024];
 } checkup;
+
+static void examine_counters(checkup *found) {
+  hl_perf perf;
+  hl_perf_open(NULL, NULL, &perf);
+  for (int e = 0; e < HL_PERF_EVENTS; e++) found->counters |= perf.fds[e] >= 0;
+  found->kernel_counted = found->counters && !perf.user_only;
+  hl_perf_explain(&perf, found->counters_reason, sizeof found->counters_reason);
+  hl_perf_release(&perf);
+}
 
 static hl_status examine(checkup *ret_checkup, hl_error *error) {
   hl_status status = hl_machine_read(&ret_checkup->machine, error);
   if (status) return status;
   ret_checkup->clock = hl_clock_calibrate();
   ret_checkup->available_bytes = hl_memory_available(NULL);
+  hl_rapl_open(NULL, &ret_checkup->energy);
+  examine_counters(ret_checkup);
   hl_noise_probe probe = hl_noise_probe_run(probe_ns);
   /* Before the roofline, whose own threads would count as load. */
   hl_noise_read(NULL, &ret_checkup->machine, &probe, &ret_checkup->noise);
@@ -111,6 +127,22 @@ static void write_machine(hl_json *json, const hl_machine *machine) {
   hl_json_end(json);
 }
 
+static const char *counters_scope(const checkup *found) {
+  if (!found->counters) return NULL;
+  return found->kernel_counted ? "user mode and kernel" : "user mode";
+}
+
+/* What rows can say beyond their times; null where nothing is amiss. */
+static void write_meters(hl_json *json, const checkup *found) {
+  const char *energy = found->energy.reason, *counters = found->counters_reason;
+  hl_json_object(json, "meters");
+  hl_json_bool(json, "energy", found->energy.count > 0);
+  hl_json_text(json, "energy_reason", energy[0] ? energy : NULL);
+  hl_json_text(json, "counters_scope", counters_scope(found));
+  hl_json_text(json, "counters_reason", counters[0] ? counters : NULL);
+  hl_json_end(json);
+}
+
 static void write_json(const checkup *found, hl_text *out) {
   hl_json json;
   hl_json_init(&json, out, HL_JSON_PRETTY);
@@ -118,6 +150,7 @@ static void write_json(const checkup *found, hl_text *out) {
   hl_json_text(&json, "schema", "hotlap.doctor/1");
   hl_json_text(&json, "hotlap_version", HL_VERSION);
   write_machine(&json, &found->machine);
+  write_meters(&json, found);
   hl_json_object(&json, "measured");
   hl_json_int(&json, "threads", found->roofline.threads);
   hl_json_text(&json, "kernel", found->roofline.isa);
@@ -162,6 +195,31 @@ static void view_gpus(const hl_gpu_set *gpus, hl_text *out) {
   if (gpus->count == 0) hl_text_format(out, "GPU        none: %s\n", gpus->reason);
 }
 
+static void view_line(hl_text *out, const char *title, const char *words) {
+  enum { indent = 11, width = 80 };
+  hl_text_format(out, "%-*s", indent, title);
+  hl_text_wrap(out, words, indent, indent, width);
+  hl_text_char(out, '\n');
+}
+
+static void view_meters(const checkup *found, hl_text *out) {
+  hl_text energy = HL_TEXT_INIT, counters = HL_TEXT_INIT;
+  size_t packages = 0;
+  for (size_t i = 0; i < found->energy.count; i++) packages += !found->energy.zones[i].is_memory;
+  if (packages)
+    hl_text_format(&energy, "of %zu package%s%s (--min-time 10)", packages,
+                   packages == 1 ? "" : "s", packages < found->energy.count ? ", and DRAM" : "");
+  else
+    hl_text_append(&energy, found->energy.reason);
+  if (found->counters) hl_text_format(&counters, "of %s (--counters)", counters_scope(found));
+  if (found->counters_reason[0])
+    hl_text_format(&counters, "%s%s", counters.length ? "; " : "", found->counters_reason);
+  view_line(out, "Energy", energy.data);
+  view_line(out, "Counters", counters.data);
+  hl_text_release(&energy);
+  hl_text_release(&counters);
+}
+
 static void view_machine(const checkup *found, hl_text *out) {
   const hl_machine *m = &found->machine;
   hl_text_format(out, "CPU        %s\n", m->cpu);
@@ -183,6 +241,7 @@ static void view_machine(const checkup *found, hl_text *out) {
     hl_text_format(out, ", %.1f GB available", (double)found->available_bytes * 1e-9);
   hl_text_format(out, ", %d NUMA node%s\n", m->numa_nodes, m->numa_nodes == 1 ? "" : "s");
   view_gpus(&m->gpus, out);
+  view_meters(found, out);
   hl_text_format(out, "System     %s, %s\n", m->os, m->kernel);
   hl_text_format(out, "Machine    %s\n", m->id);
   hl_text_format(out, "Measured   %.0f GFLOP/s f32 (%s)", found->roofline.compute_gflops,

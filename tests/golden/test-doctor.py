@@ -46,6 +46,17 @@ class Doctor(unittest.TestCase):
             self.assertEqual(finding['advice'] is None, good)
         self.assertEqual(self.found['warnings'], warnings)
 
+    def test_meters(self):
+        meters = self.found['meters']
+        self.assertEqual(set(meters), {'energy', 'energy_reason', 'counters_scope', 'counters_reason'})
+        self.assertEqual(meters['energy'], meters['energy_reason'] is None)
+        readable = os.access('/sys/class/powercap/intel-rapl:0/energy_uj', os.R_OK)
+        self.assertLessEqual(meters['energy'], readable)
+        if not os.path.exists('/proc/sys/kernel/perf_event_paranoid'):
+            self.assertIsNone(meters['counters_scope'])
+        if meters['counters_scope'] is None:
+            self.assertIsNotNone(meters['counters_reason'])
+
     def test_affinity_is_obeyed(self):
         cpu = min(os.sched_getaffinity(0))
         run = doctor('--json', preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
@@ -56,7 +67,7 @@ class Doctor(unittest.TestCase):
 
     def test_text(self):
         text = doctor().stdout
-        for word in ('CPU ', 'Cores ', 'Memory ', 'Measured ', 'GFLOP/s', 'GB/s', 'warning'):
+        for word in ('CPU ', 'Cores ', 'Memory ', 'Energy ', 'Counters ', 'Measured ', 'GFLOP/s', 'GB/s', 'warning'):
             self.assertIn(word, text)
         self.assertNotIn('\033', text)  # no colour in a file
 
