@@ -2,16 +2,20 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 hl_clock_cost hl_clock_calibrate(void) {
-  enum { reads = 20000 };
-  hl_clock_cost cost = {.resolution_ns = 1e9};
+  enum { reads_least = 20000, reads_most = 20000000 };
+  hl_clock_cost cost = {.resolution_ns = (double)INFINITY};
   uint64_t start = hl_clock_ns(), last = start;
-  for (int i = 0; i < reads; i++) {
+  int reads = 0;
+  /* A clock that ticks once in milliseconds shows no step in 20000 reads. */
+  for (; reads < reads_least || (isinf(cost.resolution_ns) && reads < reads_most); reads++) {
     uint64_t now = hl_clock_ns();
+    if (now < last) return (hl_clock_cost){(double)NAN, (double)INFINITY};
     if (now != last && (double)(now - last) < cost.resolution_ns)
       cost.resolution_ns = (double)(now - last);
     last = now;

@@ -16,10 +16,11 @@ static inline uint64_t hl_clock_ns(void) {
 
 typedef struct hl_clock_cost {
   double read_ns;       /* mean cost of one read */
-  double resolution_ns; /* smallest step seen between two different reads */
+  double resolution_ns; /* smallest step seen between two different reads; infinite: it stands
+                         * still, or ran backwards, and is of no use */
 } hl_clock_cost;
 
-/* Measures both for about a millisecond. */
+/* Measures both for about a millisecond, longer where the clock is coarse. */
 hl_clock_cost hl_clock_calibrate(void);
 
 /* "2026-11-27T12:00:00Z" in UTC; `size` >= 21. */

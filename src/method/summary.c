@@ -87,6 +87,11 @@ static void median_interval(const summary *s, const hl_median_interval *interval
     return;
   }
   r->latency_p50_ci_ms = (hl_pair){interval->low, interval->high};
+  if (interval->by_batches && !interval->independent)
+    hl_record_note(r,
+                   "autocorrelated: slow stretches last longer than a batch (lag-1 %.2g), so that "
+                   "the median's interval is too narrow",
+                   interval->autocorrelation);
   if (r->stop && strcmp(r->stop, "budget_exhausted") == 0)
     hl_record_note(r, "budget_exhausted: the median is known to +-%.2g %%",
                    100 * interval->half_width);

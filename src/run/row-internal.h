@@ -9,7 +9,7 @@
 void hl__row_phase(const hl_row_context *context, const char *text);
 
 /* Steps between two clock stamps for a step of `step_ns`; at least 1. */
-uint32_t hl__row_choose_group(double step_ns, double read_ns);
+uint32_t hl__row_choose_group(double step_ns, double grain_ns);
 
 uint64_t hl__row_steps_per_pass(const hl_row *row);
 

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Steps shorter than this many clock reads are timed in groups. */
+/* Steps shorter than this many clock reads, or ticks of a coarse clock, are timed in groups. */
 enum { reads_per_step = 100 };
 
-uint32_t hl__row_choose_group(double step_ns, double read_ns) {
-  double least = reads_per_step * read_ns;
+uint32_t hl__row_choose_group(double step_ns, double grain_ns) {
+  double least = reads_per_step * grain_ns;
   if (!(step_ns > 0) || step_ns >= least) return 1;
   double group = ceil(least / step_ns);
   uint32_t whole = group > 100000 ? 100000 : (uint32_t)group;
@@ -113,7 +113,7 @@ static uint32_t fitting_group(uint32_t group, uint64_t steps) {
 static uint32_t measuring_group(hl_row *r, const hl_warmup *w) {
   const hl_method_options *m = r->context->method;
   if (m->num_runs) return 1; /* passes end with their last, perhaps partial, batch */
-  uint32_t group = hl__row_choose_group(w->step_ns, r->session.clock_read_ns);
+  uint32_t group = hl__row_choose_group(w->step_ns, r->session.clock_grain_ns);
   if (group == 1 || m->iterations == 0) return group;
   group = fitting_group(group, (uint64_t)m->iterations);
   if (m->iterations % group)

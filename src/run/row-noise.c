@@ -26,13 +26,17 @@ void hl_row_noise_add(hl_row_noise *n, const json_t *reply) {
   n->pressure_cpu_s += real_of(reply, "pressure_cpu_s");
   n->pressure_memory_s += real_of(reply, "pressure_memory_s");
   n->pressure_io_s += real_of(reply, "pressure_io_s");
+  double suspended = real_of(reply, "suspended_s"), adjusted = real_of(reply, "clock_adjusted");
+  if (isfinite(suspended)) n->suspended_s += suspended;
+  if (isfinite(adjusted)) n->clock_gained_s += adjusted * seconds;
   n->canary_lost_s += real_of(reply, "canary_lost") * seconds;
   snprintf(n->unknown, sizeof n->unknown, "%s", hl_json_get_text(reply, "noise_unknown", ""));
 }
 
 hl_turn_noise hl_row_noise_of_turn(const json_t *reply) {
   double seconds = real_of(reply, "interval_ns") * 1e-9;
-  return (hl_turn_noise){.steal_least = real_of(reply, "steal_least"),
+  return (hl_turn_noise){.suspended = real_of(reply, "suspended_s") > 0,
+                         .steal_least = real_of(reply, "steal_least"),
                          .throttled_s = real_of(reply, "throttled_s"),
                          .wait_share =
                              seconds > 0 ? real_of(reply, "wait_s") / seconds : (double)NAN,
@@ -48,6 +52,19 @@ static double per_step(double value, double steps) {
 static double percent_of(double part, double whole) {
   if (!(whole > 0) || isnan(part)) return (double)NAN;
   return fmin(100, 100 * part / whole);
+}
+
+/* What the clock did: NTP may steer it by 0.05 %, and a little of that is no matter. */
+static const double adjusted_most_percent = 0.1;
+
+static void note_clock(const hl_row_noise *n, hl_record *r) {
+  double adjusted = percent_of(fabs(n->clock_gained_s), n->seconds);
+  if (n->suspended_s > 0)
+    hl_record_note(r, "suspended: the system slept for %.3g s while this was measured",
+                   n->suspended_s);
+  if (adjusted > adjusted_most_percent)
+    hl_record_note(r, "the clock was adjusted: it ran %.2g %% %s while this was measured", adjusted,
+                   n->clock_gained_s > 0 ? "fast" : "slow");
 }
 
 /* One sentence, as one cause shows in several of them. NaN is beyond no bound. */
@@ -86,5 +103,7 @@ void hl_row_noise_fill(const hl_row_noise *n, double steps, bool simulated, hl_r
   r->pressure_io_percent = percent_of(n->pressure_io_s, n->seconds);
   r->canary_lost_percent = percent_of(n->canary_lost_s, n->seconds);
   if (n->unknown[0]) hl_record_set_text(&r->noise_unknown, n->unknown);
-  if (!simulated) note_disturbance(r);
+  if (simulated) return;
+  note_clock(n, r);
+  note_disturbance(r);
 }

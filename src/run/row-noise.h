@@ -22,7 +22,8 @@ typedef struct hl_row_noise {
   double voluntary_switches, involuntary_switches;
   double steal_s, cpu_s, throttled_s, wait_s;
   double pressure_cpu_s, pressure_memory_s, pressure_io_s;
-  double canary_lost_s; /* each slice's share times its length */
+  double suspended_s, clock_gained_s; /* of the slices that know it */
+  double canary_lost_s;               /* each slice's share times its length */
   char unknown[256];
 } hl_row_noise;
 

@@ -88,7 +88,7 @@ static hl_status first_call(hl_row *r, hl_error *error) {
 static hl_status warm_once(hl_row *r, const hl_slice_request *request, hl_error *error) {
   const hl_warmup *w = &r->warmup;
   bool fixed = w->options.fixed_steps > 0;
-  r->group = hl__row_choose_group(w->step_ns, r->session.clock_read_ns);
+  r->group = hl__row_choose_group(w->step_ns, r->session.clock_grain_ns);
   if (fixed && request->steps > 0 && r->group > request->steps) r->group = (uint32_t)request->steps;
   uint64_t samples = (request->steps + (fixed ? 0 : r->group - 1)) / r->group;
   hl_session_samples s;

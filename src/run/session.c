@@ -137,7 +137,8 @@ hl_status hl_session_open(const hl_row_context *context, const hl_configuration 
   hl_status status = hl_process_start(&launch, &session->process, error);
   if (status != HL_OK) return status;
   session->started = true;
-  session->clock_read_ns = session->process.clock_read_ns;
+  session->clock_grain_ns =
+      fmax(session->process.clock_read_ns, session->process.clock_resolution_ns);
   context->info->clock_read_ns = session->process.clock_read_ns;
   context->info->clock_resolution_ns = session->process.clock_resolution_ns;
   if (record && method->memory_limit_mb) {
@@ -168,6 +169,14 @@ hl_status hl_session_open(const hl_row_context *context, const hl_configuration 
   take_notes(reply.object, record);
   hl_message_release(&reply);
   return HL_OK;
+}
+
+/* Each sample is a time, and together they are the slice. */
+static bool samples_add_up(const hl_session_samples *s) {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < s->count; i++)
+    if (__builtin_add_overflow(sum, s->ns[i], &sum)) return false;
+  return sum == s->elapsed_ns;
 }
 
 /* What the worker may still use: its limit, or what the machine has left. */
@@ -273,6 +282,10 @@ hl_status hl_session_run(hl_session *session, const hl_session_request *request,
   s.discarded_ns = (uint64_t)discarded;
   s.ns = (const uint64_t *)(const void *)s.message.bytes; /* malloc'ed: aligned */
   s.images = s.ns + s.count;
+  if (!samples_add_up(&s)) {
+    hl_session_samples_release(&s);
+    return hl_error_set(error, HL_BAD_DATA, "the worker's samples do not add up to its slice");
+  }
   *ret_samples = s;
   return HL_OK;
 }

@@ -19,8 +19,9 @@ typedef struct hl_session {
   int64_t fixed_batch; /* 0, or the one batch that the model runs */
   bool wraps;
   uint64_t baseline_bytes;
-  uint64_t limit_bytes; /* of the whole worker, 0: none */
-  double clock_read_ns, step_timeout_s;
+  uint64_t limit_bytes;  /* of the whole worker, 0: none */
+  double clock_grain_ns; /* the clock's cost of a read or its resolution, what is larger */
+  double step_timeout_s;
   char reference_key[17];
   bool classifier;
   hl_configuration *copied; /* the configuration with an 8-bit copy in the model's place, owned */

@@ -91,6 +91,11 @@ hl_status hl_worker_load_run(hl_worker_load *load, const hl_inference *inference
   status = hl_load_run(&load->server.server, &wanted, &result, error);
   hl_worker_noise_end(noise);
   if (status != HL_OK) return status;
+  status = hl_worker_noise_clock(noise, NULL, 0, reply, error);
+  if (status != HL_OK) {
+    hl_load_result_release(&result);
+    return status;
+  }
   hl_worker_noise_report(noise, result.duration_ns, reply);
   status = pack(&result, reply, ret_bytes, ret_byte_count, error);
   hl_load_result_release(&result);

@@ -15,6 +15,7 @@ void hl_worker_noise_prepare(hl_worker_noise *noise) {
 
 void hl_worker_noise_begin(hl_worker_noise *noise) {
   hl_counters_read(&noise->source, &noise->before);
+  hl_clock_moment_read(&noise->clock_before);
 }
 
 static void set_counters(const hl_counters *slice, json_t *reply) {
@@ -36,7 +37,19 @@ static void set_counters(const hl_counters *slice, json_t *reply) {
 }
 
 void hl_worker_noise_end(hl_worker_noise *noise) {
+  hl_clock_moment_read(&noise->clock_after);
   hl_counters_read(&noise->source, &noise->after);
+}
+
+hl_status hl_worker_noise_clock(const hl_worker_noise *noise, const uint64_t *samples_ns,
+                                size_t count, json_t *reply, hl_error *error) {
+  hl_clock_course course;
+  hl_status status =
+      hl_clock_check(&noise->clock_before, &noise->clock_after, samples_ns, count, &course, error);
+  if (status != HL_OK) return status;
+  hl_json_set_real(reply, "clock_adjusted", course.adjusted_share);
+  hl_json_set_real(reply, "suspended_s", course.suspended_s);
+  return HL_OK;
 }
 
 void hl_worker_noise_report(hl_worker_noise *noise, uint64_t elapsed_ns, json_t *reply) {

@@ -16,12 +16,14 @@
 #define HL_WORKER_NOISE_H
 
 #include "machine/canary.h"
+#include "machine/clock-check.h"
 #include "machine/counters.h"
 #include <jansson.h>
 
 typedef struct hl_worker_noise {
   hl_counter_source source;
   hl_counters before, after;
+  hl_clock_moment clock_before, clock_after;
   hl_canary canary;
   bool has_canary; /* the first slice begins with finding its fastest piece */
 } hl_worker_noise;
@@ -31,6 +33,9 @@ void hl_worker_noise_init(hl_worker_noise *noise); /* opens files that stay open
 void hl_worker_noise_prepare(hl_worker_noise *noise);
 void hl_worker_noise_begin(hl_worker_noise *noise);
 void hl_worker_noise_end(hl_worker_noise *noise);
+/* Sets what the clock did meanwhile; IO where the samples are no times (machine/clock-check.h). */
+hl_status hl_worker_noise_clock(const hl_worker_noise *noise, const uint64_t *samples_ns,
+                                size_t count, json_t *reply, hl_error *error);
 /* Lets the canary sing and sets the members of the reply to run (docs/protocol.md); `elapsed_ns` is
  * the slice's length. */
 void hl_worker_noise_report(hl_worker_noise *noise, uint64_t elapsed_ns, json_t *reply);

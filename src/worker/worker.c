@@ -98,6 +98,10 @@ static hl_status verb_hello(worker *w, const json_t *request, json_t *reply, voi
     return hl_error_set(error, HL_UNAVAILABLE, "the runner speaks protocol %lld, this worker %d",
                         (long long)protocol, HL_PROTOCOL_VERSION);
   hl_clock_cost cost = hl_clock_calibrate();
+  if (isinf(cost.resolution_ns))
+    return hl_error_set(error, HL_IO,
+                        "the clock stands still or runs backwards, so that nothing can be timed; "
+                        "see /sys/devices/system/clocksource/clocksource0");
   hl_json_set_int(reply, "protocol", HL_PROTOCOL_VERSION);
   hl_json_set_text(reply, "hotlap_version", HL_VERSION);
   hl_json_set_int(reply, "pid", (uint64_t)getpid());
@@ -309,6 +313,8 @@ static hl_status verb_run(worker *w, const json_t *request, json_t *reply, void 
   hl_worker_perf_end(&w->perf, reply);
   hl_worker_noise_end(&w->noise);
   hl_worker_energy_end(&w->energy, reply);
+  if (status == HL_OK)
+    status = hl_worker_noise_clock(&w->noise, w->sample_ns, (size_t)result.samples, reply, error);
   if (status != HL_OK) return status;
   hl_json_set_int(reply, "samples", result.samples);
   hl_json_set_int(reply, "elapsed_ns", result.elapsed_ns);

@@ -106,6 +106,20 @@ static void intervals(void **state) {
   hl_record_release(&record);
 }
 
+/* A slow wave: 30 batches that follow each other, and an interval that says too much. */
+static void dependent_batches_are_told(void **state) {
+  (void)state;
+  uint64_t ns[600];
+  for (size_t i = 0; i < 600; i++)
+    ns[i] = 10000000 + (uint64_t)(30000 * (1 + sin(6.283185307179586 * (double)i / 600)));
+  hl_record record;
+  hl_record_init(&record);
+  assert_int_equal(summarise_full(&record, ns, 600, 8, 1, NULL), HL_OK);
+  assert_true(record.lag1_autocorrelation > 0.9);
+  assert_non_null(strstr(record.notes, "autocorrelated: slow stretches last longer than a batch"));
+  hl_record_release(&record);
+}
+
 static void grouped_steps(void **state) {
   (void)state;
   uint64_t ns[200];
@@ -164,10 +178,15 @@ static void refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(partial_batches), cmocka_unit_test(intervals),
-      cmocka_unit_test(rare_slow_steps), cmocka_unit_test(mean_interval),
-      cmocka_unit_test(grouped_steps),   cmocka_unit_test(hidden_warmup),
-      cmocka_unit_test(few_fixed),       cmocka_unit_test(refused),
+      cmocka_unit_test(partial_batches),
+      cmocka_unit_test(intervals),
+      cmocka_unit_test(rare_slow_steps),
+      cmocka_unit_test(mean_interval),
+      cmocka_unit_test(dependent_batches_are_told),
+      cmocka_unit_test(grouped_steps),
+      cmocka_unit_test(hidden_warmup),
+      cmocka_unit_test(few_fixed),
+      cmocka_unit_test(refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 /* The timed loop on an engine that only keeps a diary: which images each step saw. */
+#include "machine/clock-check.h"
 #include "worker/timed-loop.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -8,6 +10,33 @@
 #include <time.h>
 
 #include <cmocka.h>
+
+/* -- the clock ------------------------------------------------------------------------------ */
+
+/* The real clocks, moved; --wrap puts this in the place of clock_gettime. */
+static struct {
+  int64_t monotonic_ns, boot_ns; /* added */
+  double speed;                  /* of the monotonic one; 0: as it is */
+  uint64_t from_ns;              /* speed counts from here */
+  bool still, no_others;
+} warp;
+
+int __real_clock_gettime(clockid_t id, struct timespec *t);
+int __wrap_clock_gettime(clockid_t id, struct timespec *t);
+int __wrap_clock_gettime(clockid_t id, struct timespec *t) {
+  if (warp.no_others && id != CLOCK_MONOTONIC) return -1;
+  if (__real_clock_gettime(id == CLOCK_BOOTTIME ? CLOCK_MONOTONIC : id, t) != 0) return -1;
+  if (id == CLOCK_MONOTONIC_RAW) return __real_clock_gettime(CLOCK_MONOTONIC, t);
+  int64_t ns = (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
+  if (id == CLOCK_MONOTONIC && warp.speed > 0)
+    ns += (int64_t)((warp.speed - 1) * (double)(ns - (int64_t)warp.from_ns));
+  if (id == CLOCK_MONOTONIC) ns += warp.monotonic_ns;
+  if (id == CLOCK_MONOTONIC && warp.still) ns = (int64_t)warp.from_ns;
+  if (id == CLOCK_BOOTTIME) ns += warp.boot_ns;
+  t->tv_sec = ns / 1000000000;
+  t->tv_nsec = ns % 1000000000;
+  return 0;
+}
 
 /* -- the engine ----------------------------------------------------------------------------- */
 
@@ -20,6 +49,8 @@ static struct {
   size_t steps;
   size_t fail_at; /* step that fails; 0: none */
   long sleep_ns;
+  size_t warp_at; /* step in which the clocks move by this */
+  int64_t monotonic_ns, boot_ns;
 } diary;
 static const float *data_start;
 static int64_t elements_per_image;
@@ -42,6 +73,10 @@ static hl_status fake_submit(hl_request *request, hl_error *error) {
     diary.count[diary.steps] = request->images;
   }
   diary.steps++;
+  if (diary.steps == diary.warp_at) {
+    warp.monotonic_ns += diary.monotonic_ns;
+    warp.boot_ns += diary.boot_ns;
+  }
   if (diary.sleep_ns) nanosleep(&(struct timespec){.tv_nsec = diary.sleep_ns}, NULL);
   return HL_OK;
 }
@@ -261,6 +296,99 @@ static void the_overhead_is_that_of_an_engine_that_does_nothing(void **state) {
   tear_down(&b);
 }
 
+/* Twenty steps of 2 ms; what the check says of them. */
+static hl_status run_checked(bench *b, uint64_t steps, hl_clock_course *ret_course,
+                             hl_error *error) {
+  static uint64_t ns[200], images[200];
+  hl_clock_moment before, after;
+  diary.sleep_ns = 2000000;
+  hl_clock_moment_read(&before);
+  hl_timed_result result = run(b, steps, 1, ns, images);
+  hl_clock_moment_read(&after);
+  return hl_clock_check(&before, &after, ns, (size_t)result.samples, ret_course, error);
+}
+
+static void a_sound_clock_is_found_sound(void **state) {
+  (void)state;
+  bench b;
+  hl_clock_course course;
+  set_up(&b, 10, 4);
+  assert_int_equal(run_checked(&b, 20, &course, NULL), HL_OK);
+  assert_true(course.suspended_s == 0);
+  assert_true(fabs(course.adjusted_share) < 1e-3);
+  tear_down(&b);
+}
+
+/* Each is seen, whether it lasts or is gone at the end of the slice. */
+static void a_clock_that_jumps_is_found_out(void **state) {
+  (void)state;
+  static const int64_t ms = 1000000, hour = 3600000 * ms;
+  static const struct {
+    int64_t by_ns;
+    const char *said;
+  } cases[] = {{-hour, "ran backwards by"},
+               {-5 * ms, "ran backwards by"},
+               {-200 * ms, "ran backwards by"},
+               {hour, "the clock jumped"},
+               {400 * ms, "the clock jumped"}};
+  for (size_t i = 0; i < HL_COUNT(cases); i++) {
+    bench b;
+    hl_clock_course course;
+    hl_error error = {0};
+    set_up(&b, 10, 4);
+    diary.warp_at = 10;
+    diary.monotonic_ns = cases[i].by_ns;
+    assert_int_equal(run_checked(&b, 20, &course, &error), HL_IO);
+    if (!strstr(error.msg, cases[i].said)) fail_msg("%s", error.msg);
+    memset(&warp, 0, sizeof warp);
+    tear_down(&b);
+  }
+}
+
+static void a_clock_that_stands_still_is_found_out(void **state) {
+  (void)state;
+  bench b;
+  hl_clock_course course;
+  hl_error error = {0};
+  set_up(&b, 10, 4);
+  warp.from_ns = 5000000000;
+  warp.still = true;
+  assert_int_equal(run_checked(&b, 120, &course, &error), HL_IO);
+  assert_non_null(strstr(error.msg, "stood still while 120 samples"));
+  assert_int_equal(run_checked(&b, 20, &course, &error), HL_IO); /* the others went on */
+  assert_non_null(strstr(error.msg, "jumped"));
+  memset(&warp, 0, sizeof warp);
+  tear_down(&b);
+}
+
+static void sleep_and_steering_are_told(void **state) {
+  (void)state;
+  bench b;
+  hl_clock_course course;
+  struct timespec now;
+  set_up(&b, 10, 4);
+  diary.warp_at = 5;
+  diary.boot_ns = 3600000000000;
+  assert_int_equal(run_checked(&b, 20, &course, NULL), HL_OK);
+  assert_true(fabs(course.suspended_s - 3600) < 0.1);
+  memset(&warp, 0, sizeof warp);
+  diary.warp_at = 0;
+  __real_clock_gettime(CLOCK_MONOTONIC, &now);
+  warp.from_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+  warp.speed = 1.02;
+  assert_int_equal(run_checked(&b, 20, &course, NULL), HL_OK);
+  assert_true(course.adjusted_share > 0.01 && course.adjusted_share < 0.025);
+  warp.speed = 0.98;
+  assert_int_equal(run_checked(&b, 20, &course, NULL), HL_OK);
+  assert_true(course.adjusted_share < -0.01 && course.adjusted_share > -0.025);
+  memset(&warp, 0, sizeof warp);
+  warp.no_others = true; /* unknown is no 0 */
+  assert_int_equal(run_checked(&b, 20, &course, NULL), HL_OK);
+  assert_true(isnan(course.suspended_s) && isnan(course.adjusted_share));
+  memset(&warp, 0, sizeof warp);
+  tear_down(&b);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(steps_walk_through_the_data),
@@ -270,6 +398,10 @@ int main(void) {
       cmocka_unit_test(time_ends_after_the_step_that_passes_it),
       cmocka_unit_test(a_failure_keeps_the_samples_before_it),
       cmocka_unit_test(a_simulated_clock_is_exact),
+      cmocka_unit_test(a_sound_clock_is_found_sound),
+      cmocka_unit_test(a_clock_that_jumps_is_found_out),
+      cmocka_unit_test(a_clock_that_stands_still_is_found_out),
+      cmocka_unit_test(sleep_and_steering_are_told),
       cmocka_unit_test(the_overhead_is_that_of_an_engine_that_does_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
