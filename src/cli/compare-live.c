@@ -20,12 +20,13 @@ typedef struct live {
   bool show_progress;
 } live;
 
-/* What all sides share: budget and limits come from the command line, not from an operand. */
-static hl_status read_method(live *l, const hl_plan_model *model, hl_error *error) {
+hl_status hl_compare_method(const hl_compare *compare, const hl_plan_model *model,
+                            const hl_machine *machine, hl_method_options *ret_method,
+                            hl_error *error) {
   hl_plan plan = {0};
   hl_status status =
-      hl_plan_build(&l->compare->options, model, 1, l->machine.cores, NULL, NULL, &plan, error);
-  if (status == HL_OK) l->method = plan.method;
+      hl_plan_build(&compare->options, model, 1, machine->cores, NULL, NULL, &plan, error);
+  if (status == HL_OK) *ret_method = plan.method;
   hl_plan_release(&plan);
   return status;
 }
@@ -43,7 +44,8 @@ static hl_status read_side(live *l, size_t i, hl_error *error) {
   hl_status status = hl_cli_model(operand->model, &model, &inner);
   if (status == HL_OK)
     status = hl_cli_plan(&operand->options, &model, 1, &l->machine, &l->plans[i], &inner);
-  if (status == HL_OK && i == 0) status = read_method(l, &model, &inner);
+  if (status == HL_OK && i == 0)
+    status = hl_compare_method(l->compare, &model, &l->machine, &l->method, &inner);
   free((char *)(uintptr_t)model.name);
   if (status != HL_OK) return hl_error_set(error, status, "operand '%.300s': %s", text, inner.msg);
   if (l->plans[i].count != 1)

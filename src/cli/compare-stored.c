@@ -1,13 +1,19 @@
 #include "cli/compare.h"
 
 #include "analyse/stored.h"
+#include "base/clock.h"
 #include "cli/cli.h"
+#include "cli/interrupt.h"
 #include "cli/plan.h"
+#include "cli/run-info.h"
 #include "report/stored.h"
+#include "run/git.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-/* A side: a run of the store, and the rows of it that the operand selects. */
+/* A side: a run of the store, and the rows of it that are compared. */
 typedef struct side {
   hl_run_info info;
   hl_records records;
@@ -19,6 +25,8 @@ typedef struct stored {
   hl_compare *compare;
   hl_store *store;
   side sides[2];
+  size_t row, rows; /* of a side that is measured now */
+  bool show_progress;
 } stored;
 
 /* The operand's words as the fields of a row are called: "batch-sizes=8". */
@@ -42,10 +50,13 @@ static hl_status select_rows(const hl_operand *o, side *s, hl_error *error) {
   for (size_t i = 0; i < count; i++) free(words[i]);
   free(words);
   free((char *)(uintptr_t)model.name);
+  return status;
+}
+
+static void be_run(side *s) {
   s->run.info = &s->info;
   s->run.records = &s->records;
   s->run.rows = s->rows;
-  return status;
 }
 
 static hl_status load_side(stored *s, size_t i, hl_error *error) {
@@ -60,23 +71,91 @@ static hl_status load_side(stored *s, size_t i, hl_error *error) {
   return hl_error_set(error, status, "operand '%.200s': %s", s->compare->texts[i], inner.msg);
 }
 
+/* ---- a side that is measured now ---- */
+
+static void row_begin(void *context, const hl_configuration *c, size_t index, size_t count) {
+  stored *s = context;
+  (void)c;
+  s->row = index;
+  s->rows = count;
+}
+
+static void phase(void *context, const char *text) {
+  const stored *s = context;
+  if (s->show_progress) fprintf(stderr, "\r\033[Krow %zu of %zu: %s", s->row + 1, s->rows, text);
+}
+
+/* As a sweep does, and kept in the store as its rows are. */
+static hl_status execute(stored *s, const hl_plan *plan, side *to, hl_error *error) {
+  const hl_options *options = &s->compare->options;
+  HL_CLEANUP(hl_free_pointer) char *cache = NULL, *commit = hl_git_commit();
+  hl_cli_cache_directory(&cache, NULL); /* without one nothing is kept */
+  const hl_run_environment environment = {.program = "/proc/self/exe",
+                                          .cache_directory = cache,
+                                          .verbose = hl_options_on(options, HL_OPTION_VERBOSE),
+                                          .wake_fd = hl_interrupt_catch(),
+                                          .start_ns = hl_clock_ns(),
+                                          .git_commit = commit};
+  const hl_run_view view = {.context = s, .row_begin = row_begin, .phase = phase};
+  hl_comparisons ignored = {0};
+  s->show_progress = !hl_options_on(options, HL_OPTION_QUIET) && isatty(STDERR_FILENO);
+  hl_status status =
+      hl_run_execute(plan, &environment, &view, s->store, &to->info, &to->records, &ignored, error);
+  if (s->show_progress) fputs("\r\033[K", stderr);
+  hl_comparisons_release(&ignored);
+  return status;
+}
+
+static hl_status measure_side(stored *s, size_t i, hl_error *error) {
+  hl_compare *c = s->compare;
+  side *to = &s->sides[i];
+  hl_plan plan = {0};
+  hl_plan_model model = {0};
+  hl_machine machine = {0};
+  hl_error inner = {0};
+  hl_status status = hl_machine_read(&machine, &inner);
+  if (status == HL_OK) status = hl_cli_model(c->operands[i].model, &model, &inner);
+  if (status == HL_OK)
+    status = hl_cli_plan(&c->operands[i].options, &model, 1, &machine, &plan, &inner);
+  if (status == HL_OK) status = hl_compare_method(c, &model, &machine, &plan.method, &inner);
+  if (status == HL_OK)
+    status =
+        hl_cli_run_info(c->argc, c->argv, &c->options, &machine, &plan.method, &to->info, &inner);
+  if (status == HL_OK) status = execute(s, &plan, to, &inner);
+  if (status == HL_OK)
+    status = hl_stored_select(&to->records, NULL, 0, &to->rows, &to->run.row_count, &inner);
+  free((char *)(uintptr_t)model.name);
+  hl_plan_release(&plan);
+  hl_machine_release(&machine);
+  if (status == HL_OK) return HL_OK;
+  return hl_error_set(error, status, "operand '%.200s': %s", c->texts[i], inner.msg);
+}
+
+/* ---- both ---- */
+
 static hl_status open_store(stored *s, hl_error *error) {
   HL_CLEANUP(hl_free_pointer) char *path = NULL;
   hl_status status = hl_cli_store_path(&s->compare->options, &path, error);
   if (status != HL_OK) return status;
   if (!path)
     return hl_error_set(error, HL_INVALID_ARGUMENT, "--store none holds no runs; name a file");
+  bool measures = false;
+  for (size_t i = 0; i < s->compare->count; i++)
+    measures = measures || s->compare->operands[i].kind != HL_OPERAND_RUN;
+  /* A store that is not there holds no run: it is not made. */
+  if (measures && access(path, F_OK) == 0)
+    return hl_store_open(path, HL_STORE_WRITE, &s->store, error);
   return hl_store_open(path, HL_STORE_READ, &s->store, error);
 }
 
 static hl_status check_kinds(const hl_compare *c, hl_error *error) {
   for (size_t i = 0; i < c->count; i++) {
-    const hl_operand *o = &c->operands[i];
-    if (o->kind != HL_OPERAND_RUN)
+    hl_operand_kind kind = c->operands[i].kind;
+    if (kind != HL_OPERAND_RUN && kind != HL_OPERAND_CONFIGURATION)
       return hl_error_set(error, HL_INVALID_ARGUMENT,
-                          "operand '%.300s': a stored run is compared with another: run:ID run:ID. "
-                          "`hotlap sweep` makes one, which is run:latest then",
-                          c->texts[i]);
+                          "operand '%.300s': a stored run is compared with another or with a "
+                          "configuration, not with %s...",
+                          c->texts[i], hl_operand_prefix(kind));
   }
   if (c->count > 2)
     return hl_error_set(error, HL_INVALID_ARGUMENT,
@@ -119,7 +198,11 @@ hl_status hl_compare_stored_operands(hl_compare *compare, hl_error *error) {
   for (size_t i = 0; i < 2; i++) hl_run_info_init(&s.sides[i].info);
   hl_status status = check_kinds(compare, error);
   if (status == HL_OK) status = open_store(&s, error);
-  for (size_t i = 0; i < 2 && status == HL_OK; i++) status = load_side(&s, i, error);
+  for (size_t i = 0; i < 2 && status == HL_OK; i++) /* a wrong id is found before measuring */
+    if (compare->operands[i].kind == HL_OPERAND_RUN) status = load_side(&s, i, error);
+  for (size_t i = 0; i < 2 && status == HL_OK; i++)
+    if (compare->operands[i].kind != HL_OPERAND_RUN) status = measure_side(&s, i, error);
+  for (size_t i = 0; i < 2; i++) be_run(&s.sides[i]);
   if (status == HL_OK) status = judge(&s, error);
   for (size_t i = 0; i < 2; i++) {
     hl_run_info_release(&s.sides[i].info);

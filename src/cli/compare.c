@@ -18,6 +18,8 @@ static const char usage[] =
     "options of sweep: 'resnet50 engine=native batch=8'. Options given outside hold for all\n"
     "operands. Both sides run in turns, in random order, in several fresh processes; outputs are\n"
     "compared first. Further operands are compared with A as well.\n"
+    "run:ID is a run of the store, with words that select rows of it: 'run:latest batch=8'. It is\n"
+    "compared with another, or with a configuration, which is then measured; without turns.\n"
     "Commands are executed in turns, in random order, and timed from start to end.\n";
 
 /* A fresh one, so that no order of a program's runs is always the same. */
@@ -150,7 +152,7 @@ static int exit_status_of(hl_status status, const hl_compare *c, const hl_error 
 }
 
 int hl_cli_compare(int argc, char **argv) {
-  hl_compare c = {0};
+  hl_compare c = {.argc = argc, .argv = argv};
   hl_error error = {0};
   int exit_status = hl_cli_options('C', usage, argc, argv, &c.options);
   if (exit_status >= 0) return exit_status;

@@ -9,6 +9,7 @@
 #ifndef HL_CLI_COMPARE_H
 #define HL_CLI_COMPARE_H
 
+#include "machine/topology.h"
 #include "plan/operand.h"
 #include "record/comparison.h"
 #include "record/side.h"
@@ -16,6 +17,8 @@
 
 /* Everything of one comparison, released in one place by compare.c. */
 typedef struct hl_compare {
+  int argc;
+  char **argv; /* the command line */
   hl_options options;
   const char *texts[HL_COMPARE_SIDES]; /* the operands as given, the baseline first */
   hl_operand operands[HL_COMPARE_SIDES];
@@ -26,6 +29,11 @@ typedef struct hl_compare {
   char *said;                      /* after a failure, the last that a command said; or NULL */
   char *shown; /* what a kind shows instead of these, text or JSON; NULL: as they are */
 } hl_compare;
+
+/* What all sides that are measured now share: budget and limits of the command line. */
+hl_status hl_compare_method(const hl_compare *compare, const hl_plan_model *model,
+                            const hl_machine *machine, hl_method_options *ret_method,
+                            hl_error *error);
 
 /* A kind of comparison: reads what the operands name and appends to `comparisons`. Statuses as
  * hl_compare_live: INTERRUPTED and UNAVAILABLE have exit statuses of their own. */

@@ -1,15 +1,14 @@
 #include "cli/sweep.h"
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/plan.h"
+#include "cli/run-info.h"
 #include "report/report.h"
 #include "run/git.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 void hl_sweep_release(hl_sweep *sweep) {
   hl_sweep *s = sweep;
@@ -77,46 +76,6 @@ static hl_status read_formats(hl_sweep *s, hl_error *error) {
   return status;
 }
 
-static char *command_line(int argc, char **argv) {
-  hl_text text = HL_TEXT_INIT;
-  hl_text_append(&text, "hotlap");
-  for (int i = 0; i < argc; i++) {
-    hl_text_char(&text, ' ');
-    hl_shell_quote(&text, argv[i]);
-  }
-  return hl_text_take(&text);
-}
-
-static hl_status fill_info(hl_sweep *s, int argc, char **argv, hl_error *error) {
-  hl_run_info *info = &s->info;
-  char created[32], id[48];
-  hl_clock_utc(created, sizeof created);
-  snprintf(id, sizeof id, "%.4s%.2s%.2sT%.2s%.2s%.2sZ-%04x", created, created + 5, created + 8,
-           created + 11, created + 14, created + 17, (unsigned)getpid() & 0xFFFF);
-  info->id = hl_strdup(id);
-  info->created = hl_strdup(created);
-  info->hotlap_version = hl_strdup(HL_VERSION);
-  info->command = command_line(argc, argv);
-  info->machine_id = hl_strdup(s->machine.id);
-  info->cpu = hl_strdup(s->machine.cpu);
-  info->os = hl_strdup(s->machine.os);
-  info->kernel = hl_strdup(s->machine.kernel);
-  hl_text gpus = HL_TEXT_INIT;
-  for (int i = 0; i < s->machine.gpus.count; i++)
-    hl_text_format(&gpus, "%s%s", i ? "\n" : "", s->machine.gpus.items[i].name);
-  info->gpus = hl_text_take(&gpus);
-  info->cores = s->machine.cores;
-  info->memory_bytes = (int64_t)s->machine.memory_bytes;
-  info->percentiles = hl_strdup("linear");
-  info->warmup = hl_strdup(hl_options_get(&s->options, HL_OPTION_WARMUP_ITERATIONS));
-  info->max_time_s = s->plan.method.max_time_s;
-  info->safety_margin = s->plan.method.safety_margin;
-  if (s->plan.method.memory_limit_mb) info->memory_limit_mb = s->plan.method.memory_limit_mb;
-  bool whole = info->id && info->created && info->hotlap_version && info->command &&
-               info->percentiles && info->warmup && info->gpus;
-  return whole ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the run's facts");
-}
-
 /* The id of the interrupted run takes the place of the new one. */
 static hl_status find_interrupted(hl_sweep *s, hl_error *error) {
   if (!hl_options_on(&s->options, HL_OPTION_RESUME)) return HL_OK;
@@ -152,7 +111,7 @@ hl_status hl_sweep_prepare(hl_sweep *sweep, int argc, char **argv, hl_error *err
   if (status == HL_OK)
     status = hl_cli_plan(&s->options, s->models, s->model_count, &s->machine, &s->plan, error);
   if (status != HL_OK) return status;
-  status = fill_info(s, argc, argv, error);
+  status = hl_cli_run_info(argc, argv, &s->options, &s->machine, &s->plan.method, &s->info, error);
   if (status != HL_OK) return status;
   if (hl_options_on(&s->options, HL_OPTION_DRY_RUN)) return HL_OK;
   status = read_formats(s, error);

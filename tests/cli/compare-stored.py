@@ -112,12 +112,32 @@ def rows_without_steps_have_their_own_intervals():
 
 
 @case
+def a_configuration_is_measured_now_and_compared():
+    base = keep(1000000)
+    now = ('mlp batch=1,8', '--engine', 'null', '--simulated-clock', '1300000+100', '--max-time', '1')
+    run = compare('run:' + base, *now, '--json', '--fail-if', 'slower')
+    assert run.status == 4, run.explain()
+    found = run.document
+    assert found['paired'] is False and [c['verdict'] for c in found['comparisons']] == ['slower'] * 2, found
+    newest = hotlap('history', '--store', STORE, '--limit', 1, '--json').document['runs'][0]
+    assert newest['id'] == found['b_run'] and newest['passed'] == 2 and 'compare' in newest['command'], newest
+    # The one that is measured may be the baseline, and a row that the run lacks is listed.
+    run = compare('mlp engine=null batch=8 simulated-clock=1300000+100', 'run:' + base, '--json', '--max-time', '1')
+    assert run.passes().document['verdict'] == 'faster', run.explain()
+    refused(('run:' + base, 'mlp engine=null batch=8 seed=7 simulated-clock=1+1', '--store', STORE, '--max-time', '1'),
+            'seed (42, 7)', command='compare')
+    refused(('run:nosuch', *now, '--store', STORE), "no run 'nosuch'", command='compare')
+    refused(('run:' + base, 'mlp engine=nosuchengine', '--store', STORE), 'nosuchengine', command='compare')
+
+
+@case
 def bad_operands_are_named():
     a = keep(1000000)
     for arguments, status, part in (
             (('run:nosuch', 'run:latest'), 2, "no run 'nosuch'"),
             (('run:', 'run:latest'), 2, 'nothing follows'),
             (('run:latest batch=64', 'run:latest'), 2, 'batch_size of the rows is 1,8'),
+            (('run:latest', 'git:HEAD mlp'), 2, 'not with git:'),
             (('run:latest native.isa=avx2', 'run:latest'), 2, 'no such field'),
             (('run:latest', 'run:latest', 'run:latest'), 2, 'two at a time'),
             (('run:latest batch=1,8', f'run:{a} vit_b_16'), 2, 'model of the rows is mlp')):

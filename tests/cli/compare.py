@@ -96,7 +96,7 @@ def different_work_is_refused():
 def bad_operands_are_named():
     for arguments, part in ((('mlp',), 'two operands'), ((), 'two operands'),
                             (('mlp', ''), 'empty'),
-                            (('mlp', 'run:latest'), 'a stored run is compared with another'),
+                            (('mlp', 'run:latest'), 'no store here'),
                             (('git:', 'mlp'), 'nothing follows git:'),
                             (('mlp', 'nosuchmodel'), 'nosuchmodel'),
                             (('mlp', 'nosuch/file.onnx'), 'nosuch/file.onnx'),
