@@ -14,7 +14,7 @@ _hotlap() {
     history) options="--model --plot-results --export-format --output-dir --store --machine --import --import-format --limit --metric --since --quiet --verbose --json --help" ;;
     report) options="--plot-results --export-format --output-dir --store --quiet --verbose --json --help" ;;
     load) options="--batch-sizes --model --engine --plugin --engine-option --engine-library --provider --dtype --threads --device --device-prefer --input-shape --test-data --n-images --percentile --memory-limit --no-predict --no-check --plot-results --export-format --output-dir --store --seed --skip-failed --scenario --qps --find-max-qps --p99-target --latency-target --mode --duration --instances --batching-timeout --samples-per-query --quiet --verbose --json --help" ;;
-    compare) options="--batch-sizes --engine --plugin --engine-option --engine-library --provider --dtype --threads --device --device-prefer --input-shape --test-data --n-images --max-time --warmup-iterations --memory-limit --no-check --store --seed --command --prepare --order-seed --processes --pairs --margin --alpha --fail-if --force --simulated-clock --quiet --verbose --json --help" ;;
+    compare) options="--batch-sizes --engine --plugin --engine-option --engine-library --provider --dtype --threads --device --device-prefer --input-shape --test-data --n-images --max-time --warmup-iterations --memory-limit --no-check --store --seed --command --build --prepare --order-seed --processes --pairs --margin --alpha --fail-if --force --simulated-clock --quiet --verbose --json --help" ;;
   esac
   case $word in
     -*) COMPREPLY=($(compgen -W "$options" -- "$word")) ;;

@@ -29,13 +29,27 @@ static hl_status check_options(const hl_compare *c, hl_error *error) {
   return HL_OK;
 }
 
+/* The one command in each commit. */
+static hl_status read_commits(hl_compare *c, hl_error *error) {
+  if (count_of(&c->options, HL_OPTION_COMMAND) > 1)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "commits are compared with one --command; it is given more than once");
+  hl_status status = hl_compare_read_operands(c, error);
+  for (size_t i = 0; i < c->count && status == HL_OK; i++) {
+    const hl_operand *o = &c->operands[i];
+    if (o->kind != HL_OPERAND_GIT || o->model || o->word_count != o->own_words)
+      return hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "operand '%.200s': with --command an operand is git:REF alone, or there "
+                          "is none and --command is given for each side",
+                          c->texts[i]);
+  }
+  return status == HL_OK ? hl_compare_checkout(c, error) : status;
+}
+
 static hl_status read_sides(hl_compare *c, hl_error *error) {
   const hl_options *o = &c->options;
+  if (o->positional_count) return read_commits(c, error);
   c->count = count_of(o, HL_OPTION_COMMAND);
-  if (o->positional_count)
-    return hl_error_set(error, HL_INVALID_ARGUMENT,
-                        "'%.200s' and --command: a side is an operand or a command, not both",
-                        o->positionals[0]);
   if (c->count < 2)
     return hl_error_set(error, HL_INVALID_ARGUMENT,
                         "one --command alone; give the baseline first, then what is judged: hotlap "
@@ -44,7 +58,7 @@ static hl_status read_sides(hl_compare *c, hl_error *error) {
     return hl_error_set(error, HL_LIMIT, "%zu commands; at most %d are compared", c->count,
                         HL_COMPARE_SIDES);
   for (size_t i = 0; i < c->count; i++) c->texts[i] = hl_options_at(o, HL_OPTION_COMMAND, i);
-  return HL_OK;
+  return hl_compare_checkout(c, error); /* nothing, unless --build is out of place */
 }
 
 static void phase(void *context, const char *text) {
@@ -62,17 +76,18 @@ hl_status hl_compare_command_sides(hl_compare *c, hl_error *error) {
                                   .margin = c->how.margin,
                                   .warmup = -1,
                                   .verbose = hl_options_on(o, HL_OPTION_VERBOSE)};
-  hl_status status = read_sides(c, error);
   size_t prepares = count_of(o, HL_OPTION_PREPARE);
-  if (status == HL_OK) status = check_prepares(c, prepares, error);
-  if (status == HL_OK) status = check_options(c, error);
+  hl_status status = check_options(c, error);
   if (status == HL_OK)
     status = hl_options_real(o, HL_OPTION_MAX_TIME, 0.001, 86400, 30, &commands.max_time_s, error);
   if (status == HL_OK && strcmp(hl_options_get(o, HL_OPTION_WARMUP_ITERATIONS), "auto") != 0)
     status = hl_options_int(o, HL_OPTION_WARMUP_ITERATIONS, 0, 100000, -1, &commands.warmup, error);
+  if (status == HL_OK) status = read_sides(c, error);
+  if (status == HL_OK) status = check_prepares(c, prepares, error);
   if (status != HL_OK) return status;
   for (size_t i = 0; i < c->count; i++) {
-    sides[i].command = c->texts[i];
+    sides[i].command = hl_options_at(o, HL_OPTION_COMMAND, o->positional_count ? 0 : i);
+    sides[i].directory = hl_compare_directory(c, i);
     sides[i].prepare = hl_options_at(o, HL_OPTION_PREPARE, prepares > 1 ? i : 0);
   }
   commands.count = c->count;

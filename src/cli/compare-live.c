@@ -14,6 +14,7 @@ typedef struct live {
   hl_machine machine;
   hl_plan plans[HL_COMPARE_SIDES]; /* of one row each */
   const hl_configuration *configurations[HL_COMPARE_SIDES];
+  const char *directories[HL_COMPARE_SIDES];
   hl_method_options method;
   hl_run_info info;
   size_t process, processes;
@@ -34,14 +35,10 @@ hl_status hl_compare_method(const hl_compare *compare, const hl_plan_model *mode
 static hl_status read_side(live *l, size_t i, hl_error *error) {
   const char *text = l->compare->texts[i];
   const hl_operand *operand = &l->compare->operands[i];
-  if (operand->kind == HL_OPERAND_GIT)
-    return hl_error_set(error, HL_INVALID_ARGUMENT,
-                        "operand '%.300s': this version does not build commits; an operand begins "
-                        "with a model: 'resnet50 batch=8'",
-                        text);
   hl_error inner = {0};
   hl_plan_model model = {0};
-  hl_status status = hl_cli_model(operand->model, &model, &inner);
+  hl_status status = hl_compare_rebase(l->compare, i, &inner);
+  if (status == HL_OK) status = hl_cli_model(operand->model, &model, &inner);
   if (status == HL_OK)
     status = hl_cli_plan(&operand->options, &model, 1, &l->machine, &l->plans[i], &inner);
   if (status == HL_OK && i == 0)
@@ -54,6 +51,17 @@ static hl_status read_side(live *l, size_t i, hl_error *error) {
                         "batch, engine, dtype, device and number of threads",
                         text, l->plans[i].count);
   l->configurations[i] = &l->plans[i].items[0];
+  return HL_OK;
+}
+
+/* Before anything is checked out. */
+static hl_status check_models(const hl_compare *c, hl_error *error) {
+  for (size_t i = 0; i < c->count; i++)
+    if (!c->operands[i].model)
+      return hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "operand '%.300s' says what is built and not what is measured: a model "
+                          "behind it ('git:main resnet50 plugin=build/engine.so'), or --command",
+                          c->texts[i]);
   return HL_OK;
 }
 
@@ -84,6 +92,8 @@ static hl_status measure(live *l, hl_error *error) {
   l->show_progress = !hl_options_on(&c->options, HL_OPTION_QUIET) && isatty(STDERR_FILENO);
   l->info.cpu = hl_strdup(l->machine.cpu);
   l->info.cores = l->machine.cores;
+  for (size_t i = 0; i < c->count; i++) l->directories[i] = hl_compare_directory(c, i);
+  c->how.directories = l->directories;
   c->how.configurations = l->configurations;
   c->how.count = c->count;
   c->how.method = &l->method;
@@ -96,7 +106,9 @@ static hl_status measure(live *l, hl_error *error) {
 hl_status hl_compare_live_operands(hl_compare *compare, hl_error *error) {
   live l = {.compare = compare};
   hl_run_info_init(&l.info);
-  hl_status status = hl_machine_read(&l.machine, error);
+  hl_status status = check_models(compare, error);
+  if (status == HL_OK) status = hl_machine_read(&l.machine, error);
+  if (status == HL_OK) status = hl_compare_checkout(compare, error);
   for (size_t i = 0; i < compare->count && status == HL_OK; i++) status = read_side(&l, i, error);
   if (status == HL_OK) status = measure(&l, error);
   for (size_t i = 0; i < compare->count; i++) hl_plan_release(&l.plans[i]);

@@ -12,6 +12,7 @@ enum { said_lines = 20 };
 static const char usage[] =
     "Usage: hotlap compare A B... [OPTION]...\n"
     "       hotlap compare --command 'CMD A' --command 'CMD B'... [OPTION]...\n"
+    "       hotlap compare git:A git:B... --command CMD [--build CMD] [OPTION]...\n"
     "\n"
     "Says whether B is faster or slower than A, the baseline, or equivalent, or that this cannot\n"
     "be told. An operand is a configuration in quotes: a model, then words KEY=VALUE named as the\n"
@@ -20,7 +21,8 @@ static const char usage[] =
     "compared first. Further operands are compared with A as well.\n"
     "run:ID is a run of the store, with words that select rows of it: 'run:latest batch=8'. It is\n"
     "compared with another, or with a configuration, which is then measured; without turns.\n"
-    "Commands are executed in turns, in random order, and timed from start to end.\n";
+    "Commands are executed in turns, in random order, and timed from start to end. git:REF is a\n"
+    "commit, checked out and built beside the working tree, which is git:. itself.\n";
 
 /* A fresh one, so that no order of a program's runs is always the same. */
 static hl_status read_seed(hl_compare *c, hl_error *error) {
@@ -64,7 +66,7 @@ static hl_status check_options(const hl_compare *c, hl_error *error) {
   return HL_OK;
 }
 
-static hl_status read_operands(hl_compare *c, hl_error *error) {
+hl_status hl_compare_read_operands(hl_compare *c, hl_error *error) {
   c->count = c->options.positional_count;
   if (c->count > HL_COMPARE_SIDES)
     return hl_error_set(error, HL_LIMIT, "%zu operands; at most %d are compared", c->count,
@@ -84,7 +86,7 @@ static hl_status read_operands(hl_compare *c, hl_error *error) {
 static hl_status compare_sides(hl_compare *c, hl_error *error) {
   if (hl_options_given(&c->options, HL_OPTION_COMMAND)) return hl_compare_command_sides(c, error);
   hl_status status = check_options(c, error);
-  if (status == HL_OK) status = read_operands(c, error);
+  if (status == HL_OK) status = hl_compare_read_operands(c, error);
   if (status != HL_OK) return status;
   for (size_t i = 0; i < c->count; i++)
     if (hl_operand_is_stored(&c->operands[i])) return hl_compare_stored_operands(c, error);
@@ -158,9 +160,12 @@ int hl_cli_compare(int argc, char **argv) {
   if (exit_status >= 0) return exit_status;
   hl_status status = read_how(&c, &error);
   if (status == HL_OK) status = compare_sides(&c, &error);
+  if (status == HL_OK) hl_compare_remark(&c);
   if (status == HL_OK) show(&c);
   exit_status = exit_status_of(status, &c, &error);
   if (status != HL_OK && c.said) show_said(c.said);
+  hl_error left = {0};
+  if (hl_worktrees_close(&c.worktrees, &left) != HL_OK) hl_cli_fail(&left, 0);
   for (size_t i = 0; i < HL_COMPARE_SIDES; i++) {
     hl_operand_release(&c.operands[i]);
     hl_side_release(&c.sides[i]);

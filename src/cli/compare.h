@@ -4,6 +4,7 @@
  *     compare.c          options, operands, which kind, what was found, exit status
  *     compare-live.c     configurations, measured now
  *     compare-command.c  commands, measured now
+ *     compare-git.c      commits, for either
  *     compare-stored.c   sides that were measured before
  */
 #ifndef HL_CLI_COMPARE_H
@@ -14,6 +15,7 @@
 #include "record/comparison.h"
 #include "record/side.h"
 #include "run/compare.h"
+#include "run/worktree.h"
 
 /* Everything of one comparison, released in one place by compare.c. */
 typedef struct hl_compare {
@@ -26,7 +28,9 @@ typedef struct hl_compare {
   hl_compare_options how;          /* thresholds and counts; the sides are the kind's to fill in */
   hl_side sides[HL_COMPARE_SIDES]; /* what is known of each */
   hl_comparisons comparisons;      /* what was found, one for each side but the first */
-  char *said;                      /* after a failure, the last that a command said; or NULL */
+  hl_worktrees worktrees;          /* of the operands that are commits */
+  size_t tree_of[HL_COMPARE_SIDES];
+  char *said;  /* after a failure, the last that a command said; or NULL */
   char *shown; /* what a kind shows instead of these, text or JSON; NULL: as they are */
 } hl_compare;
 
@@ -35,10 +39,25 @@ hl_status hl_compare_method(const hl_compare *compare, const hl_plan_model *mode
                             const hl_machine *machine, hl_method_options *ret_method,
                             hl_error *error);
 
+/* Reads the positional arguments into texts and operands. */
+hl_status hl_compare_read_operands(hl_compare *compare, hl_error *error);
+
 /* A kind of comparison: reads what the operands name and appends to `comparisons`. Statuses as
  * hl_compare_live: INTERRUPTED and UNAVAILABLE have exit statuses of their own. */
 hl_status hl_compare_live_operands(hl_compare *compare, hl_error *error);
 hl_status hl_compare_command_sides(hl_compare *compare, hl_error *error);
 hl_status hl_compare_stored_operands(hl_compare *compare, hl_error *error);
+
+/* Checks out and builds the commits that operands name; nothing where none does. */
+hl_status hl_compare_checkout(hl_compare *compare, hl_error *error);
+
+/* Where a side is to run; NULL: here. */
+const char *hl_compare_directory(const hl_compare *compare, size_t side);
+
+/* Relative paths of a commit's operand become paths in its directory. */
+hl_status hl_compare_rebase(hl_compare *compare, size_t side, hl_error *error);
+
+/* Notes on the commits that were compared. */
+void hl_compare_remark(hl_compare *compare);
 
 #endif

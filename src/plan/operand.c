@@ -1,5 +1,6 @@
 #include "plan/operand.h"
 
+#include "plan/configuration.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,6 +130,7 @@ static hl_status take_words(hl_operand *o, const char *text, const hl_options *c
   if (status == HL_OK) status = take_first(o, text, word, error);
   if (status == HL_OK) status = keep(o, hl_strdup("compare"), error);
   if (status == HL_OK && !hl_operand_is_stored(o)) status = add_common(o, common, error);
+  o->own_words = o->word_count;
   return status == HL_OK ? take_rest(o, text, at, error) : status;
 }
 
@@ -154,6 +156,43 @@ hl_status hl_operand_parse(const char *text, const hl_options *common, hl_operan
   else
     *ret_operand = o;
   return status;
+}
+
+/* Length of what stands before a relative path in the value of an option; SIZE_MAX where there is
+ * none. */
+static size_t before_path(hl_option_id id, const char *value) {
+  size_t before = 0;
+  switch (id) {
+  case HL_OPTION_PLUGIN:
+    break;
+  case HL_OPTION_TEST_DATA:
+    if (strcmp(value, "synthetic") == 0) return SIZE_MAX;
+    break;
+  case HL_OPTION_ENGINE_LIBRARY: /* a bare name is looked for by the loader */
+    before = hl_plan_scope(value);
+    if (before) before++;
+    if (!strchr(value + before, '/')) return SIZE_MAX;
+    break;
+  default:
+    return SIZE_MAX;
+  }
+  return value[before] == '/' || value[before] == '\0' ? SIZE_MAX : before;
+}
+
+hl_status hl_operand_rebase(hl_operand *o, const char *directory, hl_error *error) {
+  /* Every word but the first is one option with its value. */
+  for (size_t i = o->own_words; i < o->word_count; i++) {
+    const char *value = o->options.items[i - 1];
+    size_t before = before_path(o->options.item_ids[i - 1], value);
+    if (before == SIZE_MAX) continue;
+    size_t kept = (size_t)(value - o->words[i]) + before;
+    char *word = hl_format("%.*s%s/%s", (int)kept, o->words[i], directory, o->words[i] + kept);
+    if (!word) return no_memory(error);
+    free(o->words[i]);
+    o->words[i] = word;
+  }
+  hl_options_release(&o->options);
+  return hl_options_parse('c', (int)o->word_count, o->words, &o->options, error);
 }
 
 void hl_operand_release(hl_operand *operand) {

@@ -35,8 +35,8 @@ typedef struct hl_operand {
       *reference; /* what follows "git:", "run:" or "plan:", never empty; NULL of a configuration */
   char *model;    /* NULL where a reference has none */
   hl_options options;
-  char **words; /* what `options` points into */
-  size_t word_count;
+  char **words;                 /* what `options` points into */
+  size_t word_count, own_words; /* all, and where the operand's own begin */
 } hl_operand;
 
 /* `common`: options of the command line, borrowed while the operand lives. Those with the letter
@@ -45,6 +45,10 @@ typedef struct hl_operand {
  * words and nothing else. INVALID_ARGUMENT names the word; LIMIT; OUT_OF_MEMORY. */
 hl_status hl_operand_parse(const char *text, const hl_options *common, hl_operand *ret_operand,
                            hl_error *error);
+
+/* Relative paths among the operand's own words (plugin, test-data, and engine-library with a '/')
+ * become paths in `directory`; the model is left to the caller, who knows which are built in. */
+hl_status hl_operand_rebase(hl_operand *operand, const char *directory, hl_error *error);
 void hl_operand_release(hl_operand *operand);
 
 /* "git:", "run:", "plan:"; "" of a configuration. */

@@ -59,8 +59,8 @@ static void put_pairs(const hl_report_compared *r, const hl_comparison *c, hl_te
 }
 
 static void put_found(const hl_report_compared *r, const hl_comparison *c, hl_text *out) {
-  hl_text_format(out, "Ratio, time of A / time of B: %.*f, %g %% interval ", hl__report_decimals(c),
-                 c->ratio, 100 * (1 - r->alpha));
+  hl_text_format(out, "Ratio, time of A / time of B: %.*f, ", hl__report_decimals(c), c->ratio);
+  if (isfinite(c->ci.low)) hl_text_format(out, "%g %% interval ", 100 * (1 - r->alpha));
   put_interval(c, out);
   hl_text_char(out, '\n');
   put_pairs(r, c, out);

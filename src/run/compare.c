@@ -47,10 +47,30 @@ void hl_compare_differences(const hl_configuration *a, const hl_configuration *b
   if (left && right) differ_text(out, "input shapes", left, right);
 }
 
+/* A path without the directory that it lies in. */
+static const char *below(const hl_compare_options *o, size_t side, const char *path) {
+  const char *directory = o->directories ? o->directories[side] : NULL;
+  size_t length = directory ? strlen(directory) : 0;
+  if (!path || !length || strncmp(path, directory, length) != 0) return path;
+  return path + length + strspn(path + length, "/");
+}
+
+/* What makes two sides different work. Appended. */
+static void differences(const hl_compare_options *o, size_t a, size_t b, hl_text *out) {
+  const size_t pair[2] = {a, b};
+  hl_configuration sides[2];
+  for (size_t i = 0; i < 2; i++) {
+    sides[i] = *o->configurations[pair[i]];
+    sides[i].model = below(o, pair[i], sides[i].model);
+    sides[i].test_data = below(o, pair[i], sides[i].test_data);
+  }
+  hl_compare_differences(&sides[0], &sides[1], out);
+}
+
 static hl_status check_work(const hl_compare_options *o, hl_error *error) {
   for (size_t i = 1; i < o->count && !o->force; i++) {
     hl_text text = HL_TEXT_INIT;
-    hl_compare_differences(o->configurations[0], o->configurations[i], &text);
+    differences(o, 0, i, &text);
     hl_status status = HL_OK;
     if (text.length)
       status = hl_error_set(error, HL_INVALID_ARGUMENT,
@@ -146,11 +166,14 @@ static void describe(const comparing *c, size_t index) {
   hl_comparison *to = &c->candidates[index].comparison;
   const hl_configuration *a = o->configurations[0], *b = o->configurations[index + 1];
   to->processes = (int64_t)o->processes;
-  hl_text differences = HL_TEXT_INIT;
-  hl_compare_differences(a, b, &differences);
-  if (differences.length)
-    hl__comparison_note(to, "not the same work: different %s", differences.data);
-  hl_text_release(&differences);
+  hl_text text = HL_TEXT_INIT;
+  differences(o, 0, index + 1, &text);
+  if (text.length) hl__comparison_note(to, "not the same work: different %s", text.data);
+  hl_text_release(&text);
+  if (to->model) {
+    HL_CLEANUP(hl_free_pointer) char *name = hl_strdup(below(o, 0, to->model));
+    hl_record_set_text(&to->model, name);
+  }
   if (a->batch_size != b->batch_size)
     hl__comparison_note(to, "time of an input, as batches are %" PRId64 " and %" PRId64,
                         a->batch_size, b->batch_size);

@@ -23,6 +23,8 @@ enum { HL_COMPARE_SIDES = 16, HL_COMPARE_PROCESSES = 100, HL_COMPARE_PAIRS = 400
 typedef struct hl_compare_options {
   const hl_configuration *const *configurations; /* the first is the baseline */
   size_t count;                                  /* 2..HL_COMPARE_SIDES */
+  const char *const *directories;  /* of each: files of the same name below are the same work; NULL:
+                                    * none, for one or all */
   const hl_method_options *method; /* max_time_s is of a side, over all its processes */
   size_t processes, pairs;         /* of each comparison, at least 1 */
   uint64_t seed;                   /* of the coins */

@@ -111,7 +111,7 @@ def failures_are_said_with_their_last_words():
 def what_makes_no_sense_is_refused():
     for arguments, part in ((('--command', 'true'), 'one --command alone'),
                             (('--command', 'true', '--command', ' '), 'a command is empty'),
-                            (('mlp', '--command', 'true'), 'not both'),
+                            (('mlp', 'mlp', '--command', 'true'), 'git:REF alone'),
                             (('--command', 'a', '--command', 'b', '--engine', 'null'), '--engine is for networks'),
                             (('--command', 'a', '--command', 'b', '--warmup', '-1'), '--warmup-iterations'),
                             (('--command', 'a', '--command', 'b', '--order-seed', 'x'), '--order-seed'),
