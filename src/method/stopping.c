@@ -15,6 +15,8 @@ const char *hl_stopping_reason_name(hl_stopping_reason reason) {
     return "budget_exhausted";
   case HL_STOP_FIXED:
     return "fixed";
+  case HL_STOP_INTERRUPTED:
+    return "interrupted";
   }
   return "running";
 }
@@ -123,4 +125,8 @@ hl_status hl_stopping_add(hl_stopping *s, const hl_slice *slice, const uint64_t 
 
 void hl_stopping_end(hl_stopping *stopping) {
   if (stopping->reason == HL_STOP_RUNNING) stopping->reason = HL_STOP_BUDGET;
+}
+
+void hl_stopping_interrupt(hl_stopping *stopping) {
+  stopping->reason = HL_STOP_INTERRUPTED;
 }

@@ -25,10 +25,11 @@ typedef enum hl_stopping_reason {
   HL_STOP_RUNNING,
   HL_STOP_CONVERGED,
   HL_STOP_BUDGET,
-  HL_STOP_FIXED
+  HL_STOP_FIXED,
+  HL_STOP_INTERRUPTED
 } hl_stopping_reason;
 
-/* "running", "converged", "budget_exhausted", "fixed": hl_record.stop */
+/* "running", "converged", "budget_exhausted", "fixed", "interrupted": hl_record.stop */
 const char *hl_stopping_reason_name(hl_stopping_reason reason);
 
 #define HL_STOPPING_SAMPLES_MOST ((size_t)1 << 20)
@@ -71,5 +72,8 @@ hl_status hl_stopping_add(hl_stopping *stopping, const hl_slice *slice, const ui
 
 /* Ends measuring, by the budget unless it has ended; what there is counts. */
 void hl_stopping_end(hl_stopping *stopping);
+
+/* Ends it from outside, whatever was decided. */
+void hl_stopping_interrupt(hl_stopping *stopping);
 
 #endif

@@ -95,6 +95,8 @@ static void median_interval(const summary *s, const hl_median_interval *interval
   if (r->stop && strcmp(r->stop, "budget_exhausted") == 0)
     hl_record_note(r, "budget_exhausted: the median is known to +-%.2g %%",
                    100 * interval->half_width);
+  if (r->stop && strcmp(r->stop, "interrupted") == 0)
+    hl_record_note(r, "interrupted: the median is known to +-%.2g %%", 100 * interval->half_width);
   if (r->stop && strcmp(r->stop, "fixed") == 0 && s->n < FEW_FIXED_STEPS)
     hl_record_note(r, "only %zu fixed steps: the median is known to +-%.2g %%", s->n,
                    100 * interval->half_width);

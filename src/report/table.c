@@ -142,6 +142,8 @@ static void put_remarks(const hl_report_table *table, const hl_record *record, h
   if (record->steady == 0) hl_text_append(&remarks, "not steady");
   if (record->stop && strcmp(record->stop, "budget_exhausted") == 0)
     hl_text_format(&remarks, "%sbudget exhausted", remarks.length ? ", " : "");
+  if (record->stop && strcmp(record->stop, "interrupted") == 0)
+    hl_text_format(&remarks, "%sinterrupted", remarks.length ? ", " : "");
   if (record->validity_reason && record->validity_reason[0])
     hl_text_format(&remarks, "%s%s", remarks.length ? ", " : "", record->validity_reason);
   if (record->steps_per_sample > 1)

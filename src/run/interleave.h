@@ -35,8 +35,10 @@ typedef struct hl_interleaved {
   size_t pair_count;
 } hl_interleaved;
 
-/* Measures the group. Failures of configurations are in their records. INTERRUPTED after a wake; a
- * bad input's status where that ends the run; in either case nothing is to be kept. */
+/* Measures the group. Failures of configurations are in their records. INTERRUPTED after a wake:
+ * records with an outcome may be kept (`stop` is "interrupted" where measuring had not ended), the
+ * others are empty, and there are no comparisons. A bad input's status where that ends the run;
+ * nothing is to be kept then. */
 hl_status hl_interleave_measure(const hl_row_context *context, hl_interleaved *group,
                                 hl_error *error);
 void hl_interleaved_release(hl_interleaved *group); /* the pairs */

@@ -148,17 +148,10 @@ hl_status hl_row_run_all(hl_row *r, hl_error *error) {
   return status;
 }
 
-hl_status hl_row_summary(hl_row *r, hl_error *error) {
+/* All that needs no answer of the worker. */
+static hl_status summarise(hl_row *r, hl_error *error) {
   hl_record *record = r->record;
-  hl_stopping_end(&r->stopping);
   hl_record_set_text(&record->stop, hl_stopping_reason_name(r->stopping.reason));
-  hl_session_memory memory;
-  hl_status status = hl_session_peak(&r->session, &memory, error);
-  if (status != HL_OK) return status;
-  record->memory_mb = memory.above_base_mb;
-  record->engine_memory_mb = memory.engine_mb;
-  record->cgroup_memory_mb = memory.group_mb;
-  hl_device_memory_fill(&memory.device, record);
   hl_row_noise_fill(&r->noise, (double)r->steps, r->session.configuration->simulated, record);
   if (r->group > 1)
     hl_record_note(record,
@@ -173,10 +166,33 @@ hl_status hl_row_summary(hl_row *r, hl_error *error) {
                                   .batch_size = record->batch_size,
                                   .steps_per_sample = r->group,
                                   .patterns_per_image = patterns > 1 ? (double)patterns : 0};
-  status = hl_row_summarise(record, &samples, HL_PERCENTILE_LINEAR, error);
+  hl_status status = hl_row_summarise(record, &samples, HL_PERCENTILE_LINEAR, error);
   if (status != HL_OK) return status;
   hl_device_fill(&r->device, record);
   hl_energy_fill(&r->energy, record);
   hl_counters_fill(&r->counters, (double)r->steps, record);
-  return hl_session_device_time(&r->session, record, error);
+  return HL_OK;
+}
+
+hl_status hl_row_summary(hl_row *r, hl_error *error) {
+  hl_record *record = r->record;
+  hl_stopping_end(&r->stopping);
+  hl_session_memory memory;
+  hl_status status = hl_session_peak(&r->session, &memory, error);
+  if (status != HL_OK) return status;
+  record->memory_mb = memory.above_base_mb;
+  record->engine_memory_mb = memory.engine_mb;
+  record->cgroup_memory_mb = memory.group_mb;
+  hl_device_memory_fill(&memory.device, record);
+  status = summarise(r, error);
+  return status == HL_OK ? hl_session_device_time(&r->session, record, error) : status;
+}
+
+hl_status hl_row_salvage(hl_row *r, hl_error *error) {
+  enum { least = 6 }; /* of the order-statistic interval of a median */
+  if (r->full_count < least)
+    return hl_error_set(error, HL_INTERRUPTED, "interrupted after %zu samples", r->full_count);
+  hl_stopping_interrupt(&r->stopping);
+  hl_record_note(r->record, "memory unknown: the worker was stopped before it was asked");
+  return summarise(r, error);
 }

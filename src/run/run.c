@@ -117,6 +117,15 @@ static hl_status keep_group(runner *r, const size_t *indices, hl_interleaved *gr
   return status;
 }
 
+/* What an interrupt left of the group; a resumed run measures it again, all in turns. */
+static hl_status keep_interrupted(runner *r, const size_t *indices, hl_interleaved *group,
+                                  hl_error *error) {
+  hl_status status = HL_OK;
+  for (size_t i = 0; i < group->count && status == HL_OK; i++)
+    if (group->records[i].outcome) status = keep_row(r, indices[i], &group->records[i], error);
+  return status == HL_OK ? hl_error_set(error, HL_INTERRUPTED, "interrupted") : status;
+}
+
 static hl_status run_group(runner *r, const size_t *indices, size_t count, hl_error *error) {
   const hl_configuration *configurations[HL_PAIRING_MEMBERS];
   hl_record records[HL_PAIRING_MEMBERS];
@@ -132,7 +141,10 @@ static hl_status run_group(runner *r, const size_t *indices, size_t count, hl_er
                           .alone = alone};
   show_begin(r, indices[0]);
   hl_status status = hl_interleave_measure(&r->context, &group, error);
-  if (status == HL_OK) status = keep_group(r, indices, &group, error);
+  if (status == HL_OK)
+    status = keep_group(r, indices, &group, error);
+  else if (status == HL_INTERRUPTED)
+    status = keep_interrupted(r, indices, &group, error);
   for (size_t i = 0; i < count; i++) hl_record_release(&records[i]);
   hl_interleaved_release(&group);
   return status;
@@ -228,6 +240,11 @@ static hl_status keep_origin(hl_run_info *info, hl_run_info *earlier, hl_error *
   return HL_OK;
 }
 
+/* A row of an interrupted group is there to be looked at, and is measured again. */
+static bool is_complete(const hl_record *record) {
+  return !record->stop || strcmp(record->stop, hl_stopping_reason_name(HL_STOP_INTERRUPTED)) != 0;
+}
+
 /* Rows of the run that is resumed come first. */
 static hl_status load_earlier(runner *r, hl_error *error) {
   if (!r->store || !r->context.environment->resume) return HL_OK;
@@ -239,8 +256,10 @@ static hl_status load_earlier(runner *r, hl_error *error) {
   size_t taken = 0; /* the store gives rows in the order of the plan */
   for (size_t i = 0; i < r->plan->count && status == HL_OK; i++) {
     status = is_done(r, i, &r->done[i], error);
-    if (status == HL_OK && r->done[i] && taken < earlier.count)
-      status = take_record(r, i, &earlier.items[taken++], error);
+    if (status != HL_OK || !r->done[i] || taken == earlier.count) continue;
+    hl_record *record = &earlier.items[taken++];
+    r->done[i] = is_complete(record);
+    if (r->done[i]) status = take_record(r, i, record, error);
   }
   if (status == HL_OK)
     status = hl_store_comparisons_load(r->store, r->context.info->id, r->comparisons, error);

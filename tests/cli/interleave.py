@@ -145,6 +145,37 @@ def an_interrupt_in_a_group_leaves_no_process_and_keeps_rows():
 
 
 @case
+def an_interrupted_group_keeps_what_it_measured():
+    command = [*SLOW, '--batch-sizes', '1', '--max-time', '20', '--min-time', '15', '--store', str(HOME / 'kept.db')]
+    process = subprocess.Popen([PROGRAM, *command, '--json'], cwd=HOME, env=environment(), stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    end, workers = time.monotonic() + 30, []
+    while (len(workers) < 2 or 'T' not in states(workers)) and time.monotonic() < end:
+        time.sleep(0.01)
+        workers = workers_of(process.pid)
+    time.sleep(10)  # warming up, and then turns
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 130 and b'--resume' in err and are_gone(workers), err
+    document = json.loads(out)
+    kept = hotlap('report', 'latest', '--store', HOME / 'kept.db', '--json').document
+    assert document['rows'] == kept['rows'] and [r['engine'] for r in kept['rows']] == ['faulty', 'null'], kept
+    for row in kept['rows']:
+        assert row['outcome'] == 'PASSED' and row['stop'] == 'interrupted' and row['throughput_ips'] > 0, row
+        assert 'interrupted: the median is known to +-' in row['notes'] and row['measurement_iterations'] >= 6, row
+        assert row['memory_mb'] is None and 'memory unknown' in row['notes'], row
+        low, high = row['latency_p50_ci_ms']
+        assert 2 <= low <= row['latency_p50_ms'] <= high, row
+    assert kept['comparisons'] == []
+    text = hotlap('report', 'latest', '--store', HOME / 'kept.db').passes('interrupted')
+    command[command.index('--min-time') + 1] = '15'
+    run = hotlap(*command, '--resume', '--json')
+    assert run.status == 0 and [r['stop'] for r in run.rows] != ['interrupted'] * 2, run.explain()
+    assert len(run.rows) == 2 and all(r['memory_mb'] is not None for r in run.rows), run.explain()
+    assert len(run.document['comparisons']) == 1, run.explain()
+
+
+@case
 def a_killed_runner_takes_its_stopped_workers_along():
     process = subprocess.Popen([PROGRAM, *SLOW, '--batch-sizes', '1', '--store', 'none'], cwd=HOME,
                                env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -142,6 +142,8 @@ static void ended(void **state) {
   hl_stopping_end(&s);
   assert_false(hl_stopping_next(&s, &request));
   assert_string_equal(hl_stopping_reason_name(s.reason), "budget_exhausted");
+  hl_stopping_interrupt(&s);
+  assert_string_equal(hl_stopping_reason_name(s.reason), "interrupted");
 }
 
 /* The interval holds the true median in about 95 % of independent trials: a wrong rank shows. */
