@@ -38,11 +38,14 @@ static hl_status end_member(turns *t, size_t i, hl_status status, hl_error *fail
   return hl_row_close(&t->members[i].row, status, failure, error);
 }
 
-/* Nothing of the group is kept: its workers are killed, whether they are stopped or not. */
-static void end_all(turns *t) {
+/* Ends the workers that are left. Of an interrupted group what was measured is kept. */
+static void end_all(turns *t, hl_status cause) {
   for (size_t i = 0; i < t->group->count; i++) {
     hl_error ignored = {0};
-    if (t->members[i].live) end_member(t, i, HL_INTERRUPTED, &ignored, NULL);
+    if (!t->members[i].live) continue;
+    hl_status status =
+        cause == HL_INTERRUPTED ? hl_row_salvage(&t->members[i].row, &ignored) : cause;
+    end_member(t, i, status == HL_OK ? HL_OK : HL_INTERRUPTED, &ignored, NULL);
   }
 }
 
@@ -93,15 +96,21 @@ static hl_status with_member(turns *t, size_t i, hl_status (*work)(hl_row *row, 
   if (!t->members[i].live) return HL_OK;
   hl_process_resume(&row->session.process);
   hl_status status = work(row, &failure);
+  if (status == HL_INTERRUPTED) return hl_error_set(error, status, "interrupted");
   if (status != HL_OK) return end_member(t, i, status, &failure, error);
   hl_process_pause(&row->session.process);
   return HL_OK;
 }
 
-static void name_side(const hl_record *r, char **engine, char **dtype, char **device) {
-  hl_record_set_text(engine, r->engine);
-  hl_record_set_text(dtype, r->dtype);
-  hl_record_set_text(device, r->device);
+static void name_sides(const hl_record *a, const hl_record *b, hl_comparison *c) {
+  hl_record_set_text(&c->a_engine, a->engine);
+  hl_record_set_text(&c->a_dtype, a->dtype);
+  hl_record_set_text(&c->a_device, a->device);
+  hl_record_set_text(&c->a_device_id, a->device_id);
+  hl_record_set_text(&c->b_engine, b->engine);
+  hl_record_set_text(&c->b_dtype, b->dtype);
+  hl_record_set_text(&c->b_device, b->device);
+  hl_record_set_text(&c->b_device_id, b->device_id);
 }
 
 /* A comparison for every two members that are there, with what their outputs say. */
@@ -120,8 +129,7 @@ static hl_status begin_pairs(turns *t, hl_error *error) {
       hl_record_set_text(&c->model, g->records[a].model);
       c->batch_size = g->records[a].batch_size;
       c->threads = g->records[a].threads;
-      name_side(&g->records[a], &c->a_engine, &c->a_dtype, &c->a_device);
-      name_side(&g->records[b], &c->b_engine, &c->b_dtype, &c->b_device);
+      name_sides(&g->records[a], &g->records[b], c);
       c->processes = 1;
       if (t->context->method->check)
         hl_outputs_compare(&t->members[a].row, &t->members[b].row, c);
@@ -170,6 +178,7 @@ static hl_status take_turn(turns *t, const hl_turn_request *request, hl_error *e
   hl_error failure = {0};
   hl_process_resume(&row->session.process);
   hl_status status = hl_row_run(row, &slice, request->discard_steps, &got, &failure);
+  if (status == HL_INTERRUPTED) return hl_error_set(error, status, "interrupted");
   if (status != HL_OK) {
     hl_pairing_drop(&t->pairing, request->member);
     return end_member(t, request->member, status, &failure, error);
@@ -276,7 +285,7 @@ hl_status hl_interleave_measure(const hl_row_context *context, hl_interleaved *g
   t.members = calloc(group->count, sizeof *t.members);
   if (!t.members) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for rows");
   hl_status status = measure(&t, error);
-  if (status != HL_OK) end_all(&t);
+  if (status != HL_OK) end_all(&t, status);
   hl_pairing_release(&t.pairing);
   free(t.members);
   return status;

@@ -75,6 +75,17 @@ def each_gpu_is_a_row():
 
 
 @case
+def comparisons_know_their_sides_by_id():
+    run = hotlap('sweep', 'mlp', '--plugin', PLUGIN, '--engine', 'fake-gpu', '--engine-option', 'step_us=500',
+                 '--device', 'gpu:all', '--batch-sizes', '4', '--max-time', '2', '--no-check', '--json', env=fake())
+    pair, = run.passes().document['comparisons']
+    assert (pair['a_device_id'], pair['b_device_id']) == ('cuda:0', 'cuda:1'), pair
+    assert (pair['a_device'], pair['b_device']) == ('Fake GPU B (cuda:0)', 'Fake GPU A (cuda:1)'), pair
+    cells = [c for c in run.document['engines'][0]['matrix'] if c['a'] != c['b']]
+    assert cells and all(c['paired'] for c in cells), cells
+
+
+@case
 def one_batch_is_split_over_gpus():
     log = HOME / 'split.log'
     row, = sweep('--device', 'cuda:0+1', '--batch-sizes', '5', '--engine-option', f'log={log}', '--iterations', '4',
@@ -128,7 +139,8 @@ def a_preference_falls_back_and_says_so():
 @case
 def what_is_no_device_is_refused():
     for word in ('cuda:x', 'gpu:', 'cuda:0+0', 'cuda:0+', 'cuda:-1', 'c/d'):
-        hotlap('sweep', 'mlp', '--device', word, '--dry-run').fails(2, f"'{word}' is no device")
+        for option in ('--device', '--device-prefer'):
+            hotlap('sweep', 'mlp', option, word, '--dry-run').fails(2, f"{option}: '{word}' is no device")
     hotlap('sweep', 'mlp', '--device', 'cpu', '--device-prefer', 'cuda').fails(2, '--device-prefer')
 
 
