@@ -268,19 +268,27 @@ static bool fallback(const hl_analysis_input *input, hl_analysis_group *g) {
   return add(g, HL_ADVICE_FALLBACK, smallest ? 1 : HL_INT_NULL, hl_text_take(&text));
 }
 
-static bool mistrusted(hl_analysis_group *g) {
-  if (g->mistrusted_count == 0) return true;
+/* Why differs: outputs beyond the tolerance, NaN, weights that are no numbers. */
+static bool mistrusted(const hl_analysis_input *input, hl_analysis_group *g) {
+  const hl_record *first = NULL;
+  for (size_t i = 0; i < g->failed_count && !first; i++) {
+    const hl_record *r = hl__analysis_record(input, g->failed_rows[i]);
+    if (hl__has_outcome(r, "MISTRUSTED")) first = r;
+  }
+  if (!first) return true;
+  bool one = g->mistrusted_count == 1;
   return add(g, HL_ADVICE_HINT, HL_INT_NULL,
-             hl_format("Quality: the outputs of %zu row%s differ from the reference beyond the "
-                       "tolerance; %s no part in this advice",
-                       g->mistrusted_count, g->mistrusted_count == 1 ? "" : "s",
-                       g->mistrusted_count == 1 ? "it takes" : "they take"));
+             hl_format("Quality: the outputs of %zu row%s are not trusted (batch %" PRId64
+                       ": %.200s); %s no part in this advice",
+                       g->mistrusted_count, one ? "" : "s", first->batch_size,
+                       first->reason ? first->reason : "no reason given",
+                       one ? "it takes" : "they take"));
 }
 
 bool hl__analyse_advice(const hl_analysis_input *input, hl_analysis_group *g) {
   g->recommendations = calloc(ADVICE_MOST, sizeof *g->recommendations);
   if (!g->recommendations) return false;
-  if (g->point_count == 0) return fallback(input, g) && limit(input, g) && mistrusted(g);
+  if (g->point_count == 0) return fallback(input, g) && limit(input, g) && mistrusted(input, g);
   return speed(g) && latency(input, g) && memory(g) && balance(g) && accuracy(input, g) &&
-         limit(input, g) && mistrusted(g) && hints(input, g);
+         limit(input, g) && mistrusted(input, g) && hints(input, g);
 }

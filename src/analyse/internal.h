@@ -3,6 +3,7 @@
 #define HL_ANALYSE_INTERNAL_H
 
 #include "analyse/analyse.h"
+#include <string.h>
 
 /* Everything a step may look at. */
 typedef struct hl_analysis_input {
@@ -20,6 +21,10 @@ bool hl__analyse_advice(const hl_analysis_input *input, hl_analysis_group *group
 
 /* The measured peak of the row's type of arithmetic, GFLOP/s; NaN if there is none. */
 double hl__analysis_peak(const hl_run_info *info, const hl_record *r);
+
+static inline bool hl__has_outcome(const hl_record *r, const char *name) {
+  return r->outcome && strcmp(r->outcome, name) == 0;
+}
 
 static inline const hl_record *hl__analysis_record(const hl_analysis_input *input, size_t row) {
   return &input->records->items[row];

@@ -5,10 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_outcome(const hl_record *r, const char *name) {
-  return r->outcome && strcmp(r->outcome, name) == 0;
-}
-
 static hl_analysis_point point_of(const hl_record *r, size_t row) {
   double latency = isfinite(r->latency_p50_ms) ? r->latency_p50_ms : r->latency_mean_ms;
   hl_analysis_point p = {.row = row,
@@ -68,8 +64,8 @@ bool hl__analyse_points(const hl_analysis_input *input, hl_analysis_group *g) {
       if (r->batch_size >= 1 && r->throughput_ips > 0) insert(g, point_of(r, input->rows[i]));
       continue;
     }
-    if (is_outcome(r, "MISTRUSTED")) g->mistrusted_count++;
-    if (is_outcome(r, "SKIPPED"))
+    if (hl__has_outcome(r, "MISTRUSTED")) g->mistrusted_count++;
+    if (hl__has_outcome(r, "SKIPPED"))
       g->skipped_rows[g->skipped_count++] = input->rows[i];
     else
       g->failed_rows[g->failed_count++] = input->rows[i];

@@ -37,6 +37,9 @@ static hl_status compare_outputs(hl_row *r, hl_error *error) {
   if (status != HL_OK) return status;
   r->record->output_error = agreement.error;
   r->record->output_cosine = agreement.cosine;
+  r->nan_output_own = agreement.nan_output;
+  r->no_cosine = agreement.cosine_reason;
+  if (r->no_cosine) hl_record_note(r->record, "no cosine with the reference: %s", r->no_cosine);
   if (r->session.classifier) r->record->output_top1 = agreement.top1;
   return HL_OK;
 }
@@ -75,12 +78,17 @@ static void mistrust(hl_record *record, const char *why) {
 }
 
 /* Rounding to 8 bits may move a single element far, but not the direction of the whole. */
-static void judge_int8(hl_record *record) {
+static void judge_int8(const hl_row *r) {
+  hl_record *record = r->record;
   if (isnan(record->output_error) || record->output_cosine >= HL_REFERENCE_COSINE) return;
   HL_CLEANUP(hl_free_pointer)
-  char *why = hl_format("the cosine of an output and the float32 reference is %.4f; %.2f is asked "
-                        "for int8",
-                        record->output_cosine, HL_REFERENCE_COSINE);
+  char *why = r->no_cosine
+                  ? hl_format("no cosine of an output and the float32 reference: %s; %.2f is asked "
+                              "for int8",
+                              r->no_cosine, HL_REFERENCE_COSINE)
+                  : hl_format("the cosine of an output and the float32 reference is %.4f; %.2f is "
+                              "asked for int8",
+                              record->output_cosine, HL_REFERENCE_COSINE);
   mistrust(record, why);
 }
 
@@ -88,6 +96,12 @@ static void judge_int8(hl_record *record) {
 static bool judge_nan(const hl_row *r) {
   if (r->session.not_a_number[0]) {
     mistrust(r->record, r->session.not_a_number);
+    return true;
+  }
+  if (r->nan_output_own >= 0) {
+    HL_CLEANUP(hl_free_pointer)
+    char *own = hl_format("output %d holds NaN where the reference has numbers", r->nan_output_own);
+    mistrust(r->record, own);
     return true;
   }
   if (r->nan_output < 0) return false;
@@ -102,7 +116,7 @@ static bool judge_nan(const hl_row *r) {
 void hl_row_judge_outputs(hl_row *r) {
   hl_record *record = r->record;
   if (judge_nan(r)) return;
-  if (strcmp(record->dtype, "int8") == 0) judge_int8(record);
+  if (strcmp(record->dtype, "int8") == 0) judge_int8(r);
   double tolerance = hl_reference_tolerance(record->dtype);
   if (!(record->output_error > tolerance)) return;
   HL_CLEANUP(hl_free_pointer)
@@ -116,12 +130,21 @@ static bool is_int8(const hl_record *record) {
   return strcmp(record->dtype, "int8") == 0;
 }
 
+static void note(hl_comparison *comparison, const char *text) {
+  HL_CLEANUP(hl_free_pointer)
+  char *joined = comparison->notes ? hl_format("%s; %s", comparison->notes, text) : hl_strdup(text);
+  hl_record_set_text(&comparison->notes, joined);
+}
+
 /* Judged by the coarser of the two types. */
 static void set_agreement(const hl_record *a, const hl_record *b, const hl_agreement *found,
                           bool classifier, hl_comparison *comparison) {
   comparison->max_abs = found->max_abs;
   comparison->max_relative = found->error;
   comparison->cosine = found->cosine;
+  HL_CLEANUP(hl_free_pointer)
+  char *why = found->cosine_reason ? hl_format("no cosine: %s", found->cosine_reason) : NULL;
+  if (why) note(comparison, why);
   if (classifier) comparison->top1 = found->top1;
   if (is_int8(a) || is_int8(b)) {
     comparison->agree = found->cosine >= HL_REFERENCE_COSINE;
@@ -129,12 +152,6 @@ static void set_agreement(const hl_record *a, const hl_record *b, const hl_agree
   }
   comparison->tolerance = fmax(hl_reference_tolerance(a->dtype), hl_reference_tolerance(b->dtype));
   comparison->agree = found->error <= comparison->tolerance;
-}
-
-static void note(hl_comparison *comparison, const char *text) {
-  HL_CLEANUP(hl_free_pointer)
-  char *joined = comparison->notes ? hl_format("%s; %s", comparison->notes, text) : hl_strdup(text);
-  hl_record_set_text(&comparison->notes, joined);
 }
 
 void hl_outputs_compare(const hl_row *a, const hl_row *b, hl_comparison *comparison) {
@@ -167,9 +184,12 @@ static judgement judge(const hl_record *r) {
 static void mistrust_for(hl_record *record, const hl_record *other, const hl_comparison *c) {
   if (!hl_record_passed(record)) return;
   HL_CLEANUP(hl_free_pointer)
-  char *why = hl_format("outputs disagree with those of %s %s: largest relative difference %.2g, "
-                        "cosine %.4f",
-                        other->engine, other->dtype, c->max_relative, c->cosine);
+  char *cosine =
+      isnan(c->cosine) ? hl_strdup("without a cosine") : hl_format("cosine %.4f", c->cosine);
+  HL_CLEANUP(hl_free_pointer)
+  char *why =
+      hl_format("outputs disagree with those of %s %s: largest relative difference %.2g, %s",
+                other->engine, other->dtype, c->max_relative, cosine ? cosine : "");
   mistrust(record, why);
 }
 

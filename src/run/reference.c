@@ -164,7 +164,8 @@ hl_status hl_reference_find(hl_reference_cache *cache, const char *key,
   return HL_OK;
 }
 
-/* 1 for two vectors of zeros. */
+/* 1 for two vectors of zeros, NaN where only one is or where there are other things than numbers.
+ */
 static double cosine_of(const float *a, const float *b, size_t count) {
   double ab = 0, aa = 0, bb = 0;
   for (size_t i = 0; i < count; i++) {
@@ -173,6 +174,18 @@ static double cosine_of(const float *a, const float *b, size_t count) {
     bb += (double)b[i] * (double)b[i];
   }
   return aa == 0 && bb == 0 ? 1 : ab / sqrt(aa * bb);
+}
+
+static const char *why_no_cosine(const float *a, const float *b, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (!isfinite(a[i]) || !isfinite(b[i])) return "an output holds NaN or infinity";
+  return "an output is all zeros on one side only";
+}
+
+static bool adds_nan(const float *values, const float *reference, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (isnan(values[i]) && !isnan(reference[i])) return true;
+  return false;
 }
 
 static size_t largest(const float *values, size_t count) {
@@ -208,6 +221,17 @@ static double share_that_differs(const float *values, const float *reference, si
   return (double)different / (double)count;
 }
 
+static void compare_output(const float *values, const float *expected, size_t count, bool exact,
+                           hl_agreement *result) {
+  double found = exact ? share_that_differs(values, expected, count)
+                       : relative_error(values, expected, count, &result->max_abs);
+  double cosine = cosine_of(values, expected, count);
+  if (found > result->error) result->error = found;
+  if (exact || result->cosine_reason) return;
+  if (isnan(cosine)) result->cosine_reason = why_no_cosine(values, expected, count);
+  if (!(cosine >= result->cosine)) result->cosine = isnan(cosine) ? (double)NAN : cosine;
+}
+
 hl_status hl_reference_compare(const hl_reference *reference, const float *values,
                                const size_t *counts, size_t count, hl_agreement *ret_agreement,
                                hl_error *error) {
@@ -215,6 +239,7 @@ hl_status hl_reference_compare(const hl_reference *reference, const float *value
     return hl_error_set(error, HL_BAD_DATA, "%zu outputs; the reference has %zu", count,
                         reference->count);
   hl_agreement result = {.cosine = 1,
+                         .nan_output = -1,
                          .top1 = same_largest(reference, values, count ? counts[0] : 0)};
   const float *expected = reference->values;
   size_t compared = 0;
@@ -222,14 +247,8 @@ hl_status hl_reference_compare(const hl_reference *reference, const float *value
     if (counts[i] && counts[i] != reference->counts[i])
       return hl_error_set(error, HL_BAD_DATA, "output %zu has %zu elements; the reference has %zu",
                           i, counts[i], reference->counts[i]);
-    if (counts[i]) {
-      double found = reference->exact[i]
-                         ? share_that_differs(values, expected, counts[i])
-                         : relative_error(values, expected, counts[i], &result.max_abs);
-      double cosine = cosine_of(values, expected, counts[i]);
-      if (found > result.error) result.error = found;
-      if (!reference->exact[i] && !(cosine >= result.cosine)) result.cosine = cosine;
-    }
+    if (counts[i]) compare_output(values, expected, counts[i], reference->exact[i], &result);
+    if (result.nan_output < 0 && adds_nan(values, expected, counts[i])) result.nan_output = (int)i;
     values += counts[i];
     expected += reference->counts[i];
     compared += counts[i];

@@ -41,10 +41,12 @@ hl_status hl_reference_find(hl_reference_cache *cache, const char *key,
 
 /* How outputs agree with the reference. */
 typedef struct hl_agreement {
-  double max_abs; /* largest |a-b| over all outputs */
-  double error;   /* largest max|a-b| / max|b| over the outputs (b is the reference) */
-  double cosine;  /* least over the outputs */
-  bool top1;      /* the first output's largest element is the same one */
+  double max_abs;            /* largest |a-b| over all outputs */
+  double error;              /* largest max|a-b| / max|b| over the outputs (b is the reference) */
+  double cosine;             /* least over the outputs; NaN: an output has none */
+  const char *cosine_reason; /* NULL, or why there is no cosine; static */
+  bool top1;                 /* the first output's largest element is the same one */
+  int nan_output;            /* first output with NaN where the reference has none; -1 */
 } hl_agreement;
 
 /* Compares; of integers and bools the error is the share that differs. NaN in `values` alone gives

@@ -48,7 +48,8 @@ void hl_row_init(hl_row *row, const hl_row_context *context, const hl_configurat
                   .configuration = configuration,
                   .record = record,
                   .group = 1,
-                  .nan_output = -1};
+                  .nan_output = -1,
+                  .nan_output_own = -1};
   hl_device_totals_init(&row->device);
   hl_counter_totals_init(&row->counters);
   identify(configuration, context, record);

@@ -43,7 +43,9 @@ typedef struct hl_row {
   hl_session session;
   hl_record *record; /* borrowed */
   hl_reference outputs;
-  int nan_output; /* output of the reference that holds NaN, -1: none is known to */
+  int nan_output;        /* output of the reference that holds NaN, -1: none is known to */
+  int nan_output_own;    /* of the engine, where the reference has none; -1 */
+  const char *no_cosine; /* NULL, or why an output and the reference have no cosine */
   hl_warmup warmup;
   hl_stopping stopping;
   bool bad_input;    /* it did not open for what the user gave */
@@ -87,6 +89,10 @@ hl_status hl_row_run_all(hl_row *row, hl_error *error);
 
 /* From samples to the numbers of the record. */
 hl_status hl_row_summary(hl_row *row, hl_error *error);
+
+/* The same of what there was when the run was interrupted, without asking the worker, which may
+ * hang over a step: no memory, and `stop` is "interrupted". INTERRUPTED for too few samples. */
+hl_status hl_row_salvage(hl_row *row, hl_error *error);
 
 /* Ends the worker, releases the row and writes outcome and reason into the record; `status` is that
  * of the last call, `failure` its error. INTERRUPTED after a wake (the record is incomplete), a bad

@@ -49,6 +49,16 @@ def a_hang_times_out():
 
 
 @case
+def a_hang_while_preparing_has_a_budget_of_its_own():
+    start = time.monotonic()
+    for hook in ('load', 'prepare'):
+        row, = faulty(f'{hook}:hang', '--setup-timeout', '1.5', batches='1').rows
+        assert row['outcome'] == 'TIMED_OUT' and f"'{hook}' did not end within 1.5 s" in row['reason'], row['reason']
+        assert 'raise --setup-timeout' in row['reason'] and '--setup-timeout 1.5' in row['reproduce'], row
+    assert time.monotonic() - start < 30
+
+
+@case
 def a_reference_worker_that_is_killed_costs_no_row():
     # Kills the second worker that lives at once: it computes the reference outputs.
     command = [PROGRAM, 'sweep', 'ptychopinn', '--engine', 'native', '--batch-sizes', '1', '--max-time',
@@ -133,6 +143,17 @@ def wrong_outputs_are_mistrusted():
     assert run.status == 3 and row['outcome'] == 'MISTRUSTED', run.explain()
     assert row['output_error'] > 0.5 and 'differ from the reference' in row['reason']
     assert run.document['analysis']['optimal_batch_size'] is None
+
+
+@case
+def outputs_that_are_nan_are_called_so():
+    run = faulty('none:nan', batches='1')
+    row = run.rows[0]
+    assert run.status == 3 and row['outcome'] == 'MISTRUSTED', run.explain()
+    assert row['reason'] == 'output 0 holds NaN where the reference has numbers', row['reason']
+    assert row['output_cosine'] is None and 'no cosine with the reference: ' in row['notes'], row
+    advice = ' '.join(run.document['analysis']['recommendations'])
+    assert 'holds NaN' in advice and 'tolerance' not in advice, advice
 
 
 @case

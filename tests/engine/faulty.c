@@ -1,13 +1,14 @@
 /*
  * A plug-in that misbehaves as its option asks, at the hook named: fault=HOOK:KIND with HOOK one of
  * probe, load, prepare, submit and KIND one of segv, kill, hang, exit, garbage, oom, allocate,
- * unimplemented, chatty; `after=N` lets N steps pass first; step_us=N sleeps in each step;
- * only_batch=N leaves other batches alone; fault=submit:allocate allocates (and
- * touches) bytes_per_image for each image in `prepare`.
+ * unimplemented, chatty; fault=none:wrong and none:nan are outputs; `after=N` lets N steps pass
+ * first; step_us=N sleeps in each step; only_batch=N leaves other batches alone;
+ * fault=submit:allocate allocates (and touches) bytes_per_image for each image in `prepare`.
  */
 #include <hotlap/engine.h>
 
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -175,9 +176,11 @@ static hl_status wait_done(hl_request *request, hl_error *error) {
 
 static hl_status output(hl_request *request, size_t index, hl_tensor_view *ret_view,
                         hl_error *error) {
-  if (strcmp(request->program->engine->kind, "wrong") != 0)
+  int nan = strcmp(request->program->engine->kind, "nan") == 0;
+  if (!nan && strcmp(request->program->engine->kind, "wrong") != 0)
     return fail(error, HL_UNIMPLEMENTED, "no outputs");
   static float values[1024];
+  values[7] = nan ? NAN : 0;
   (void)index;
   *ret_view = (hl_tensor_view){.name = "output",
                                .dtype = HL_FLOAT32,

@@ -124,6 +124,7 @@ static void failures(void **state) {
   /* Faster than all others, but wrong. */
   hl_record *wrong = add_passed(&records, NULL, 16, 0.1, 0.1, 0.001);
   hl_record_set_text(&wrong->outcome, "MISTRUSTED");
+  hl_record_set_text(&wrong->reason, "output 0 holds NaN");
   hl_analysis a;
   assert_int_equal(hl_analysis_make(&records, NULL, &a, NULL), HL_OK);
   const hl_analysis_group *g = &a.groups[0];
@@ -140,6 +141,7 @@ static void failures(void **state) {
                          "1.2 times batch 4 (the smallest that passed)"));
   assert_int_equal(find_advice(g, HL_ADVICE_LIMIT)->batch_size, 7);
   assert_non_null(strstr(find_advice(g, HL_ADVICE_HINT)->text, "outputs of 1 row "));
+  assert_non_null(strstr(find_advice(g, HL_ADVICE_HINT)->text, "(batch 16: output 0 holds NaN)"));
   hl_analysis_release(&a);
   /* A boundary that was only predicted is not observed. */
   hl_record_set_text(&records.items[3].reason, "predicted to need 2 GB");

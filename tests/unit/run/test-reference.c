@@ -67,10 +67,18 @@ static void direction_and_largest_element(void **state) {
   assert_int_equal(hl_reference_compare(&r, turned, four, 1, &found, &error), HL_OK);
   assert_true(fabs(found.cosine - 20.0 / 30) < 1e-12 && !found.top1);
   assert_int_equal(hl_reference_compare(&r, bad, four, 1, &found, &error), HL_OK);
-  assert_true(isnan(found.cosine));
+  assert_true(isnan(found.cosine) && found.nan_output == 0);
+  assert_non_null(strstr(found.cosine_reason, "NaN"));
+  assert_int_equal(hl_reference_compare(&r, zeros, four, 1, &found, &error), HL_OK);
+  assert_true(isnan(found.cosine) && found.nan_output == -1);
+  assert_non_null(strstr(found.cosine_reason, "zeros"));
   r.values = (float *)(uintptr_t)zeros;
   assert_int_equal(hl_reference_compare(&r, zeros, four, 1, &found, &error), HL_OK);
-  assert_true(found.cosine == 1 && found.top1);
+  assert_true(found.cosine == 1 && found.top1 && !found.cosine_reason);
+  /* What is NaN in both is no news of the engine. */
+  r.values = (float *)(uintptr_t)bad;
+  assert_int_equal(hl_reference_compare(&r, bad, four, 1, &found, &error), HL_OK);
+  assert_int_equal(found.nan_output, -1);
 }
 
 static void what_cannot_be_compared(void **state) {
