@@ -6,15 +6,15 @@ _hotlap() {
     return
   fi
   case ${COMP_WORDS[1]} in
-    sweep) options="--batch-sizes --model --engine --framework --plugin --engine-option --engine-library --provider --dtype --threads --device --device-prefer --input-shape --test-data --n-images --num-runs --iterations --min-time --max-time --warmup-iterations --warmup-runs --adaptive-sizing --memory-limit --safety-margin --max-batch --no-predict --no-check --order --profile-memory --counters --plot-results --export-format --output-dir --store --seed --resume --skip-failed --dry-run --simulated-clock --quiet --verbose --json --help" ;;
-    models) options="--engine --threads --n-images --calibration --ranges --percentile --output --seed --quiet --verbose --json --help" ;;
+    sweep) options="--batch-sizes --model --engine --framework --plugin --engine-option --engine-library --provider --dtype --threads --device --device-prefer --input-shape --test-data --n-images --num-runs --iterations --min-time --max-time --setup-timeout --warmup-iterations --warmup-runs --adaptive-sizing --memory-limit --safety-margin --max-batch --no-predict --no-check --order --profile-memory --counters --plot-results --export-format --output-dir --store --seed --resume --skip-failed --dry-run --simulated-clock --quiet --verbose --json --help" ;;
+    models) options="--engine --threads --input-shape --n-images --calibration --ranges --percentile --output --seed --quiet --verbose --json --help" ;;
     engines) options="--engine --plugin --engine-library --quiet --verbose --json --help" ;;
     data) options="--n-images --seed --size --positions --photons --quiet --verbose --json --help" ;;
     doctor) options="--quiet --verbose --json --help" ;;
     history) options="--model --plot-results --export-format --output-dir --store --machine --import --import-format --limit --metric --since --quiet --verbose --json --help" ;;
     report) options="--plot-results --export-format --output-dir --store --quiet --verbose --json --help" ;;
-    load) options="--batch-sizes --model --engine --plugin --engine-option --engine-library --provider --dtype --threads --device --device-prefer --input-shape --test-data --n-images --percentile --memory-limit --no-predict --no-check --plot-results --export-format --output-dir --store --seed --skip-failed --scenario --qps --find-max-qps --p99-target --latency-target --mode --duration --instances --batching-timeout --samples-per-query --quiet --verbose --json --help" ;;
-    compare) options="--batch-sizes --engine --plugin --engine-option --engine-library --provider --dtype --threads --device --device-prefer --input-shape --test-data --n-images --max-time --warmup-iterations --memory-limit --no-check --store --seed --command --build --prepare --order-seed --processes --pairs --margin --alpha --fail-if --force --simulated-clock --quiet --verbose --json --help" ;;
+    load) options="--batch-sizes --model --engine --plugin --engine-option --engine-library --provider --dtype --threads --device --device-prefer --input-shape --test-data --n-images --percentile --setup-timeout --memory-limit --no-predict --no-check --plot-results --export-format --output-dir --store --seed --skip-failed --scenario --qps --find-max-qps --p99-target --latency-target --mode --duration --instances --batching-timeout --samples-per-query --quiet --verbose --json --help" ;;
+    compare) options="--batch-sizes --engine --plugin --engine-option --engine-library --provider --dtype --threads --device --device-prefer --input-shape --test-data --n-images --max-time --setup-timeout --warmup-iterations --memory-limit --no-check --store --seed --command --build --prepare --order-seed --processes --pairs --margin --alpha --fail-if --force --simulated-clock --quiet --verbose --json --help" ;;
   esac
   case $word in
     -*) COMPREPLY=($(compgen -W "$options" -- "$word")) ;;

@@ -97,6 +97,7 @@ static void append_identity(hl_text *out, const hl_configuration *c) {
 
 /* Of the method, what a load test has, too. */
 static void append_limits(hl_text *out, const hl_method_options *m) {
+  if (m->setup_given) option_real(out, "setup-timeout", m->setup_s);
   if (m->memory_limit_mb) option_int(out, "memory-limit", m->memory_limit_mb);
   if (!m->predict) hl_text_append(out, " --no-predict");
   if (!m->check) hl_text_append(out, " --no-check");

@@ -43,6 +43,8 @@ typedef struct hl_configuration {
 /* How each row is measured. Zero or negative counts mean "not fixed". */
 typedef struct hl_method_options {
   double min_time_s, max_time_s;
+  double setup_s; /* longest that loading, planning or preparing may take */
+  bool setup_given;
   bool max_time_given;       /* a budget that was asked for binds fixed counts too */
   int64_t iterations;        /* 0: until converged */
   int64_t num_runs;          /* 0: not by passes */

@@ -51,6 +51,27 @@ hl_status hl_input_shape_parse(const char *text, hl_arena *arena, hl_input_shape
   return HL_OK;
 }
 
+hl_status hl_input_shapes_read(const hl_options *options, hl_arena *arena,
+                               const hl_input_shape **ret_shapes, size_t *ret_count,
+                               hl_error *error) {
+  size_t count = 0;
+  while (hl_options_at(options, HL_OPTION_INPUT_SHAPE, count)) count++;
+  hl_input_shape *shapes = hl_arena_array(arena, count, sizeof *shapes);
+  if (!shapes) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for shapes");
+  for (size_t i = 0; i < count; i++) {
+    const char *text = hl_options_at(options, HL_OPTION_INPUT_SHAPE, i);
+    hl_status status = hl_input_shape_parse(text, arena, &shapes[i], error);
+    if (status != HL_OK) return status;
+    for (size_t k = 0; k < i; k++)
+      if (strcmp(shapes[k].name, shapes[i].name) == 0)
+        return hl_error_set(error, HL_INVALID_ARGUMENT,
+                            "--input-shape: input '%.100s' is given twice", shapes[i].name);
+  }
+  *ret_shapes = shapes;
+  *ret_count = count;
+  return HL_OK;
+}
+
 void hl_input_shape_format(const hl_input_shape *shape, hl_text *out) {
   hl_text_format(out, "%s=", shape->name);
   for (int32_t i = 0; i < shape->rank; i++) {

@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "plan/options.h"
 
 typedef struct hl_input_shape {
   const char *name; /* of the input */
@@ -24,6 +25,11 @@ typedef struct hl_input_shape {
 
 /* Reads NAME=DIMS; the name goes into `arena`. INVALID_ARGUMENT says what is wrong with it. */
 hl_status hl_input_shape_parse(const char *text, hl_arena *arena, hl_input_shape *ret_shape,
+                               hl_error *error);
+
+/* All --input-shape of a command line; each input at most once. Results live in `arena`. */
+hl_status hl_input_shapes_read(const hl_options *options, hl_arena *arena,
+                               const hl_input_shape **ret_shapes, size_t *ret_count,
                                hl_error *error);
 
 /* Appends it in the form that hl_input_shape_parse reads: "input_ids=Bx128". */

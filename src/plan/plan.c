@@ -4,6 +4,8 @@
 #include <string.h>
 
 enum { most_rows = 100000, plan_bytes = 256 << 20, load_images = 64 };
+/* Compiling may take minutes, and a hang is not to cost more than a handful of rows. */
+enum { setup_budgets = 10, least_setup_s = 120 };
 
 static hl_status no_memory(hl_error *error) {
   return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the plan");
@@ -71,26 +73,6 @@ static hl_status read_plugins(const hl_options *o, hl_arena *arena, hl_configura
   return HL_OK;
 }
 
-static hl_status read_input_shapes(const hl_options *o, hl_arena *arena, hl_configuration *base,
-                                   hl_error *error) {
-  size_t count = 0;
-  while (hl_options_at(o, HL_OPTION_INPUT_SHAPE, count)) count++;
-  hl_input_shape *shapes = hl_arena_array(arena, count, sizeof *shapes);
-  if (!shapes) return no_memory(error);
-  for (size_t i = 0; i < count; i++) {
-    const char *text = hl_options_at(o, HL_OPTION_INPUT_SHAPE, i);
-    hl_status status = hl_input_shape_parse(text, arena, &shapes[i], error);
-    if (status != HL_OK) return status;
-    for (size_t k = 0; k < i; k++)
-      if (strcmp(shapes[k].name, shapes[i].name) == 0)
-        return hl_error_set(error, HL_INVALID_ARGUMENT,
-                            "--input-shape: input '%.100s' is given twice", shapes[i].name);
-  }
-  base->input_shapes = shapes;
-  base->input_shape_count = count;
-  return HL_OK;
-}
-
 /* Of a plus that belongs to an exponent, 1e+6+100, the first half is not a number: the next is. */
 static bool clock_halves(const char *text, double *ret_t0, double *ret_t1) {
   for (const char *plus = strchr(text, '+'); plus; plus = strchr(plus + 1, '+')) {
@@ -125,7 +107,8 @@ static hl_status read_base(const hl_options *o, hl_arena *arena, hl_configuratio
     status = hl_options_int(o, HL_OPTION_SEED, 0, INT64_MAX, 42, &base->seed, error);
   if (status == HL_OK) status = read_plugins(o, arena, base, error);
   base->provider = hl_options_get(o, HL_OPTION_PROVIDER);
-  if (status == HL_OK) status = read_input_shapes(o, arena, base, error);
+  if (status == HL_OK)
+    status = hl_input_shapes_read(o, arena, &base->input_shapes, &base->input_shape_count, error);
   if (status == HL_OK) status = read_simulated(o, base, error);
   return status;
 }
@@ -142,6 +125,11 @@ static hl_status read_method(const hl_options *o, hl_method_options *m, hl_error
   hl_status status = hl_options_real(o, HL_OPTION_MIN_TIME, 0, 86400, 0, &m->min_time_s, error);
   if (status == HL_OK)
     status = hl_options_real(o, HL_OPTION_MAX_TIME, 0.001, 86400, 30, &m->max_time_s, error);
+  m->setup_given = hl_options_given(o, HL_OPTION_SETUP_TIMEOUT);
+  double setup_s = setup_budgets * m->max_time_s;
+  if (setup_s < least_setup_s) setup_s = least_setup_s;
+  if (status == HL_OK)
+    status = hl_options_real(o, HL_OPTION_SETUP_TIMEOUT, 0.001, 86400, setup_s, &m->setup_s, error);
   if (status == HL_OK)
     status = hl_options_int(o, HL_OPTION_ITERATIONS, 1, 100000000, 0, &m->iterations, error);
   if (status == HL_OK)

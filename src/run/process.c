@@ -114,10 +114,21 @@ hl_status hl_process_start(const hl_launch *launch, hl_process *ret_process, hl_
   return HL_OK;
 }
 
+/* What to raise where it is no hang; of reading and evaluating, nothing. */
+static const char *remedy_of(const char *verb) {
+  static const char *const setup[] = {"load", "plan", "prepare"};
+  static const char *const steps[] = {"run", "output", "device_time"};
+  for (size_t i = 0; i < HL_COUNT(setup); i++)
+    if (strcmp(verb, setup[i]) == 0)
+      return "; if the engine may take so long, raise --setup-timeout";
+  for (size_t i = 0; i < HL_COUNT(steps); i++)
+    if (strcmp(verb, steps[i]) == 0) return "; if a step may take so long, raise --max-time";
+  return "";
+}
+
 static hl_status too_late(const hl_process *process, hl_error *error) {
-  return hl_error_set(error, HL_TIMED_OUT,
-                      "'%s' did not end within %g s; if a step may take so long, raise --max-time",
-                      process->verb, process->timeout_s);
+  return hl_error_set(error, HL_TIMED_OUT, "'%s' did not end within %g s%s", process->verb,
+                      process->timeout_s, remedy_of(process->verb));
 }
 
 static void keep_whole(hl_process *process, const json_t *reply) {

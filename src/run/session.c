@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reading data, generating or compiling a model: long, but not for ever. */
-enum { set_up_s = 1200, counters_s = 20 };
+/* Reading data, generating or quantising a model: long, but not for ever. */
+enum { read_s = 1200, counters_s = 20 };
 
 static void take_text(char **field, const json_t *object, const char *key) {
   hl_record_set_text(field, hl_json_get_text(object, key, NULL));
@@ -73,13 +73,12 @@ static hl_status find_copy(const hl_row_context *context, const hl_configuration
   hl_message reply = {0};
   hl_status status = hl_process_start_guarded(environment, &process, error);
   if (status != HL_OK) return status;
-  status =
-      hl_process_configure(&process, &c, environment->cache_directory, set_up_s, &reply, error);
+  status = hl_process_configure(&process, &c, environment->cache_directory, read_s, &reply, error);
   bool quantized = status == HL_OK && hl_json_get_bool(reply.object, "quantized", false);
   hl_message_release(&reply);
   if (status == HL_OK && !quantized) {
     if (context->view->phase) context->view->phase(context->view->context, "quantising");
-    status = hl_process_call(&process, "quantize", NULL, set_up_s, &reply, error);
+    status = hl_process_call(&process, "quantize", NULL, read_s, &reply, error);
     if (status == HL_OK) {
       session->copy = hl_strdup(hl_json_get_text(reply.object, "path", ""));
       if (!session->copy) status = hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
@@ -124,6 +123,7 @@ hl_status hl_session_open(const hl_row_context *context, const hl_configuration 
   *session = (hl_session){.configuration = configuration, .info = context->info};
   /* A step longer than twice the row's budget is taken for a hang. */
   session->step_timeout_s = 2 * method->max_time_s + 5;
+  session->setup_s = method->setup_s > 0 ? method->setup_s : read_s;
   session->limit_bytes = (uint64_t)method->memory_limit_mb * 1000000u;
   if (strcmp(configuration->dtype, "int8") == 0) {
     hl_status found = use_copy(context, configuration, session, record, error);
@@ -151,7 +151,7 @@ hl_status hl_session_open(const hl_row_context *context, const hl_configuration 
   if (status != HL_OK) return status;
   hl_message reply;
   status = hl_process_configure(&session->process, configuration, environment->cache_directory,
-                                set_up_s, &reply, error);
+                                read_s, &reply, error);
   if (status != HL_OK) return status;
   session->n_images = hl_json_get_int(reply.object, "n_images", 0);
   session->partial_images = hl_json_get_int(reply.object, "partial_images", 0);
@@ -214,7 +214,8 @@ hl_status hl_session_load(hl_session *session, const hl_row_context *context, hl
   hl_message reply;
   int64_t idle_ms = record ? hl_energy_idle_ms(context->method) : 0;
   json_t *members = idle_ms ? json_pack("{s:I}", "idle_ms", (json_int_t)idle_ms) : NULL;
-  hl_status status = hl_process_call(&session->process, "load", members, set_up_s, &reply, error);
+  double timeout_s = session->setup_s + (double)idle_ms / 1e3;
+  hl_status status = hl_process_call(&session->process, "load", members, timeout_s, &reply, error);
   if (status != HL_OK) return status;
   session->baseline_bytes = (uint64_t)hl_json_get_int(reply.object, "baseline_bytes", 0);
   take_notes(reply.object, record);
@@ -228,7 +229,7 @@ hl_status hl_session_load(hl_session *session, const hl_row_context *context, hl
                              "not let it be reset");
   }
   hl_message_release(&reply);
-  status = hl_process_call(&session->process, "plan", NULL, set_up_s, &reply, error);
+  status = hl_process_call(&session->process, "plan", NULL, session->setup_s, &reply, error);
   if (status != HL_OK) return status;
   status = check_plan(session, context, reply.object, record, error);
   hl_message_release(&reply);
@@ -237,7 +238,8 @@ hl_status hl_session_load(hl_session *session, const hl_row_context *context, hl
 
 hl_status hl_session_prepare(hl_session *session, hl_record *record, hl_error *error) {
   hl_message reply;
-  hl_status status = hl_process_call(&session->process, "prepare", NULL, set_up_s, &reply, error);
+  hl_status status =
+      hl_process_call(&session->process, "prepare", NULL, session->setup_s, &reply, error);
   if (status != HL_OK) return status;
   take_notes(reply.object, record);
   if (record) {

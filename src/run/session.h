@@ -21,7 +21,7 @@ typedef struct hl_session {
   uint64_t baseline_bytes;
   uint64_t limit_bytes;  /* of the whole worker, 0: none */
   double clock_grain_ns; /* the clock's cost of a read or its resolution, what is larger */
-  double step_timeout_s;
+  double step_timeout_s, setup_s;
   char reference_key[17];
   bool classifier;
   hl_configuration *copied; /* the configuration with an 8-bit copy in the model's place, owned */

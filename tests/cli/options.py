@@ -85,6 +85,7 @@ def values_that_cannot_be():
             (['--engine-option', 'novalue'], '--engine-option', 'KEY=VALUE'),
             (['--engine', 'null', '--engine-option', 'a=b'], 'spin_ns'),
             (['--quiet=yes'], '--quiet', 'no value'),
+            (['--setup-timeout', '0'], '--setup-timeout'), (['--setup-timeout', 'x'], '--setup-timeout'),
             (['--memory-limit', '0'], '--memory-limit'),
             (['--safety-margin', '100'], '--safety-margin')):
         refused(['mlp', *arguments], *parts)
