@@ -98,6 +98,12 @@ hl_status hl_write_all(int fd, const void *data, size_t bytes, const char *what,
   return HL_OK;
 }
 
+bool hl_file_is_same(const char *a, const char *b) {
+  struct stat first, second;
+  return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
+         first.st_ino == second.st_ino;
+}
+
 hl_status hl_file_can_replace(const char *path, hl_error *error) {
   struct stat st;
   if (stat(path, &st) != 0 || S_ISREG(st.st_mode)) return HL_OK;

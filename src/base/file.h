@@ -28,6 +28,9 @@ hl_status hl_file_read(const char *path, size_t max_bytes, char **ret_data, size
 /* IO where `path` is there and is no regular file: a device must not be replaced by a file. */
 hl_status hl_file_can_replace(const char *path, hl_error *error);
 
+/* Whether both paths lead to one file that is there, however they are written and linked. */
+bool hl_file_is_same(const char *a, const char *b);
+
 /* A file that is written piece by piece to `fd` and takes the place of `path` at its end. */
 typedef struct hl_new_file {
   int fd;

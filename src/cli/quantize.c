@@ -3,8 +3,11 @@
 #include "base/json-writer.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
+#include "engine/registry.h"
+#include "machine/memory.h"
 #include "machine/topology.h"
 #include "models/models.h"
+#include "worker/room.h"
 #include <inttypes.h>
 #include <math.h>
 #include <poll.h>
@@ -24,8 +27,6 @@ static bool show_verbose;
 static void log_line(const char *engine, const char *line) {
   if (show_verbose) fprintf(stderr, "%s: %s\n", engine, line);
 }
-
-static const hl_host host = {.abi = HL_ENGINE_ABI, .size = sizeof host, .log = log_line};
 
 static void clear_progress(view *v) {
   if (v->shown) fprintf(stderr, "\r\033[K");
@@ -59,8 +60,21 @@ static hl_status read_model(const char *name, hl_configuration *c, char **ret_na
   return HL_OK;
 }
 
-static hl_status read_options(const hl_options *o, hl_configuration *c, hl_quantize_options *q,
-                              const char **ret_path, hl_error *error) {
+/* The engine that runs the network on the images. */
+static hl_status read_engine(const hl_options *o, hl_configuration *c, hl_error *error) {
+  c->engine = hl_options_get(o, HL_OPTION_ENGINE);
+  if (!c->engine[0] || strpbrk(c->engine, ", "))
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "--engine: models quantize runs the network with one engine, not '%s'",
+                        c->engine);
+  if (strcmp(c->engine, "null") == 0)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "--engine: null computes nothing that ranges could come from");
+  return HL_OK;
+}
+
+static hl_status read_options(const hl_options *o, hl_arena *arena, hl_configuration *c,
+                              hl_quantize_options *q, const char **ret_path, hl_error *error) {
   const char *ranges = hl_options_get(o, HL_OPTION_RANGES);
   if (o->positional_count != 2)
     return hl_error_set(error, HL_INVALID_ARGUMENT, "models quantize needs one MODEL");
@@ -79,6 +93,9 @@ static hl_status read_options(const hl_options *o, hl_configuration *c, hl_quant
                         "--percentile goes with --ranges percentile, not %s", ranges);
   c->test_data = hl_options_get(o, HL_OPTION_CALIBRATION);
   if (c->test_data && strcmp(c->test_data, "synthetic") == 0) c->test_data = NULL;
+  if (status == HL_OK) status = read_engine(o, c, error);
+  if (status == HL_OK)
+    status = hl_input_shapes_read(o, arena, &c->input_shapes, &c->input_shape_count, error);
   if (status == HL_OK)
     status = hl_options_int(o, HL_OPTION_N_IMAGES, 1, 100000, 0, &c->n_images, error);
   if (status == HL_OK)
@@ -98,6 +115,20 @@ static hl_status check_writable(const char *path, hl_error *error) {
   return hl_error_errno(error, HL_IO, "cannot write '%s'", path);
 }
 
+/* Images and what the network makes of them, before and after, are kept at once. */
+static hl_status check_room(const hl_configuration *configuration, const char *cache,
+                            hl_error *error) {
+  hl_configuration c = *configuration;
+  if (!c.n_images) c.n_images = HL_QUANTIZE_IMAGES;
+  hl_model_file file;
+  hl_status status = hl_model_file_open(&c, cache, &file, error);
+  if (status != HL_OK) return status;
+  hl_error inner = {0};
+  status = hl_room_check(&c, &file, hl_memory_available(NULL), &inner);
+  hl_model_file_release(&file);
+  return status == HL_OK ? HL_OK : hl_error_set(error, status, "%.200s: %s", c.model, inner.msg);
+}
+
 static void print_text(const char *path, const hl_configuration *c, const hl_quantize_options *o,
                        const hl_quantize_result *r) {
   const hl_quantize_summary *s = &r->summary;
@@ -109,9 +140,12 @@ static void print_text(const char *path, const hl_configuration *c, const hl_qua
   printf("  ranges       %s", hl_ranges_name(o->ranges));
   if (o->ranges == HL_RANGES_PERCENTILE) printf(" %.10g", o->percentile);
   printf(" of %zu tensors over %" PRId64 " images: %s\n", r->places, r->images, r->data);
-  printf("  accuracy     against float32 on these images: cosine %.5f at least, error %.3g of the "
-         "largest value",
-         r->cosine, r->error);
+  printf("  accuracy     against float32 on these images: ");
+  if (r->cosine_reason)
+    printf("no cosine (%s)", r->cosine_reason);
+  else
+    printf("cosine %.5f at least", r->cosine);
+  if (isfinite(r->error)) printf(", error %.3g of the largest value", r->error);
   if (isfinite(r->top1)) printf(", same top-1 on %.1f %%", 100 * r->top1);
   printf("\n  file         %.1f MB, float32 %.1f MB\n", (double)r->file_bytes / 1e6,
          (double)r->float_file_bytes / 1e6);
@@ -138,6 +172,7 @@ static void print_json(const char *path, const hl_configuration *c, const hl_qua
   hl_json_int(&json, "images", r->images);
   hl_json_text(&json, "data", r->data);
   hl_json_real(&json, "cosine", r->cosine);
+  hl_json_text(&json, "cosine_reason", r->cosine_reason);
   hl_json_real(&json, "error", r->error);
   hl_json_real(&json, "top1", r->top1);
   hl_json_int(&json, "file_bytes", (int64_t)r->file_bytes);
@@ -152,7 +187,7 @@ static int exit_of(hl_status status) {
   return HL_EXIT_USAGE;
 }
 
-int hl_cli_quantize(const hl_options *options) {
+static int quantize(const hl_options *options, hl_arena *arena) {
   view v = {.quiet = hl_options_on(options, HL_OPTION_QUIET)};
   show_verbose = hl_options_on(options, HL_OPTION_VERBOSE);
   hl_configuration c = {.engine = "native", .device = "cpu", .dtype = "float32", .batch_size = 1};
@@ -166,13 +201,16 @@ int hl_cli_quantize(const hl_options *options) {
   hl_status status = hl_machine_read(&machine, &error);
   c.threads = machine.cores > 0 ? machine.cores : 1;
   hl_machine_release(&machine);
-  if (status == HL_OK) status = read_options(options, &c, &o, &path, &error);
+  if (status == HL_OK) status = read_options(options, arena, &c, &o, &path, &error);
   if (status == HL_OK) status = read_model(options->positionals[1], &c, &name, &error);
   if (status == HL_OK) status = check_writable(path, &error);
   if (status != HL_OK) return hl_cli_fail(&error, HL_EXIT_USAGE);
   hl_cli_cache_directory(&cache, NULL);
   v.wake_fd = hl_interrupt_catch();
-  status = hl_quantize_model(&c, cache, &host, &o, path, &result, &error);
+  const hl_host host = {
+      .abi = HL_ENGINE_ABI, .size = sizeof host, .log = log_line, .prefixes = hl_engine_prefixes()};
+  status = check_room(&c, cache, &error);
+  if (status == HL_OK) status = hl_quantize_model(&c, cache, &host, &o, path, &result, &error);
   clear_progress(&v);
   if (status != HL_OK) return hl_cli_fail(&error, exit_of(status));
   if (hl_options_on(options, HL_OPTION_JSON))
@@ -180,4 +218,12 @@ int hl_cli_quantize(const hl_options *options) {
   else if (!v.quiet)
     print_text(path, &c, &o, &result);
   return HL_EXIT_OK;
+}
+
+int hl_cli_quantize(const hl_options *options) {
+  hl_arena arena;
+  hl_arena_init(&arena, 1u << 20);
+  int exit_status = quantize(options, &arena);
+  hl_arena_release(&arena);
+  return exit_status;
 }

@@ -200,7 +200,8 @@ double hl_least_cosine(const float *a, const float *b, int64_t images, size_t co
       bb += (double)b[i] * (double)b[i];
     }
     double cosine = aa == 0 && bb == 0 ? 1 : ab / sqrt(aa * bb);
-    if (!(cosine >= least)) least = cosine; /* NaN, too */
+    if (isnan(cosine)) return (double)NAN;
+    if (cosine < least) least = cosine;
   }
   return least;
 }
@@ -231,6 +232,7 @@ static double relative_error(const float *a, const float *b, size_t count) {
 
 static void compare(const calibration *c, hl_quantize_result *result) {
   result->cosine = 1;
+  result->cosine_reason = NULL;
   result->error = 0;
   result->top1 = (double)NAN;
   for (size_t i = 0; i < c->before.count; i++) {
@@ -239,6 +241,8 @@ static void compare(const calibration *c, hl_quantize_result *result) {
     if (!a || !b || c->after.counts[i] != n) continue;
     double cosine = hl_least_cosine(a, b, c->images, n);
     double error = relative_error(a, b, n * (size_t)c->images);
+    if (isnan(cosine))
+      result->cosine_reason = "an output is all zeros on one side only, or is not finite";
     if (!(cosine >= result->cosine)) result->cosine = cosine;
     if (!(error <= result->error)) result->error = error;
     bool classifier = c->file.outputs[i].rank == 2 && n > 1;
@@ -319,6 +323,46 @@ static hl_status quantize(calibration *c, const char *path, hl_quantize_result *
   return HL_OK;
 }
 
+/* The network runs from a file in memory; messages name what the user knows. */
+static hl_status name_model(const char *model, hl_status status, hl_error *error) {
+  if (!error || status == HL_INTERRUPTED || strstr(error->msg, model)) return status;
+  hl_error inner = *error;
+  int before = 0, fd = 0;
+  bool memory = sscanf(inner.msg, "/proc/self/fd/%d: %n", &fd, &before) == 1 && before > 0;
+  return hl_error_set(error, status, "%.200s: %s", model, inner.msg + (memory ? before : 0));
+}
+
+static hl_status refuse_target(const char *path, const char *what, const char *source,
+                               hl_error *error) {
+  return hl_error_set(error, HL_INVALID_ARGUMENT,
+                      "-o: '%.150s' is %s, '%.150s', which the copy would replace; give the copy "
+                      "another name",
+                      path, what, source);
+}
+
+/* Nothing that the copy is made from is written over. */
+static hl_status check_target(const calibration *c, const char *path, hl_error *error) {
+  const char *model = c->file.path, *data = c->configuration->test_data;
+  if (hl_file_is_same(path, model)) return refuse_target(path, "the model itself", model, error);
+  if (data && hl_file_is_same(path, data))
+    return refuse_target(path, "the calibration data", data, error);
+  hl_graph *graph = NULL;
+  hl_onnx_facts facts;
+  hl_status status = hl_onnx_describe(model, &graph, &facts, error);
+  if (status != HL_OK) return status;
+  const char *slash = strrchr(model, '/');
+  int folder = slash ? (int)(slash - model) + 1 : 0;
+  for (const hl_onnx_external *e = facts.externals; e && status == HL_OK; e = e->next) {
+    HL_CLEANUP(hl_free_pointer) char *file = hl_format("%.*s%s", folder, model, e->location);
+    if (!file)
+      status = no_memory(error);
+    else if (hl_file_is_same(path, file))
+      status = refuse_target(path, "data of the model", file, error);
+  }
+  hl_graph_free(graph);
+  return status;
+}
+
 hl_status hl_quantize_model(const hl_configuration *configuration, const char *cache_directory,
                             const hl_host *host, const hl_quantize_options *options,
                             const char *path, hl_quantize_result *ret_result, hl_error *error) {
@@ -333,6 +377,7 @@ hl_status hl_quantize_model(const hl_configuration *configuration, const char *c
                    .file = {.memory_fd = -1}};
   hl_quantize_result result = {0};
   hl_status status = hl_model_file_open(&one, cache_directory, &c.file, error);
+  if (status == HL_OK) status = check_target(&c, path, error);
   if (status == HL_OK && c.file.input_count > 0 && c.file.inputs[0].rank > 0 &&
       c.file.inputs[0].dims[0] > 0) {
     one.batch_size = c.file.inputs[0].dims[0];
@@ -347,8 +392,9 @@ hl_status hl_quantize_model(const hl_configuration *configuration, const char *c
   hl_quantizer_free(c.quantizer);
   hl_graph_free(c.model);
   hl_model_file_release(&c.file);
-  if (status == HL_OK) *ret_result = result;
-  return status;
+  if (status != HL_OK) return name_model(configuration->model, status, error);
+  *ret_result = result;
+  return HL_OK;
 }
 
 /* -- the copy of a row ------------------------------------------------------------------------ */
@@ -358,9 +404,9 @@ int64_t hl_quantize_images(const hl_configuration *configuration) {
   return n > 0 && n < HL_QUANTIZE_IMAGES ? n : HL_QUANTIZE_IMAGES;
 }
 
-/* Changes with the model, the data, and how copies are made. */
+/* Changes with the model, its shapes, the data, and how copies are made. */
 static uint64_t copy_key(const hl_configuration *c, const hl_model_file *file) {
-  enum { edition = 1 };
+  enum { edition = 2 };
   int64_t numbers[5] = {edition, hl_quantize_images(c), c->seed};
   struct stat st;
   uint64_t key = file->hash;
@@ -370,6 +416,13 @@ static uint64_t copy_key(const hl_configuration *c, const hl_model_file *file) {
     numbers[4] = st.st_mtim.tv_nsec;
     key = hl_hash_bytes(key, c->test_data, strlen(c->test_data));
   }
+  hl_text shapes = HL_TEXT_INIT;
+  for (size_t i = 0; i < c->input_shape_count; i++) {
+    hl_input_shape_format(&c->input_shapes[i], &shapes);
+    hl_text_char(&shapes, '\n');
+  }
+  key = hl_hash_bytes(key, shapes.data, shapes.length);
+  hl_text_release(&shapes);
   return hl_hash_bytes(key, numbers, sizeof numbers);
 }
 

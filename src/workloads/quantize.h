@@ -31,8 +31,9 @@ typedef struct hl_quantize_result {
   int64_t images;
   char data[256]; /* what the ranges come from */
   double cosine;  /* least over images and outputs, of the quantised outputs and the float ones */
-  double error;   /* largest max|a-b| / max|b| of an output over all images */
-  double top1;    /* share of images with the same largest element; NaN if no classifier */
+  const char *cosine_reason; /* NULL, or why the cosine is NaN; static */
+  double error;              /* largest max|a-b| / max|b| of an output over all images */
+  double top1; /* share of images with the same largest element; NaN if no classifier */
   uint64_t file_bytes, float_file_bytes;
 } hl_quantize_result;
 
@@ -53,7 +54,8 @@ hl_status hl_quantized_copy(const hl_configuration *configuration, const hl_mode
                             const char *cache_directory, const hl_host *host, char **ret_path,
                             hl_error *error);
 
-/* How two sets of outputs agree: `a` and `b` hold `images` times `count` elements. */
+/* How two sets of outputs agree: `a` and `b` hold `images` times `count` elements. The cosine is
+ * NaN where one of two images is all zeros, or holds other things than numbers. */
 double hl_least_cosine(const float *a, const float *b, int64_t images, size_t count);
 double hl_top1_agreement(const float *a, const float *b, int64_t images, size_t count);
 

@@ -23,8 +23,8 @@ def part(field, data):
 
 
 def port(name, dims, element=1):
-    """A ValueInfoProto; None is an open dimension."""
-    shape = b''.join(part(1, part(2, 'batch') if d is None else number(1, d)) for d in dims)
+    """A ValueInfoProto; a text is an open dimension of that name, None that of the batch."""
+    shape = b''.join(part(1, number(1, d) if isinstance(d, int) else part(2, d or 'batch')) for d in dims)
     return part(1, name) + part(2, part(1, number(1, element) + part(2, shape)))
 
 

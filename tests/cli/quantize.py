@@ -1,7 +1,10 @@
 """hotlap models quantize and int8 rows: real files, other engines, what is refused."""
 import json
+import os
+import struct
 import subprocess
 
+import onnx_bytes as onnx
 from harness import HOME, SOURCE, Skip, case, file, hotlap, main
 
 VENV = SOURCE / '.deps/venv/bin/python'
@@ -132,6 +135,95 @@ def quantised_files_have_int8_rows_only():
         assert row['outcome'] == 'SKIPPED' or '--dtype int8' in row['reason'], row['reason']
 
 
+def product(name, dims=('batch', 8), width=8, weights=None, external=False):
+    """y = x W: a file with open dimensions, W beside it if external."""
+    raw = weights or b''.join(struct.pack('<f', (i % 7 - 3) / 8) for i in range(width * 4))
+    w = onnx.tensor('w', [width, 4], raw)
+    if external:
+        file(os.path.join(os.path.dirname(name), 'w.bin'), raw)
+        w = (onnx.number(1, width) + onnx.number(1, 4) + onnx.number(2, 1) + onnx.part(8, 'w')
+             + onnx.part(13, onnx.part(1, 'location') + onnx.part(2, 'w.bin')) + onnx.number(14, 1))
+    return file(name, onnx.model([onnx.node('MatMul', ['x', 'w'], ['y'])], [onnx.port('x', dims)],
+                                 [onnx.port('y', [*dims[:-1], 4])], initializers=[w]))
+
+
+@case
+def nothing_it_is_made_from_is_written_over():
+    model = product('over/m.onnx', external=True)
+    scan = HOME / 'over/scan.npz'
+    hotlap('data', 'make', 'ptychography', scan, '--n-images', '4').passes()
+    os.link(model, HOME / 'over/hard.onnx')
+    os.symlink('m.onnx', HOME / 'over/soft.onnx')
+    before = {p: p.read_bytes() for p in (model, scan, HOME / 'over/w.bin')}
+    for given, output in ((model, model), (model, HOME / 'over/hard.onnx'), (model, HOME / 'over/soft.onnx'),
+                          (HOME / 'over/soft.onnx', model), ('over/m.onnx', './over/../over/m.onnx'),
+                          (model, HOME / 'over/w.bin')):
+        hotlap('models', 'quantize', given, '-o', output).fails(2, '-o: ', 'would replace', os.path.basename(output))
+    hotlap('models', 'quantize', NET, '-o', scan, '--calibration', './over/scan.npz').fails(
+        2, '-o: ', 'the calibration data', 'scan.npz')
+    assert all(p.read_bytes() == data for p, data in before.items())
+    hotlap('models', 'quantize', model, '-o', HOME / 'over/new.onnx').passes()
+    hotlap('models', 'quantize', model, '-o', HOME / 'over/new.onnx').passes()
+
+
+@case
+def open_dimensions_are_given_here_too():
+    model = product('open.onnx', ('batch', 'time', 8))
+    hotlap('models', 'quantize', model, '-o', HOME / 'o8.onnx').fails(2, '--input-shape x=Bx128x8', 'open.onnx')
+    hotlap('models', 'quantize', model, '-o', HOME / 'o8.onnx', '--input-shape', 'x=Bx5x8').passes('1 products')
+    row, = hotlap('sweep', HOME / 'o8.onnx', '--dtype', 'int8', '--batch-sizes', '2', '--input-shape', 'x=Bx6x8',
+                  *SHORT).passes().rows
+    assert row['input_shape'] == '2x6x8' and row['output_cosine'] > 0.99, row
+    hotlap('models', 'quantize', model, '-o', HOME / 'o8.onnx', '--input-shape', 'z=Bx5x8').fails(2, "'z'")
+
+
+@case
+def copies_for_other_shapes_are_other_copies():
+    model = product('shapes.onnx', ('batch', 'time', 8))
+    copies = HOME / 'cache/hotlap/quantized'
+    count = lambda: len(list(copies.glob('*.onnx')))
+    before = count() if copies.exists() else 0
+    for time, more in ((5, 1), (9, 2), (5, 2)):
+        hotlap('sweep', model, '--dtype', 'int8', '--batch-sizes', '2', '--input-shape', f'x=Bx{time}x8',
+               *SHORT).passes()
+        assert count() == before + more, (time, count(), before)
+
+
+@case
+def the_engine_is_the_one_that_is_asked_for():
+    out = HOME / 'engine.onnx'
+    hotlap('models', 'quantize', 'mlp:dims=8-8', '-o', out, '--engine', 'nativ').fails(2, "'nativ'")
+    hotlap('models', 'quantize', 'mlp:dims=8-8', '-o', out, '--engine', 'native,onnxruntime').fails(2, 'one engine')
+    hotlap('models', 'quantize', 'mlp:dims=8-8', '-o', out, '--engine', 'null').fails(2, 'null')
+    run = hotlap('models', 'quantize', 'mlp:dims=8-8', '-o', out, '--engine', 'onnxruntime', '--json')
+    if run.status == 2 and 'libonnxruntime' in run.err:
+        raise Skip('no ONNX Runtime')
+    assert run.passes().document['cosine'] > 0.99
+
+
+@case
+def zeros_have_no_cosine():
+    """Beside values of a thousand, one of a thousandth is nothing in 8 bits, and so is its product."""
+    if not VENV.exists():
+        raise Skip('no Python with numpy')
+    model = product('tiny.onnx')
+    python('import sys, numpy as np; np.savez(sys.argv[1], x=np.array([[1000.0] * 8, [0.001] * 8], np.float32))',
+           HOME / 'tiny.npz')
+    weights = b''.join(struct.pack('<f', 1 + i % 3) for i in range(32))
+    model = product('tiny.onnx', weights=weights)
+    _, said = quantize(model, 'tiny8.onnx', '--calibration', HOME / 'tiny.npz')
+    assert said['cosine'] is None and 'all zeros' in said['cosine_reason'], said
+    text = hotlap('models', 'quantize', model, '-o', HOME / 'tiny8.onnx', '--calibration', HOME / 'tiny.npz').passes()
+    assert 'nan' not in text.out and 'no cosine' in text.out, text.out
+    hotlap('sweep', model, '--dtype', 'int8', '--batch-sizes', '1', '--test-data', HOME / 'tiny.npz', *SHORT)
+
+
+@case
+def too_many_images_are_refused_at_once():
+    hotlap('models', 'quantize', 'resnet50', '-o', HOME / 'none.onnx', '--n-images', '100000', timeout=60).fails(
+        2, 'images', 'resnet50')
+
+
 @case
 def what_is_refused():
     out = HOME / 'none.onnx'
@@ -151,6 +243,8 @@ def what_is_refused():
              'percentile')):
         hotlap('models', 'quantize', *arguments).fails(2, part)
         assert not out.exists(), arguments
+    hotlap('models', 'quantize', 'gaussian', '-o', out).fails(2, 'gaussian: nothing')
+    hotlap('models', 'quantize', HOME / 'done.onnx', '-o', out).fails(2, 'done.onnx: the model is quantised')
     row = hotlap('sweep', 'gaussian', '--dtype', 'int8', '--batch-sizes', '1', *SHORT).rows[0]
     assert row['outcome'] == 'UNIMPLEMENTED' and 'nothing to quantise' in row['reason'], row
 
