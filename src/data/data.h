@@ -33,7 +33,7 @@ void hl_dataset_free(hl_dataset *dataset);
  * each port; NULL: the batch comes first and nothing else is known. Integers and bools with "mask"
  * in their name, and numbers called "attention_mask", are ones; indices are uniform over their
  * table; bytes (uint8) are 0 to 255; other integers and bools are 0 or 1; other numbers are
- * standard normal. `description` says so. */
+ * standard normal. `description` says so. LIMIT for more than 8 GiB, which would take minutes. */
 hl_status hl_dataset_synthetic(const hl_port *ports, const hl_data_rule *rules, size_t port_count,
                                int64_t count, uint64_t seed, hl_dataset **ret_dataset,
                                hl_error *error);

@@ -46,6 +46,28 @@ static void fill(hl_tensor_view *array, int64_t elements, kind k, uint64_t limit
   }
 }
 
+/* Seconds to draw, not minutes. */
+static const uint64_t most_bytes = UINT64_C(8) << 30;
+
+static hl_status check_bytes(const hl_port *ports, const hl_data_rule *rules, size_t port_count,
+                             int64_t count, hl_error *error) {
+  uint64_t all = 0;
+  for (size_t i = 0; i < port_count; i++) {
+    int64_t dims[HL_MAX_RANK] = {0}, elements = 0;
+    hl_status status = hl__dataset_dims(&ports[i], hl__rule_of(rules, i), count, dims, error);
+    if (status != HL_OK) return status;
+    uint64_t bytes = 0;
+    if (!hl_array_count(ports[i].rank, dims, &elements) ||
+        __builtin_mul_overflow((uint64_t)elements, hl_dtype_bytes(ports[i].dtype), &bytes) ||
+        bytes > most_bytes || (all += bytes) > most_bytes)
+      return hl_error_set(error, HL_LIMIT,
+                          "%" PRId64 " synthetic input%s would be more than %" PRIu64
+                          " GiB: use fewer images, smaller shapes, or a file of your own",
+                          count, count == 1 ? "" : "s", most_bytes >> 30);
+  }
+  return HL_OK;
+}
+
 static hl_status make_input(const hl_port *port, hl_data_rule rule, int64_t count, uint64_t seed,
                             hl_tensor_view *ret, hl_error *error) {
   int64_t dims[HL_MAX_RANK] = {0}, elements = 0;
@@ -100,7 +122,8 @@ hl_status hl_dataset_synthetic(const hl_port *ports, const hl_data_rule *rules, 
                                hl_error *error) {
   if (count < 1) return hl_error_set(error, HL_INVALID_ARGUMENT, "a data set needs an input");
   hl_dataset *dataset = NULL;
-  hl_status status = hl__dataset_new(port_count, &dataset, error);
+  hl_status status = check_bytes(ports, rules, port_count, count, error);
+  if (status == HL_OK) status = hl__dataset_new(port_count, &dataset, error);
   for (size_t i = 0; i < port_count && status == HL_OK; i++)
     status = make_input(&ports[i], hl__rule_of(rules, i), count, seed, &dataset->inputs[i], error);
   if (status == HL_OK) {

@@ -29,9 +29,10 @@ hl_status hl_room_check(const hl_configuration *configuration, const hl_model_fi
                         uint64_t available_bytes, hl_error *error) {
   double need = hl_room_needed(configuration, file), have = (double)available_bytes;
   if (available_bytes == UINT64_MAX || need <= have) return HL_OK;
-  return hl_error_set(error, HL_OUT_OF_MEMORY,
-                      HL_REASON_PREDICTED ": the inputs of a batch of %" PRId64
-                                          " alone need %.0f MB and %.0f MB may "
-                                          "be used",
-                      configuration->batch_size, need / 1e6, have / 1e6);
+  bool images = !configuration->test_data && configuration->n_images > configuration->batch_size;
+  return hl_error_set(
+      error, HL_OUT_OF_MEMORY,
+      HL_REASON_PREDICTED ": %s %" PRId64 " alone need %.0f MB and %.0f MB may be used",
+      images ? "the synthetic inputs of --n-images" : "the inputs of a batch of",
+      images ? configuration->n_images : configuration->batch_size, need / 1e6, have / 1e6);
 }

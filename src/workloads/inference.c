@@ -89,14 +89,31 @@ static hl_status drop_rest(hl_inference *in, hl_error *error) {
   return HL_OK;
 }
 
+/* A batch is drawn whole as far as that takes a few seconds; the rest of it repeats. */
+static int64_t images_to_draw(const hl_inference *in) {
+  static const double most_bytes = 1 << 30;
+  const hl_configuration *c = in->configuration;
+  if (c->n_images) return c->n_images;
+  double image = 0;
+  for (size_t i = 0; i < in->file->input_count; i++) {
+    const hl_port *port = &in->file->inputs[i];
+    int32_t batch = hl_model_file_input_axis(in->file, i);
+    double bytes = batch >= 0 ? (double)hl_dtype_bytes(port->dtype) : 0;
+    for (int32_t axis = 0; axis < port->rank; axis++)
+      if (axis != batch) bytes *= (double)port->dims[axis];
+    image += bytes;
+  }
+  if (image * (double)c->batch_size <= most_bytes) return c->batch_size;
+  return image < most_bytes ? (int64_t)(most_bytes / image) : 1;
+}
+
 static hl_status read_data(hl_inference *in, const hl_port *ports, const hl_data_rule *rules,
                            hl_error *error) {
   const hl_configuration *c = in->configuration;
   size_t count = in->file->input_count;
   uint64_t seed = (uint64_t)c->seed;
   if (!c->test_data)
-    return hl_dataset_synthetic(ports, rules, count, c->n_images ? c->n_images : c->batch_size,
-                                seed, &in->dataset, error);
+    return hl_dataset_synthetic(ports, rules, count, images_to_draw(in), seed, &in->dataset, error);
   hl_status status =
       hl_dataset_read(c->test_data, ports, rules, count, c->n_images, seed, &in->dataset, error);
   /* A file of another kind is the user's to change, unlike an operator that an engine lacks. */

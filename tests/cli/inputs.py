@@ -1,6 +1,7 @@
 """Bad data and bad models: each has its message and its exit status, and harms nothing."""
 import io
 import json
+import time
 import os
 import struct
 import subprocess
@@ -171,6 +172,15 @@ def a_model_file_whose_name_is_an_option():
     again = subprocess.run(['sh', '-c', run.rows[0]['reproduce'].replace('hotlap', PROGRAM, 1) + ' --json'],
                            cwd=HOME, env=environment(), capture_output=True)
     assert again.returncode == 0 and json.loads(again.stdout)['rows'][0]['model'] == '-x.onnx', again
+
+
+@case
+def synthetic_inputs_are_bounded():
+    start = time.monotonic()
+    # 4 kB an image: the largest number is more than is drawn, and more than memory where that is small
+    run = hotlap('sweep', 'mlp:dims=1024-8', '--n-images', '100000000', '--batch-sizes', '1', '--store', 'none')
+    assert run.status in (2, 3) and 'synthetic inputs' in run.err + run.out, run.explain()
+    assert time.monotonic() - start < 30, 'it was drawn'
 
 
 main()
