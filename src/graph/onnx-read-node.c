@@ -346,6 +346,7 @@ static hl_status scan_node(hl_onnx_reader *reader, hl_wire message, node *ret) {
     if (status != HL_OK) return status;
   }
   if (message.bad) return hl_onnx_end(reader, &message, "node");
+  if (!ret->name[0]) ret->name = ret->first_output; /* which no other node has */
   if (!ret->op[0])
     return hl_onnx_fail(reader, HL_BAD_DATA, ret->start, "node '%.100s' has no operator",
                         ret->name);

@@ -310,6 +310,13 @@ static hl_status substitute(const char *copy, hl_model_file *file, hl_error *err
   return HL_OK;
 }
 
+/* What the graph's own code says begins with a node or an input. */
+static hl_status name_file(const hl_configuration *c, hl_status status, hl_error *error) {
+  if (!error || c->is_builtin || strstr(error->msg, c->model)) return status;
+  hl_error inner = *error;
+  return hl_error_set(error, status, "%.200s: %s", c->model, inner.msg);
+}
+
 hl_status hl_model_file_open(const hl_configuration *configuration, const char *cache_directory,
                              hl_model_file *ret_file, hl_error *error) {
   hl_model_file file = {.memory_fd = -1};
@@ -324,7 +331,7 @@ hl_status hl_model_file_open(const hl_configuration *configuration, const char *
     status = substitute(configuration->model_file, &file, error);
   if (status != HL_OK) {
     hl_model_file_release(&file);
-    return status;
+    return name_file(configuration, status, error);
   }
   *ret_file = file;
   return HL_OK;

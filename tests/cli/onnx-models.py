@@ -2,18 +2,12 @@
 import os
 
 import onnx_bytes as onnx
+from onnx_bytes import port
 from harness import HOME, case, file, hotlap, main, refused
 
 FLOAT, INT64, BOOL = 1, 7, 9
 ROWS = ('--engine', 'native', '--batch-sizes', '1,3', '--iterations', '3', '--warmup-iterations', '0',
         '--max-time', '5', '--store', 'none', '--json')
-
-
-def port(name, dims, element=FLOAT):
-    """As onnx_bytes.port, but a text names an open dimension and () is a scalar."""
-    shape = b''.join(onnx.part(1, onnx.part(2, d) if isinstance(d, str) else onnx.number(1, d))
-                     for d in dims)
-    return onnx.part(1, name) + onnx.part(2, onnx.part(1, onnx.number(1, element) + onnx.part(2, shape)))
 
 
 def write(name, nodes, inputs, outputs, **more):
@@ -48,6 +42,31 @@ def a_missing_dimension_asks_for_the_option():
     assert rows[1]['input_shape'] == 'ids=3x128,mask=3x1x128', rows[1]['input_shape']
     assert 'ids: uniform 0 to 49; mask: ones' in rows[0]['data'], rows[0]['data']
     assert '--input-shape ids=Bx128' in rows[0]['reproduce']
+
+
+@case
+def the_option_that_is_asked_for_works():
+    """Where the open dimension is not the batch's, too."""
+    relu = [onnx.node('Relu', ['x'], ['y'])]
+    for dims, option, sizes in ((['time', 1, 4], 'x=128x1x4', '1'), ([1, 3, 'height', 'width'], 'x=1x3x224x224', '1'),
+                                (['batch', 'time'], 'x=Bx128', '1,3'), (['time', 'batch'], 'x=128xB', '1,3'),
+                                ([2, 'length'], 'x=2x128', '1'), ([None, 3, 'height', 5], 'x=Bx3x224x5', '1,3')):
+        path = write('ask.onnx', relu, [port('x', dims)], [port('y', dims)])
+        if 'time' != dims[0] or 'batch' in dims:  # else a first dimension is taken for the batch
+            refused([path, *ROWS], '--input-shape ' + option)
+            hotlap('models', path).passes('--input-shape ' + option)
+        rows = hotlap('sweep', path, *ROWS, '--batch-sizes', sizes, '--input-shape', option).passes().rows
+        assert len(rows) == len(sizes.split(',')), rows
+
+
+@case
+def a_node_without_a_name_is_known_by_its_output():
+    path = write('unnamed.onnx', [onnx.node('Relu', ['x'], ['inner'], name=''),
+                                  onnx.node('MatMul', ['inner', 'w'], ['y'], name='')],
+                 [port('x', ['batch', 5])], [port('y', ['batch', 4])],
+                 initializers=[onnx.tensor('w', [4, 4], floats(16))])
+    run = refused([path, *ROWS], "node 'y' (MatMul)", 'unnamed.onnx')
+    assert "''" not in run.err, run.err
 
 
 @case
