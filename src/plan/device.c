@@ -8,11 +8,15 @@ static hl_status no_memory(hl_error *error) {
   return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the devices");
 }
 
-static hl_status malformed(const char *word, hl_error *error) {
+static const char *option_of(bool preferred) {
+  return preferred ? "device-prefer" : "device";
+}
+
+static hl_status malformed(const char *word, bool preferred, hl_error *error) {
   return hl_error_set(error, HL_INVALID_ARGUMENT,
-                      "--device: '%s' is no device; there are cpu, cuda, cuda:0, gpu:0, gpu:all "
+                      "--%s: '%s' is no device; there are cpu, cuda, cuda:0, gpu:0, gpu:all "
                       "(a row for each GPU), cuda:0+1 (a batch split over both), mps and tpu",
-                      word);
+                      option_of(preferred), word);
 }
 
 /* "0+1" after the colon: numbers that differ. 0 for anything else. */
@@ -79,7 +83,8 @@ static hl_status add(choice_list *list, const char *name, hl_error *error) {
   for (size_t i = 0; i < list->count; i++)
     if (strcmp(list->items[i].name, name) == 0) return HL_OK;
   if (list->count == list->capacity)
-    return hl_error_set(error, HL_LIMIT, "--device: more than %zu devices", list->capacity);
+    return hl_error_set(error, HL_LIMIT, "--%s: more than %zu devices", option_of(list->preferred),
+                        list->capacity);
   list->items[list->count++] = (hl_device_choice){name, list->preferred};
   return HL_OK;
 }
@@ -97,7 +102,7 @@ static hl_status add_gpus(choice_list *list, const char *word, const char *famil
   }
   /* A bare gpu is whatever GPU the engine takes first. */
   size_t count = rest[0] ? read_ordinals(rest + 1, ordinals) : 1;
-  if (count == 0) return malformed(word, error);
+  if (count == 0) return malformed(word, list->preferred, error);
   return add(list, numbered(list->arena, family, ordinals, count), error);
 }
 
@@ -105,7 +110,7 @@ static hl_status add_word(choice_list *list, const char *word, const hl_device_i
                           hl_error *error) {
   const char *family = gpu_family(word);
   if (family) return add_gpus(list, word, family, here, error);
-  return is_plain(word) ? add(list, word, error) : malformed(word, error);
+  return is_plain(word) ? add(list, word, error) : malformed(word, list->preferred, error);
 }
 
 hl_status hl_device_choices(hl_arena *arena, const char *list, const char *prefer,
@@ -120,7 +125,7 @@ hl_status hl_device_choices(hl_arena *arena, const char *list, const char *prefe
     if (word[0]) status = add_word(&choices, word, here, error);
   if (status == HL_OK && choices.count == 0)
     status = hl_error_set(error, HL_INVALID_ARGUMENT, "--%s: '%s' names no device",
-                          prefer ? "device-prefer" : "device", prefer ? prefer : list);
+                          option_of(choices.preferred), prefer ? prefer : list);
   if (status != HL_OK) return status;
   *ret_choices = choices.items;
   *ret_count = choices.count;
