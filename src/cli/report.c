@@ -76,7 +76,7 @@ static int write_files(const hl_options *options, const hl_report_input *input, 
   hl_status status = hl_report_write(input, hl_options_get(options, HL_OPTION_OUTPUT_DIR), formats,
                                      &written, &error);
   bool silent = hl_options_on(options, HL_OPTION_QUIET) || hl_options_on(options, HL_OPTION_JSON);
-  if (written.length && !silent) printf("\nWrote\n%s", written.data);
+  if (written.length && !silent) printf("\nWritten:\n%s", written.data);
   hl_text_release(&written);
   if (status == HL_OK) return HL_EXIT_OK;
   return hl_cli_fail(&error, status == HL_UNAVAILABLE ? HL_EXIT_OK : HL_EXIT_USAGE);

@@ -138,7 +138,7 @@ static void put_machine(const hl_run_info *info, hl_text *out) {
   line(out, "Machine id", info->machine_id);
   line(out, "Run", info->id);
   line(out, "Started", info->created);
-  line(out, "Resumed", info->resumed);
+  if (info->resumed) line(out, "Resumed", info->resumed);
   hl_text_char(out, '\n');
 }
 
