@@ -56,9 +56,28 @@ bool hl_load_holds(const hl_load_rules *rules, const hl_load_seen *seen) {
   return (double)seen->slow <= (1 - rules->percentile) * (double)queries;
 }
 
+bool hl_load_fell_behind(const hl_load_seen *seen) {
+  if (!(seen->rate > 0)) return false;
+  return seen->unserved > 0 || seen->behind_ns > seen->duration_ns / 20;
+}
+
 static void add_reason(hl_text *reasons, const char *text) {
   if (reasons->length) hl_text_append(reasons, "; ");
   hl_text_append(reasons, text);
+}
+
+/* Who could not keep up is a matter of shares: engine and generator work in the same threads. */
+static void add_behind(const hl_load_seen *seen, hl_text *reasons) {
+  static const double engine_alone = 0.9;
+  char text[200];
+  double served = seen->duration_ns ? (double)seen->queries / (double)seen->duration_ns * 1e9 : 0;
+  bool both = seen->busy < engine_alone;
+  snprintf(text, sizeof text,
+           "fell %.3g s behind: %.4g of %.4g queries/s were served, with the engine busy %.0f %% "
+           "of the time%s",
+           (double)seen->behind_ns / 1e9, served, seen->rate, 100 * seen->busy,
+           both ? " and the generator the rest" : "");
+  add_reason(reasons, text);
 }
 
 hl_load_validity hl_load_judge(const hl_load_rules *rules, const hl_load_seen *seen,
@@ -70,7 +89,7 @@ hl_load_validity hl_load_judge(const hl_load_rules *rules, const hl_load_seen *s
              rules->min_queries);
     add_reason(reasons, text);
   }
-  if (seen->duration_ns < rules->min_ns) {
+  if (rules->mode != HL_LOAD_QUICK && seen->duration_ns < rules->min_ns) {
     snprintf(text, sizeof text, "ran for %.1f s, %.0f s are needed",
              (double)seen->duration_ns / 1e9, (double)rules->min_ns / 1e9);
     add_reason(reasons, text);
@@ -80,6 +99,7 @@ hl_load_validity hl_load_judge(const hl_load_rules *rules, const hl_load_seen *s
              seen->unserved);
     add_reason(reasons, text);
   }
+  if (hl_load_fell_behind(seen)) add_behind(seen, reasons);
   if (!hl_load_holds(rules, seen)) {
     uint64_t queries = seen->queries + seen->unserved;
     snprintf(text, sizeof text,

@@ -34,8 +34,11 @@ hl_load_rules hl_load_rules_of(hl_load_mode mode, double percentile);
 
 typedef struct hl_load_seen {
   uint64_t queries, unserved, duration_ns;
-  uint64_t slow;   /* queries above the target latency, unserved ones included */
-  bool has_target; /* Server; others only if the user gave one */
+  uint64_t slow;      /* queries above the target latency, unserved ones included */
+  bool has_target;    /* Server; others only if the user gave one */
+  double rate;        /* Server: queries a second that were asked for; else 0 */
+  uint64_t behind_ns; /* Server: how late the last query was taken */
+  double busy;        /* share of the instances' time that the engine took, 0 .. 1 */
 } hl_load_seen;
 
 typedef enum hl_load_validity {
@@ -51,8 +54,12 @@ uint64_t hl_load_allowed_slow(const hl_load_rules *rules, uint64_t queries);
 /* Does the target hold, however short the run? What a search for the largest rate asks. */
 bool hl_load_holds(const hl_load_rules *rules, const hl_load_seen *seen);
 
-/* Appends each reason to `reasons`, separated by "; ". A quick run is INVALID too where the target
- * does not hold, else QUICK. */
+/* Server: whether the last query was taken later than a twentieth of the run, or queries were left:
+ * then the rate was not what is named, and with it the latencies grow with the run's length. */
+bool hl_load_fell_behind(const hl_load_seen *seen);
+
+/* Appends each reason to `reasons`, separated by "; ". A quick run may be as short as it likes; it
+ * is INVALID where the target does not hold or it fell behind, else QUICK. */
 hl_load_validity hl_load_judge(const hl_load_rules *rules, const hl_load_seen *seen,
                                hl_text *reasons);
 

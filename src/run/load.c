@@ -21,7 +21,7 @@ static const double rate_resolution = 0.02, probe_s = 5;
 /* What one run of a scenario gave; the numbers of `parts` lie in `message`. */
 typedef struct outcome {
   hl_message message;
-  uint64_t queries, unserved, batches, duration_ns;
+  uint64_t queries, unserved, batches, duration_ns, behind_ns, serve_ns;
   size_t kept; /* latencies one by one */
   const uint64_t *latencies;
   hl_histogram parts[HL_LOAD_PARTS]; /* buckets are borrowed */
@@ -44,6 +44,8 @@ static hl_status unpack(outcome *o, hl_error *error) {
   o->unserved = (uint64_t)hl_json_get_int(reply, "unserved", 0);
   o->batches = (uint64_t)hl_json_get_int(reply, "batches", 0);
   o->duration_ns = (uint64_t)hl_json_get_int(reply, "duration_ns", 0);
+  o->behind_ns = (uint64_t)hl_json_get_int(reply, "behind_ns", 0);
+  o->serve_ns = (uint64_t)hl_json_get_int(reply, "serve_ns", 0);
   o->kept = (size_t)kept;
   o->latencies = (const uint64_t *)(const void *)o->message.bytes; /* malloc'ed: aligned */
   for (size_t i = 0; i < HL_LOAD_PARTS; i++) {
@@ -190,8 +192,13 @@ static hl_load_rules rules_of(const hl_load_spec *spec) {
   return hl_load_rules_of(mode, spec->percentile);
 }
 
-static hl_load_seen seen_of(const outcome *o, const double *sorted, const hl_load_spec *spec) {
-  return (hl_load_seen){.queries = o->queries,
+static hl_load_seen seen_of(const outcome *o, const double *sorted, const hl_load_spec *spec,
+                            double rate) {
+  double spent = (double)o->duration_ns * (double)spec->instances;
+  return (hl_load_seen){.rate = spec->scenario == HL_LOAD_SERVER ? rate : 0,
+                        .behind_ns = o->behind_ns,
+                        .busy = spent > 0 ? fmin((double)o->serve_ns / spent, 1) : 0,
+                        .queries = o->queries,
                         .unserved = o->unserved,
                         .duration_ns = o->duration_ns,
                         .slow = count_slow(o, sorted, spec->target_ms),
@@ -219,7 +226,7 @@ static void fill(const outcome *o, const hl_load_spec *spec, double rate, hl_rec
   hl_row_noise_add(&noise, o->message.object);
   hl_row_noise_fill(&noise, (double)o->batches, false, record);
   hl_load_rules rules = rules_of(spec);
-  hl_load_seen seen = seen_of(o, sorted, spec);
+  hl_load_seen seen = seen_of(o, sorted, spec, rate);
   if (spec->target_ms > 0) record->slow_queries = (int64_t)seen.slow;
   hl_text reasons = HL_TEXT_INIT;
   hl_load_validity validity = hl_load_judge(&rules, &seen, &reasons);
@@ -252,7 +259,7 @@ static hl_status try_rate(hl_session *session, const attempt *a, const hl_load_r
   hl_status status = run_once(session, a, ret_outcome, error);
   if (status != HL_OK) return status;
   double *sorted = sorted_ms(ret_outcome);
-  hl_load_seen seen = seen_of(ret_outcome, sorted, session->configuration->load);
+  hl_load_seen seen = seen_of(ret_outcome, sorted, session->configuration->load, a->rate);
   free(sorted);
   *ret_held = hl_load_holds(rules, &seen) && seen.unserved == 0;
   return HL_OK;

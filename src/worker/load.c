@@ -72,6 +72,8 @@ static hl_status pack(const hl_load_result *r, json_t *reply, void **ret_bytes,
   hl_json_set_int(reply, "batches", r->batches);
   hl_json_set_int(reply, "duration_ns", r->duration_ns);
   hl_json_set_int(reply, "arrivals_ns", r->arrivals_ns);
+  hl_json_set_int(reply, "behind_ns", r->behind_ns);
+  hl_json_set_int(reply, "serve_ns", r->serve_ns);
   hl_json_set_int(reply, "latency_count", r->latency_count);
   *ret_bytes = bytes;
   *ret_byte_count = words * sizeof *bytes;

@@ -25,8 +25,10 @@ typedef struct queue {
   bool cancelled;
   pthread_barrier_t ready; /* all instances are warm, then: the clock runs */
   hl_random arrivals, samples;
-  double next_ns; /* intended start of the next query, after `start` */
-  uint64_t taken; /* queries */
+  double next_ns;     /* intended start of the next query, after `start` */
+  double last_ns;     /* of the one before it */
+  uint64_t taken;     /* queries */
+  uint64_t behind_ns; /* how late the last query was taken */
   uint64_t start_ns;
   bool ended;
   hl_status failed;
@@ -38,7 +40,7 @@ typedef struct instance {
   queue *queue;
   uint32_t number;
   pthread_t thread;
-  uint64_t queries, batches, last_ns, last_intended_ns;
+  uint64_t queries, batches, serve_ns, last_ns, last_intended_ns;
   hl_histogram parts[HL_LOAD_PARTS];
   uint64_t *ids, *intended; /* of a batch */
 } instance;
@@ -76,15 +78,16 @@ static uint64_t intended_ns(const queue *q) {
 
 static void advance(queue *q) {
   q->taken++;
+  q->last_ns = q->next_ns;
   if (q->request->scenario == HL_LOAD_SERVER)
     q->next_ns += -log(hl_random_uniform(&q->arrivals)) * 1e9 / q->request->qps;
 }
 
-/* Whether there is another query. For Server the time is that of its arrival, else now. */
+/* Whether there is another query. Of Server the time is that of the arrival before it, else now. */
 static bool has_next(const queue *q, uint64_t now) {
   const hl_load_request *r = q->request;
   if (q->ended || q->failed != HL_OK) return false;
-  double at = r->scenario == HL_LOAD_SERVER ? q->next_ns : (double)(now - q->start_ns);
+  double at = r->scenario == HL_LOAD_SERVER ? q->last_ns : (double)(now - q->start_ns);
   if (r->scenario == HL_LOAD_OFFLINE) return q->taken < r->min_queries;
   return q->taken < r->min_queries || at < (double)r->min_ns;
 }
@@ -108,6 +111,7 @@ static void fill_batch(queue *q, instance *in, batch *b) {
     hl_histogram_add(&in->parts[HL_LOAD_LATE], now - first);
   }
   uint64_t close_ns = first + r->timeout_ns;
+  q->behind_ns = now - first;
   b->taken_ns = now;
   take(q, in, b);
   while (b->count < r->max_batch && has_next(q, now)) {
@@ -157,6 +161,7 @@ static void account(queue *q, instance *in, const batch *b, uint64_t begin_ns, u
   }
   in->queries += b->count;
   in->batches++;
+  in->serve_ns += end_ns - begin_ns;
   in->last_ns = end_ns;
   in->last_intended_ns = in->intended[b->count - 1];
 }
@@ -250,21 +255,35 @@ static void merge(const instance *in, hl_load_result *result, uint64_t start_ns)
   for (size_t i = 0; i < HL_LOAD_PARTS; i++) hl_histogram_merge(&result->parts[i], &in->parts[i]);
   result->queries += in->queries;
   result->batches += in->batches;
+  result->serve_ns += in->serve_ns;
   if (in->queries == 0) return;
   uint64_t lasted = in->last_ns - start_ns, arrived = in->last_intended_ns - start_ns;
   if (lasted > result->duration_ns) result->duration_ns = lasted;
   if (arrived > result->arrivals_ns) result->arrivals_ns = arrived;
 }
 
-/* Arrivals that were due when the run was cut off. */
+/* Arrivals that were due when the run was cut off: drawn on, unless there are so many that this
+ * would take as long as the run. */
 static uint64_t count_unserved(queue *q) {
+  static const double most_drawn = 1 << 24;
   const hl_load_request *r = q->request;
   if (!q->ended || r->scenario != HL_LOAD_SERVER) return 0;
+  double left_ns = fmin((double)r->min_ns, (double)r->max_ns) - q->next_ns;
+  double mean = left_ns * r->qps / 1e9;
+  if (mean > most_drawn) return (uint64_t)mean;
   uint64_t before = q->taken;
   while (q->next_ns < (double)r->max_ns &&
-         (q->taken < r->min_queries || q->next_ns < (double)r->min_ns))
+         (q->taken < r->min_queries || q->last_ns < (double)r->min_ns))
     advance(q);
   return q->taken - before;
+}
+
+/* Of a run that was cut off the next query in line waits since it was due. */
+static uint64_t behind_ns(const queue *q) {
+  double max_ns = (double)q->request->max_ns;
+  if (q->request->scenario != HL_LOAD_SERVER) return 0;
+  bool waits = q->ended && q->next_ns < max_ns;
+  return waits ? (uint64_t)(max_ns - q->next_ns) : q->behind_ns;
 }
 
 void hl_load_result_release(hl_load_result *result) {
@@ -278,6 +297,7 @@ static hl_status run_instances(queue *q, instance *instances, hl_error *error) {
   uint32_t count = q->request->instances, started = 1;
   if (q->request->scenario == HL_LOAD_SERVER) { /* the first arrival is random as well */
     advance(q);
+    q->last_ns = 0;
     q->taken = 0;
   }
   pthread_mutex_lock(&q->gate);
@@ -315,6 +335,7 @@ hl_status hl_load_run(const hl_load_server *server, const hl_load_request *reque
     memset(q.latencies, 1, HL_LOAD_MOST_SAMPLES * sizeof *q.latencies); /* no page faults later */
     status = run_instances(&q, instances, error);
     for (uint32_t i = 0; i < request->instances; i++) merge(&instances[i], &result, q.start_ns);
+    result.behind_ns = behind_ns(&q);
     result.unserved = count_unserved(&q);
     result.latency_count =
         result.queries < HL_LOAD_MOST_SAMPLES ? (size_t)result.queries : HL_LOAD_MOST_SAMPLES;

@@ -40,7 +40,8 @@ typedef struct hl_load_request {
   hl_load_scenario scenario;
   double qps;                 /* Server: mean rate of arrivals */
   uint64_t min_queries;       /* at least so many, */
-  uint64_t min_ns;            /* and for so long (Server: arrivals), whichever ends later */
+  uint64_t min_ns;            /* and for so long, whichever ends later; of Server the last query
+                                 is the first that arrives after it, as in LoadGen */
   uint64_t max_ns;            /* nothing starts after it; 0: no limit. What is due by then and not
                                  taken is counted as unserved */
   uint32_t samples_per_query; /* MultiStream; else 1 */
@@ -52,10 +53,14 @@ typedef struct hl_load_request {
 
 typedef struct hl_load_result {
   uint64_t queries;                  /* served */
-  uint64_t unserved;                 /* due before max_ns, and not taken */
+  uint64_t unserved;                 /* due before max_ns, and not taken; of more than 2^24 their
+                                        mean number, rate by time */
   uint64_t batches;                  /* calls of `serve` */
   uint64_t duration_ns;              /* from the start to the last completion */
   uint64_t arrivals_ns;              /* intended time of the last query served; 0 but for Server */
+  uint64_t behind_ns;                /* Server: how late the last query was taken, or was due when
+                                        the run was cut off */
+  uint64_t serve_ns;                 /* in `serve`, the sum over the instances */
   hl_histogram parts[HL_LOAD_PARTS]; /* ns */
   uint64_t *latencies;               /* of the first queries by number; owned */
   size_t latency_count;              /* at most HL_LOAD_MOST_SAMPLES */

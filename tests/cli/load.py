@@ -20,7 +20,9 @@ def server_serves_what_arrives():
     assert row['unserved_queries'] == 0
     for key in ('latency_p50_ms', 'latency_p90_ms', 'latency_p99_ms', 'latency_p999_ms'):
         assert row['latency_min_ms'] <= row[key] <= row['latency_max_ms'], key
-    assert row['validity'] == 'INVALID' and '10 s are needed' in row['validity_reason']
+    assert row['validity'] == 'QUICK' and not row['validity_reason'], row
+    row, = load('--qps', 500, '--duration', 1, '--json').passes().rows
+    assert row['validity'] == 'INVALID' and '60 s are needed' in row['validity_reason']
 
 
 @case
@@ -90,10 +92,32 @@ def the_row_says_how_to_repeat_it():
 
 
 @case
+def a_rate_that_nobody_can_keep_is_said_and_takes_no_memory():
+    low, = load('--qps', 100, '--duration', 0.5, '--mode', 'quick', '--json').rows
+    row, = load('--qps', '1e8', '--duration', 0.5, '--mode', 'quick', '--p99-target', 100, '--json').rows
+    assert row['validity'] == 'INVALID' and row['unserved_queries'] > 1e6, row
+    why = row['validity_reason']
+    assert 'behind' in why and 'of 1e+08 queries/s were served' in why and 'the generator the rest' in why, why
+    assert row['memory_mb'] < low['memory_mb'] + 30, (row['memory_mb'], low['memory_mb'])
+    assert row['latency_p99_ms'] > 100, 'it counts from when the query was due'
+
+
+@case
+def a_stall_shows_in_every_query_that_was_due_meanwhile():
+    """3 ms of work every 1 ms on average: the hundredth query waits for the 99 before it."""
+    row, = load('--engine-option', 'null.spin_ns=3000000', '--qps', 1000, '--duration', 0.5, '--mode', 'quick',
+                '--p99-target', 5000, '--json').rows
+    assert row['serve_p50_ms'] < 0.2 * row['latency_p99_ms'] and row['latency_p50_ms'] > 100, row
+    assert row['latency_p99_ms'] > 500, row
+    parts = row['queue_p99_ms'] + row['batching_p99_ms'] + row['serve_p99_ms']
+    assert abs(parts - row['latency_p99_ms']) < 0.1 * row['latency_p99_ms'], (parts, row['latency_p99_ms'])
+
+
+@case
 def bad_input():
     load().fails(2, '--qps 100')
-    load('--qps', 'x').fails(2, '--qps')
-    load('--qps', '-3').fails(2, '--qps')
+    for rate in ('x', '-3', '0', '-0', 'nan', 'inf', '-inf', '1e12', '1e999', '100,nan', '0x10'):
+        load('--qps', rate).fails(2, '--qps')
     load('--scenario', 'burst', '--qps', 1).fails(2, "'burst' is none of")
     load('--find-max-qps').fails(2, 'needs a target')
     load('--find-max-qps', '--p99-target', 3, '--qps', 5).fails(2, 'drop --qps')

@@ -62,7 +62,34 @@ static void test_quick(void **state) {
   hl_load_rules r = hl_load_rules_of(HL_LOAD_QUICK, 0.99);
   hl_load_seen seen = {.queries = 200, .duration_ns = 10000000000u, .slow = 2, .has_target = true};
   assert_int_equal(judge(&r, seen, &why), HL_LOAD_UNCLAIMED);
+  seen.duration_ns = 9900000000u; /* as short as it likes */
+  assert_int_equal(judge(&r, seen, &why), HL_LOAD_UNCLAIMED);
   seen.slow = 3;
+  assert_int_equal(judge(&r, seen, &why), HL_LOAD_INVALID);
+  assert_null(strstr(why.data, "needed"));
+  hl_text_release(&why);
+}
+
+/* A rate that was not kept is none, whatever the latencies; and it says who was busy. */
+static void test_behind(void **state) {
+  (void)state;
+  hl_text why = HL_TEXT_INIT;
+  hl_load_rules r = hl_load_rules_of(HL_LOAD_NORMAL, 0.99);
+  hl_load_seen seen = {.queries = 60000, .duration_ns = 60000000000u, .rate = 1000, .busy = 0.5};
+  seen.behind_ns = 3000000000u;
+  assert_int_equal(judge(&r, seen, &why), HL_LOAD_VALID);
+  seen.behind_ns++;
+  assert_int_equal(judge(&r, seen, &why), HL_LOAD_INVALID);
+  assert_string_equal(why.data,
+                      "fell 3 s behind: 1000 of 1000 queries/s were served, with the engine busy "
+                      "50 % of the time and the generator the rest");
+  seen.busy = 0.95;
+  assert_int_equal(judge(&r, seen, &why), HL_LOAD_INVALID);
+  assert_null(strstr(why.data, "generator"));
+  seen.rate = 0; /* not Server */
+  assert_int_equal(judge(&r, seen, &why), HL_LOAD_VALID);
+  r = hl_load_rules_of(HL_LOAD_QUICK, 0.99);
+  seen.rate = 1000;
   assert_int_equal(judge(&r, seen, &why), HL_LOAD_INVALID);
   hl_text_release(&why);
 }
@@ -79,6 +106,7 @@ static void test_names(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_rules), cmocka_unit_test(test_judge),
-                                     cmocka_unit_test(test_quick), cmocka_unit_test(test_names)};
+                                     cmocka_unit_test(test_quick), cmocka_unit_test(test_behind),
+                                     cmocka_unit_test(test_names)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
