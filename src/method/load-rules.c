@@ -72,11 +72,12 @@ static void add_behind(const hl_load_seen *seen, hl_text *reasons) {
   char text[200];
   double served = seen->duration_ns ? (double)seen->queries / (double)seen->duration_ns * 1e9 : 0;
   bool both = seen->busy < engine_alone;
-  snprintf(text, sizeof text,
-           "fell %.3g s behind: %.4g of %.4g queries/s were served, with the engine busy %.0f %% "
-           "of the time%s",
-           (double)seen->behind_ns / 1e9, served, seen->rate, 100 * seen->busy,
-           both ? " and the generator the rest" : "");
+  int digits = seen->rate < 1000 ? 1 : 0;
+  snprintf(
+      text, sizeof text,
+      "fell %.3g s behind: served %.*f of %.*f queries/s, the engine busy %.0f %% of the time%s",
+      (double)seen->behind_ns / 1e9, digits, served, digits, seen->rate, 100 * seen->busy,
+      both ? ", the generator the rest" : "");
   add_reason(reasons, text);
 }
 
@@ -103,7 +104,7 @@ hl_load_validity hl_load_judge(const hl_load_rules *rules, const hl_load_seen *s
   if (!hl_load_holds(rules, seen)) {
     uint64_t queries = seen->queries + seen->unserved;
     snprintf(text, sizeof text,
-             "%" PRIu64 " of %" PRIu64 " queries took longer than the target; %" PRIu64
+             "%" PRIu64 " of %" PRIu64 " queries took longer than the target, %" PRIu64
              " may for p%g",
              seen->slow, queries,
              rules->mode == HL_LOAD_QUICK ? (uint64_t)((1 - rules->percentile) * (double)queries)

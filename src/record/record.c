@@ -67,6 +67,7 @@ void hl_record_init(hl_record *record) {
 void hl_record_release(hl_record *record) {
   hl_fields_release(record, hl_metrics, hl_metric_count);
   free(record->samples_ns);
+  hl_rates_release(&record->rates);
   hl_record_init(record);
 }
 
@@ -87,6 +88,7 @@ hl_status hl_record_copy(const hl_record *from, hl_record *ret_to, hl_error *err
       memcpy(copy.samples_ns, from->samples_ns, from->sample_count * sizeof *copy.samples_ns);
     ok = ok && copy.samples_ns;
   }
+  ok = hl_rates_copy(&from->rates, &copy.rates, NULL) == HL_OK && ok;
   if (!ok) {
     hl_record_release(&copy);
     return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a record");

@@ -11,6 +11,7 @@
 #define HL_RECORD_RECORD_H
 
 #include "record/fields.h"
+#include "record/rate.h"
 
 typedef enum hl_outcome {
   HL_PASSED,
@@ -36,6 +37,7 @@ typedef struct hl_record {
   /* Durations of the measured full-batch samples, in order; owned, may be NULL. */
   uint64_t *samples_ns;
   size_t sample_count;
+  hl_rates rates; /* of a load test that found its rate */
 } hl_record;
 
 extern const hl_metric hl_metrics[];

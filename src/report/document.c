@@ -54,6 +54,7 @@ void hl_report_json(const hl_report_input *input, hl_text *out) {
   for (size_t i = 0; i < input->records->count; i++) {
     hl_json_object(&json, NULL);
     hl_record_write_json(&input->records->items[i], &json);
+    hl_rates_write_json(&input->records->items[i].rates, &json, "rates");
     hl_json_end(&json);
   }
   hl_json_end(&json);

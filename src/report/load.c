@@ -1,20 +1,48 @@
-/* What load tests found, in words. */
+/* What load tests found, in words: where a query's time goes at each rate, and what may be
+ * claimed. */
 #include "report/number.h"
 #include "report/report.h"
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-static void append_rate(const hl_record *r, hl_text *out) {
-  char number[HL_NUMBER_BYTES];
-  if (isfinite(r->max_qps))
-    hl_text_format(out, ": the largest rate is %s queries/s",
-                   hl_report_number(r->max_qps, "-", number));
-  else if (isfinite(r->target_qps))
-    hl_text_format(out, " at %s queries/s", hl_report_number(r->target_qps, "-", number));
+static bool same_text(const char *a, const char *b) {
+  return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
-/* "p99 12.3 ms (at most 13.0 ms with 99 % confidence; target 20 ms)" */
+/* Rows of one network, engine and way of serving: they differ in scenario and rate. */
+static bool same_server(const hl_record *a, const hl_record *b) {
+  return same_text(a->model, b->model) && same_text(a->engine, b->engine) &&
+         same_text(a->dtype, b->dtype) && same_text(a->device_id, b->device_id) &&
+         a->threads == b->threads && a->batch_size == b->batch_size && a->instances == b->instances;
+}
+
+static void append_server(const hl_record *r, hl_text *out) {
+  hl_text_format(out, "%s, %s", r->model ? r->model : "?", r->engine ? r->engine : "?");
+  if (r->dtype) hl_text_format(out, ", %s", r->dtype);
+  if (r->instances > 1) hl_text_format(out, ", %" PRId64 " instances", r->instances);
+  hl_text_format(out, ", batches of up to %" PRId64, r->batch_size);
+}
+
+static void append_cells(const double *values, size_t count, hl_text *out) {
+  char text[HL_NUMBER_BYTES];
+  for (size_t i = 0; i < count; i++) {
+    hl_text_char(out, ' ');
+    hl_report_pad(out, hl_report_number(values[i], "-", text), -8);
+  }
+  hl_text_char(out, '\n');
+}
+
+/* The rate, or the scenario where it has none. */
+static void append_parts(const hl_record *r, hl_text *out) {
+  char text[HL_NUMBER_BYTES];
+  hl_report_pad(out, hl_report_number(r->target_qps, r->scenario, text), -12);
+  const double cells[] = {r->queue_p50_ms, r->queue_p99_ms, r->batching_p50_ms, r->batching_p99_ms,
+                          r->serve_p50_ms, r->serve_p99_ms, r->late_p99_ms};
+  append_cells(cells, HL_COUNT(cells), out);
+}
+
+/* "p99 12.3 ms (≤ 13.0 ms, 99 % sure), target 20 ms" */
 static void append_latency(const hl_record *r, hl_text *out) {
   char value[HL_NUMBER_BYTES], estimate[HL_NUMBER_BYTES];
   double percent = isfinite(r->target_percentile) ? r->target_percentile : 99;
@@ -23,37 +51,63 @@ static void append_latency(const hl_record *r, hl_text *out) {
   hl_text_format(out, "p%g", percent);
   if (isfinite(latency)) hl_text_format(out, " %s ms", hl_report_number(latency, "-", value));
   if (isfinite(r->latency_estimate_ms))
-    hl_text_format(out, " (with 99 %% confidence at most %s ms)",
+    hl_text_format(out, " (≤ %s ms, 99 %% sure)",
                    hl_report_number(r->latency_estimate_ms, "-", estimate));
   if (isfinite(r->target_latency_ms))
     hl_text_format(out, ", target %s ms", hl_report_number(r->target_latency_ms, "-", value));
 }
 
-static void append_row(const hl_record *r, hl_text *out) {
-  char a[HL_NUMBER_BYTES], b[HL_NUMBER_BYTES], c[HL_NUMBER_BYTES];
-  bool offline = strcmp(r->scenario, "Offline") == 0;
-  hl_text_format(out, "%s, %s, %s", r->model ? r->model : "?", r->engine ? r->engine : "?",
-                 r->scenario);
-  append_rate(r, out);
-  hl_text_format(out, ": %s%s%s\n", r->validity ? r->validity : "not judged",
-                 r->validity_reason ? ": " : "", r->validity_reason ? r->validity_reason : "");
-  hl_text_format(out, "  %s samples/s", hl_report_number(r->throughput_ips, "-", a));
-  if (!offline) {
-    hl_text_append(out, "; ");
-    append_latency(r, out);
+/* The reasons, one a line. */
+static void append_reasons(const char *reasons, hl_text *out) {
+  while (reasons && *reasons) {
+    size_t length = strcspn(reasons, ";");
+    hl_text_format(out, "    %.*s\n", (int)length, reasons);
+    reasons += length;
+    reasons += strspn(reasons, "; ");
   }
-  hl_text_append(out, "\n");
-  if (strcmp(r->scenario, "Server") != 0) return;
-  hl_text_format(out, "  p99 of its parts: queue %s ms, batching %s ms, serving %s ms",
-                 hl_report_number(r->queue_p99_ms, "-", a),
-                 hl_report_number(r->batching_p99_ms, "-", b),
-                 hl_report_number(r->serve_p99_ms, "-", c));
-  hl_text_format(out, "; generator late by %s ms\n", hl_report_number(r->late_p99_ms, "-", a));
+}
+
+static void append_verdict(const hl_record *r, hl_text *out) {
+  char text[HL_NUMBER_BYTES];
+  hl_text_format(out, "  %s", r->scenario);
+  if (isfinite(r->max_qps))
+    hl_text_format(out, ": the largest rate is %s queries/s",
+                   hl_report_number(r->max_qps, "-", text));
+  else if (isfinite(r->target_qps))
+    hl_text_format(out, " at %s queries/s", hl_report_number(r->target_qps, "-", text));
+  hl_text_format(out, ": %s, ", r->validity ? r->validity : "not judged");
+  if (strcmp(r->scenario, "Offline") == 0)
+    hl_text_format(out, "%s samples/s", hl_report_number(r->throughput_ips, "-", text));
+  else
+    append_latency(r, out);
+  hl_text_char(out, '\n');
+  append_reasons(r->validity_reason, out);
+}
+
+static bool is_told(const hl_record *r) {
+  return r->scenario && hl_record_passed(r);
+}
+
+/* All rows of the server of row `first`, unless an earlier row has told of it. */
+static void append_rows(const hl_records *records, size_t first, hl_text *out) {
+  const hl_record *head = &records->items[first];
+  for (size_t i = 0; i < first; i++)
+    if (is_told(&records->items[i]) && same_server(&records->items[i], head)) return;
+  hl_text_char(out, '\n');
+  append_server(head, out);
+  hl_text_append(out, "\n  parts in ms             queue          batching           serving  "
+                      "   late\n"
+                      "      rate/s      p50      p99      p50      p99      p50      p99  "
+                      "    p99\n");
+  for (size_t i = first; i < records->count; i++)
+    if (is_told(&records->items[i]) && same_server(&records->items[i], head))
+      append_parts(&records->items[i], out);
+  for (size_t i = first; i < records->count; i++)
+    if (is_told(&records->items[i]) && same_server(&records->items[i], head))
+      append_verdict(&records->items[i], out);
 }
 
 void hl_report_load(const hl_records *records, hl_text *out) {
-  for (size_t i = 0; i < records->count; i++) {
-    const hl_record *r = &records->items[i];
-    if (r->scenario && hl_record_passed(r)) append_row(r, out);
-  }
+  for (size_t i = 0; i < records->count; i++)
+    if (is_told(&records->items[i])) append_rows(records, i, out);
 }

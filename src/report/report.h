@@ -57,8 +57,8 @@ void hl_report_markdown(const hl_report_input *input, const char *plot, hl_text 
  */
 void hl_report_advice(const hl_analysis *analysis, bool colour, hl_text *out);
 
-/* Of each row of a load test a sentence: what was served, the judged latency and its parts, and
- * whether the result is valid; nothing where there are none. */
+/* Of load tests: the parts of the latency at each rate, and of each row whether the result is valid
+ * and why not; nothing where there are none. */
 void hl_report_load(const hl_records *records, hl_text *out);
 
 /* Of each model with several engines or types: speed-ups, the latency-throughput front, what a

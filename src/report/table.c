@@ -41,11 +41,9 @@ static const column step_columns[] = {
 static const column load_columns[] = {
     TEXT("scenario", 12, scenario),        REAL("rate/s", 8, target_qps),
     REAL("served/s", 8, served_qps),       INT("queries", 8, queries),
-    REAL("q/batch", 7, queries_per_batch), REAL("p50 ms", 8, latency_p50_ms),
-    REAL("p90 ms", 8, latency_p90_ms),     REAL("p99 ms", 8, latency_p99_ms),
-    REAL("p99.9 ms", 8, latency_p999_ms),  REAL("queue p99", 9, queue_p99_ms),
-    REAL("batch p99", 9, batching_p99_ms), REAL("serve p99", 9, serve_p99_ms),
-    TEXT("validity", 8, validity),
+    REAL("q/batch", 7, queries_per_batch), REAL("p50 ms", 7, latency_p50_ms),
+    REAL("p90 ms", 7, latency_p90_ms),     REAL("p99 ms", 7, latency_p99_ms),
+    TEXT("result", 7, validity),
 };
 enum { BATCH_WIDTH = 6 };
 
@@ -144,8 +142,6 @@ static void put_remarks(const hl_report_table *table, const hl_record *record, h
     hl_text_format(&remarks, "%sbudget exhausted", remarks.length ? ", " : "");
   if (record->stop && strcmp(record->stop, "interrupted") == 0)
     hl_text_format(&remarks, "%sinterrupted", remarks.length ? ", " : "");
-  if (record->validity_reason && record->validity_reason[0])
-    hl_text_format(&remarks, "%s%s", remarks.length ? ", " : "", record->validity_reason);
   if (record->steps_per_sample > 1)
     hl_text_format(&remarks, "%s%" PRId64 " steps a sample", remarks.length ? ", " : "",
                    record->steps_per_sample);

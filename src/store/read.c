@@ -72,6 +72,9 @@ static hl_status load_rows(hl_store *store, const char *run_id, hl_records *reco
     hl_record_init(&record);
     hl_sql_read_fields(statement, &hl_store_rows_table, &record);
     status = load_samples(store, sqlite3_column_int64(statement, 0), &record, error);
+    if (status == HL_OK)
+      status =
+          hl__store_rates_load(store, sqlite3_column_int64(statement, 0), &record.rates, error);
     if (status == HL_OK) status = hl_records_take(records, &record, error);
     hl_record_release(&record);
   }

@@ -22,6 +22,12 @@ static const hl_store_column comparison_columns[] = {
 #undef X
 };
 
+static const hl_store_column rate_columns[] = {
+#define X(kind, key, unit, better, title, doc) COLUMN_##kind(hl_rate, key)
+#include "record/rates.def"
+#undef X
+};
+
 #define RUN(kind, key)                                                                             \
   { #key, HL_METRIC_##kind, offsetof(hl_run_info, key) }
 static const hl_store_column run_columns[] = {
@@ -54,3 +60,4 @@ const hl_store_table hl_store_rows_table = {"rows", row_columns, HL_COUNT(row_co
 const hl_store_table hl_store_runs_table = {"runs", run_columns, HL_COUNT(run_columns)};
 const hl_store_table hl_store_comparisons_table = {"comparisons", comparison_columns,
                                                    HL_COUNT(comparison_columns)};
+const hl_store_table hl_store_rates_table = {"load_rates", rate_columns, HL_COUNT(rate_columns)};

@@ -52,4 +52,9 @@ hl_status hl__store_upsert(hl_store *store, const hl_store_table *table, const c
                            size_t key_count, const char *conflict, sqlite3_stmt **ret_statement,
                            hl_error *error);
 
+/* The rates of a load test's row; written with it, and appended to the list when read. */
+hl_status hl__store_rates_add(hl_store *store, int64_t row_id, const hl_rates *rates,
+                              hl_error *error);
+hl_status hl__store_rates_load(hl_store *store, int64_t row_id, hl_rates *rates, hl_error *error);
+
 #endif
