@@ -193,7 +193,8 @@ static void schema_3_is_converted(void **state) {
   sqlite3 *db = NULL;
   assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
   assert_int_equal(
-      sqlite3_exec(db, "DROP TABLE change_checks; PRAGMA user_version = 3", NULL, NULL, NULL),
+      sqlite3_exec(db, "DROP TABLE change_checks; DROP TABLE load_rates; PRAGMA user_version = 3",
+                   NULL, NULL, NULL),
       SQLITE_OK);
   sqlite3_close(db);
   store = open_store();
