@@ -90,6 +90,34 @@ static bool memory(hl_analysis_group *g) {
   return add(g, HL_ADVICE_MEMORY, p->batch_size, hl_text_take(&text));
 }
 
+/* Of an image without idling: of the device where it knows, else of the processor. */
+static double joules_an_image(const hl_record *r) {
+  return isfinite(r->device_energy_per_image_j) ? r->device_energy_per_image_j
+                                                : r->energy_per_image_j;
+}
+
+/* Energies have no interval, so "took" and not "takes". */
+static bool energy(const hl_analysis_input *input, hl_analysis_group *g) {
+  const hl_analysis_point *least = NULL;
+  double least_j = (double)NAN;
+  size_t known = 0;
+  for (size_t i = 0; i < g->point_count; i++) {
+    double joules = joules_an_image(hl__analysis_record(input, g->points[i].row));
+    if (!isfinite(joules)) continue;
+    known++;
+    if (least && least_j <= joules) continue;
+    least = &g->points[i];
+    least_j = joules;
+  }
+  if (!least) return true;
+  hl_text text = HL_TEXT_INIT;
+  hl_text_format(&text, "Energy: batch %" PRId64 " took %s%s J an image beyond idling",
+                 least->batch_size, known > 1 ? "least, " : "", HL_NUM(least_j));
+  if (known > 1 && known < g->point_count)
+    hl_text_format(&text, ", of %zu sizes whose energy is known", known);
+  return add(g, HL_ADVICE_ENERGY, least->batch_size, hl_text_take(&text));
+}
+
 /* Of the smallest size that cannot be told from the best and the smallest with 95 % of it, the
  * smaller one. */
 static bool balance(hl_analysis_group *g) {
@@ -289,6 +317,6 @@ bool hl__analyse_advice(const hl_analysis_input *input, hl_analysis_group *g) {
   g->recommendations = calloc(ADVICE_MOST, sizeof *g->recommendations);
   if (!g->recommendations) return false;
   if (g->point_count == 0) return fallback(input, g) && limit(input, g) && mistrusted(input, g);
-  return speed(g) && latency(input, g) && memory(g) && balance(g) && accuracy(input, g) &&
-         limit(input, g) && mistrusted(input, g) && hints(input, g);
+  return speed(g) && latency(input, g) && memory(g) && energy(input, g) && balance(g) &&
+         accuracy(input, g) && limit(input, g) && mistrusted(input, g) && hints(input, g);
 }

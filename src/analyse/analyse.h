@@ -58,6 +58,7 @@ typedef enum hl_advice {
   HL_ADVICE_SPEED,
   HL_ADVICE_LATENCY,
   HL_ADVICE_MEMORY,
+  HL_ADVICE_ENERGY, /* where rows know it */
   HL_ADVICE_BALANCE,
   HL_ADVICE_ACCURACY, /* of a type other than float32 */
   HL_ADVICE_LIMIT,    /* the largest batch, and the margin under it */

@@ -2,12 +2,10 @@
 
 #include "machine/nvml.h"
 #include "protocol/channel.h"
+#include "run/energy.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* The counter advances about ten times a second and power wanders: less says little. */
-static const double least_energy_s = 10;
 
 void hl_device_totals_init(hl_device_totals *totals) {
   *totals = (hl_device_totals){.temperature_c = (double)NAN};
@@ -38,9 +36,9 @@ static void fill_energy(const hl_device_totals *totals, hl_record *record) {
     hl_record_note(record, "no energy: the device's driver does not count it");
     return;
   }
-  if (totals->seconds < least_energy_s) {
+  if (totals->seconds < HL_ENERGY_LEAST_S) {
     hl_record_note(record, "no energy: %.1f s were measured, it takes %.0f (--min-time %.0f)",
-                   totals->seconds, least_energy_s, least_energy_s);
+                   totals->seconds, HL_ENERGY_LEAST_S, HL_ENERGY_LEAST_S);
     return;
   }
   record->device_energy_j = totals->energy_j;

@@ -12,7 +12,8 @@
 #include "record/record.h"
 #include <jansson.h>
 
-/* Counters advance in steps and power wanders: less says little. */
+/* Counters advance in steps, that of a GPU ten times a second, and power wanders: less says little,
+ * of the processor and of a device. */
 #define HL_ENERGY_LEAST_S 10.0
 
 typedef struct hl_energy_totals {

@@ -395,6 +395,46 @@ static void large_numbers(void **state) {
   hl_records_release(&records);
 }
 
+static void energy_is_advised_where_it_is_known(void **state) {
+  (void)state;
+  static const struct {
+    double processor_j[3], device_j[3];
+    const char *text;
+    int64_t batch;
+  } cases[] = {
+      {{NAN, NAN, NAN}, {NAN, NAN, NAN}, NULL, 0},
+      {{NAN, 1.54, NAN}, {NAN, NAN, NAN}, "Energy: batch 8 took 1.54 J an image beyond idling", 8},
+      {{2, 1.54, 1.75},
+       {NAN, NAN, NAN},
+       "Energy: batch 8 took least, 1.54 J an image beyond idling",
+       8},
+      {{NAN, 1.54, 1.5},
+       {NAN, NAN, NAN},
+       "Energy: batch 32 took least, 1.5 J an image beyond idling, of 2 sizes whose energy is "
+       "known",
+       32},
+      {{2, 1.54, 1.75}, {10, 20, 30}, "Energy: batch 1 took least, 10 J an image beyond idling", 1},
+  };
+  for (size_t c = 0; c < HL_COUNT(cases); c++) {
+    hl_records records = {0};
+    for (int i = 0; i < 3; i++) {
+      hl_record *r = add_passed(&records, NULL, (const int64_t[]){1, 8, 32}[i], 4, 2, 0.01);
+      r->energy_per_image_j = cases[c].processor_j[i];
+      r->device_energy_per_image_j = cases[c].device_j[i];
+    }
+    hl_analysis a;
+    assert_int_equal(hl_analysis_make(&records, NULL, &a, NULL), HL_OK);
+    const hl_recommendation *r = find_advice(&a.groups[0], HL_ADVICE_ENERGY);
+    assert_int_equal(r != NULL, cases[c].text != NULL);
+    if (r) {
+      assert_string_equal(r->text, cases[c].text);
+      assert_int_equal(r->batch_size, cases[c].batch);
+    }
+    hl_analysis_release(&a);
+    hl_records_release(&records);
+  }
+}
+
 /* Of one size nothing is best. */
 static void one_size(void **state) {
   (void)state;
@@ -476,11 +516,22 @@ static void accuracy(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(linear_sweep), cmocka_unit_test(failures), cmocka_unit_test(nothing_passed),
-      cmocka_unit_test(no_records),   cmocka_unit_test(groups),   cmocka_unit_test(two_pieces),
-      cmocka_unit_test(weighted_fit), cmocka_unit_test(roofline), cmocka_unit_test(noise_hints),
-      cmocka_unit_test(margin),       cmocka_unit_test(repeated), cmocka_unit_test(large_numbers),
-      cmocka_unit_test(one_size),     cmocka_unit_test(noisy),    cmocka_unit_test(accuracy),
+      cmocka_unit_test(linear_sweep),
+      cmocka_unit_test(failures),
+      cmocka_unit_test(nothing_passed),
+      cmocka_unit_test(no_records),
+      cmocka_unit_test(groups),
+      cmocka_unit_test(two_pieces),
+      cmocka_unit_test(weighted_fit),
+      cmocka_unit_test(roofline),
+      cmocka_unit_test(noise_hints),
+      cmocka_unit_test(margin),
+      cmocka_unit_test(repeated),
+      cmocka_unit_test(large_numbers),
+      cmocka_unit_test(energy_is_advised_where_it_is_known),
+      cmocka_unit_test(one_size),
+      cmocka_unit_test(noisy),
+      cmocka_unit_test(accuracy),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
