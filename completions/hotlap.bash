@@ -10,7 +10,7 @@ _hotlap() {
     models) options="--engine --threads --input-shape --n-images --calibration --ranges --percentile --output --seed --quiet --verbose --json --help" ;;
     engines) options="--engine --plugin --engine-library --quiet --verbose --json --help" ;;
     data) options="--n-images --seed --size --positions --photons --quiet --verbose --json --help" ;;
-    doctor) options="--quiet --verbose --json --help" ;;
+    doctor) options="--quiet --verbose --root --json --help" ;;
     history) options="--model --plot-results --export-format --output-dir --store --machine --import --import-format --limit --metric --since --quiet --verbose --json --help" ;;
     report) options="--plot-results --export-format --output-dir --store --quiet --verbose --json --help" ;;
     load) options="--batch-sizes --model --engine --plugin --engine-option --engine-library --provider --dtype --threads --device --device-prefer --input-shape --test-data --n-images --percentile --setup-timeout --memory-limit --no-predict --no-check --plot-results --export-format --output-dir --store --seed --skip-failed --scenario --qps --find-max-qps --p99-target --latency-target --mode --duration --instances --batching-timeout --samples-per-query --quiet --verbose --json --help" ;;

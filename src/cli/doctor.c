@@ -8,17 +8,24 @@
 #include "machine/rapl.h"
 #include "machine/roofline.h"
 #include "machine/topology.h"
+#include "machine/twins.h"
+#include "record/comparison.h"
+#include "statistics/paired.h"
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
-static const uint64_t probe_ns = 500000000;
+static const uint64_t probe_ns = 500000000, twins_ns = 3000000000;
 
 static const char usage[] =
-    "Usage: hotlap doctor [--json]\n"
+    "Usage: hotlap doctor [--json] [--root DIRECTORY]\n"
     "\n"
-    "Prints what this machine is, measures what it can do (f32 arithmetic, memory bandwidth) and\n"
-    "lists what would spoil a measurement, with a remedy for each. Takes about a second.\n"
+    "Prints what this machine is, measures what it can do (f32 arithmetic, memory bandwidth), "
+    "lists\n"
+    "what would spoil a measurement, with a remedy for each, and says whether a comparison within\n"
+    "1 % can be held here now, by timing two identical loops. Takes two to five seconds.\n"
+    "With --root, settings are read from a copy of /proc and /sys, and nothing is measured.\n"
     "Exit status 0, also where there are warnings.\n";
 
 typedef struct checkup {
@@ -30,7 +37,37 @@ typedef struct checkup {
   hl_rapl energy;
   bool counters, kernel_counted; /* some are counted; the kernel as well */
   char counters_reason[1024];
+  bool measured; /* no: settings of a copy */
+  int twin_threads;
+  hl_paired twins; /* log-ratios of two identical loops */
 } checkup;
+
+/* What a comparison would meet now. */
+static hl_status compare_twins(checkup *to, hl_error *error) {
+  double ratios[HL_TWINS_PAIRS];
+  size_t pairs = 0;
+  int cores = to->machine.cores;
+  to->twin_threads = cores < HL_TWINS_THREADS ? cores : HL_TWINS_THREADS;
+  hl_status status =
+      hl_twins_run(to->twin_threads, HL_TWINS_PAIRS, twins_ns, ratios, &pairs, error);
+  return status == HL_OK ? hl_paired_estimate(ratios, pairs, &to->twins, error) : status;
+}
+
+static bool holds_one_percent(const hl_paired *twins) {
+  return twins->low >= log(1 - HL_EQUIVALENT_WITHIN) &&
+         twins->high <= log(1 + HL_EQUIVALENT_WITHIN);
+}
+
+static hl_status examine_copy(const char *root, checkup *ret_checkup, hl_error *error) {
+  hl_status status = hl_machine_read_at(root, &ret_checkup->machine, error);
+  if (status) return status;
+  ret_checkup->available_bytes = hl_memory_available(root);
+  hl_rapl_open(root, &ret_checkup->energy);
+  snprintf(ret_checkup->counters_reason, sizeof ret_checkup->counters_reason,
+           "only the machine itself can tell");
+  hl_noise_read(root, &ret_checkup->machine, NULL, &ret_checkup->noise);
+  return HL_OK;
+}
 
 static void examine_counters(checkup *found) {
   hl_perf perf;
@@ -44,6 +81,7 @@ static void examine_counters(checkup *found) {
 static hl_status examine(checkup *ret_checkup, hl_error *error) {
   hl_status status = hl_machine_read(&ret_checkup->machine, error);
   if (status) return status;
+  ret_checkup->measured = true;
   ret_checkup->clock = hl_clock_calibrate();
   ret_checkup->available_bytes = hl_memory_available(NULL);
   hl_rapl_open(NULL, &ret_checkup->energy);
@@ -51,6 +89,8 @@ static hl_status examine(checkup *ret_checkup, hl_error *error) {
   hl_noise_probe probe = hl_noise_probe_run(probe_ns);
   /* Before the roofline, whose own threads would count as load. */
   hl_noise_read(NULL, &ret_checkup->machine, &probe, &ret_checkup->noise);
+  status = compare_twins(ret_checkup, error);
+  if (status) return status;
   return hl_roofline_measure(ret_checkup->machine.cores, &ret_checkup->roofline, error);
 }
 
@@ -143,6 +183,36 @@ static void write_meters(hl_json *json, const checkup *found) {
   hl_json_end(json);
 }
 
+static void write_measured(hl_json *json, const checkup *found) {
+  if (!found->measured) {
+    hl_json_null(json, "measured");
+    hl_json_null(json, "comparison");
+    return;
+  }
+  hl_json_object(json, "measured");
+  hl_json_int(json, "threads", found->roofline.threads);
+  hl_json_text(json, "kernel", found->roofline.isa);
+  hl_json_real(json, "peak_gflops", found->roofline.compute_gflops);
+  hl_json_real(json, "peak_bfloat16_gflops", found->roofline.bfloat16_gflops);
+  hl_json_real(json, "peak_bandwidth_gbs", found->roofline.bandwidth_gbs);
+  hl_json_real(json, "clock_read_ns", found->clock.read_ns);
+  hl_json_real(json, "clock_resolution_ns", found->clock.resolution_ns);
+  write_known(json, "available_memory_bytes", found->available_bytes);
+  hl_json_end(json);
+  const hl_paired *twins = &found->twins;
+  hl_json_object(json, "comparison");
+  hl_json_int(json, "threads", found->twin_threads);
+  hl_json_int(json, "pairs", (int64_t)twins->n);
+  hl_json_real(json, "ratio", exp(twins->estimate));
+  hl_json_array(json, "ci");
+  hl_json_real(json, NULL, exp(twins->low));
+  hl_json_real(json, NULL, exp(twins->high));
+  hl_json_end(json);
+  hl_json_real(json, "detectable", hl_paired_detectable(twins->deviation, twins->n));
+  hl_json_bool(json, "within_1_percent", holds_one_percent(twins));
+  hl_json_end(json);
+}
+
 static void write_json(const checkup *found, hl_text *out) {
   hl_json json;
   hl_json_init(&json, out, HL_JSON_PRETTY);
@@ -151,19 +221,7 @@ static void write_json(const checkup *found, hl_text *out) {
   hl_json_text(&json, "hotlap_version", HL_VERSION);
   write_machine(&json, &found->machine);
   write_meters(&json, found);
-  hl_json_object(&json, "measured");
-  hl_json_int(&json, "threads", found->roofline.threads);
-  hl_json_text(&json, "kernel", found->roofline.isa);
-  hl_json_real(&json, "peak_gflops", found->roofline.compute_gflops);
-  hl_json_real(&json, "peak_bfloat16_gflops", found->roofline.bfloat16_gflops);
-  hl_json_real(&json, "peak_bandwidth_gbs", found->roofline.bandwidth_gbs);
-  hl_json_real(&json, "clock_read_ns", found->clock.read_ns);
-  hl_json_real(&json, "clock_resolution_ns", found->clock.resolution_ns);
-  if (found->available_bytes == UINT64_MAX)
-    hl_json_null(&json, "available_memory_bytes");
-  else
-    hl_json_int(&json, "available_memory_bytes", (int64_t)found->available_bytes);
-  hl_json_end(&json);
+  write_measured(&json, found);
   hl_json_int(&json, "warnings", (int64_t)hl_noise_count(&found->noise, HL_NOISE_WARNING));
   hl_json_array(&json, "findings");
   for (size_t i = 0; i < found->noise.count; i++) {
@@ -175,6 +233,7 @@ static void write_json(const checkup *found, hl_text *out) {
     hl_json_text(&json, "found", finding->found);
     hl_json_text(&json, "effect", good ? NULL : finding->effect);
     hl_json_text(&json, "advice", good ? NULL : finding->advice);
+    hl_json_text(&json, "command", finding->command[0] ? finding->command : NULL);
     hl_json_end(&json);
   }
   hl_json_end(&json);
@@ -244,6 +303,7 @@ static void view_machine(const checkup *found, hl_text *out) {
   view_meters(found, out);
   hl_text_format(out, "System     %s, %s\n", m->os, m->kernel);
   hl_text_format(out, "Machine    %s\n", m->id);
+  if (!found->measured) return;
   hl_text_format(out, "Measured   %.0f GFLOP/s f32 (%s)", found->roofline.compute_gflops,
                  found->roofline.isa);
   if (isfinite(found->roofline.bfloat16_gflops))
@@ -269,11 +329,36 @@ static void view_findings(const checkup *found, bool colour, hl_text *out) {
       if (finding->severity != groups[g].severity) continue;
       hl_text_format(out, "  %s\n", finding->found);
       if (finding->effect[0]) hl_text_format(out, "      Effect: %s.\n", finding->effect);
-      if (finding->advice[0]) hl_text_format(out, "      Do: %s.\n", finding->advice);
+      if (finding->advice[0])
+        hl_text_format(out, "      Do: %s%s\n", finding->advice, finding->command[0] ? ":" : ".");
+      if (finding->command[0]) hl_text_format(out, "          %s\n", finding->command);
     }
   }
   size_t warnings = hl_noise_count(&found->noise, HL_NOISE_WARNING);
   hl_text_format(out, "\n%zu warning%s\n", warnings, warnings == 1 ? "" : "s");
+}
+
+/* The end: what all of it comes to. */
+static void view_comparison(const checkup *found, hl_text *out) {
+  const hl_paired *twins = &found->twins;
+  if (!found->measured) return;
+  hl_text_format(out, "Two identical loops on %d thread%s differed by %.2g %% here in %zu pairs",
+                 found->twin_threads, found->twin_threads == 1 ? "" : "s",
+                 100 * fabs(expm1(twins->estimate)), twins->n);
+  if (isnan(twins->low)) {
+    hl_text_append(out, ", too few for an interval: nothing can be compared within 1 % now.\n");
+    return;
+  }
+  hl_text_format(out, " (95 %% interval %+.2g %% to %+.2g %%):\n", 100 * expm1(twins->low),
+                 100 * expm1(twins->high));
+  if (holds_one_percent(twins))
+    hl_text_append(out, "a comparison within 1 % can be held now.\n");
+  else
+    hl_text_format(
+        out,
+        "a comparison within 1 %% cannot be held now; so many pairs find a difference of "
+        "%.2g %% and more.\n",
+        100 * hl_paired_detectable(twins->deviation, twins->n));
 }
 
 int hl_cli_doctor(int argc, char **argv) {
@@ -283,6 +368,17 @@ int hl_cli_doctor(int argc, char **argv) {
   if (status >= 0) return status;
   static checkup found; /* too large for a small stack */
   bool json = hl_options_on(&options, HL_OPTION_JSON);
+  char root[HL_SYSFS_PATH / 2] = "";
+  const char *asked = hl_options_get(&options, HL_OPTION_ROOT);
+  if (asked && (strlen(asked) >= sizeof root || access(asked, R_OK | X_OK) != 0)) {
+    hl_error_set(&error, HL_INVALID_ARGUMENT,
+                 "--root: '%.200s' is no directory that can be read; give one that holds copies of "
+                 "proc and sys",
+                 asked);
+    hl_options_release(&options);
+    return hl_cli_fail(&error, HL_EXIT_USAGE);
+  }
+  if (asked) snprintf(root, sizeof root, "%s", asked);
   if (options.positional_count > 0) {
     hl_error_set(&error, HL_INVALID_ARGUMENT, "doctor takes no '%s'. Try hotlap doctor --help",
                  options.positionals[0]);
@@ -290,13 +386,15 @@ int hl_cli_doctor(int argc, char **argv) {
     return hl_cli_fail(&error, HL_EXIT_USAGE);
   }
   hl_options_release(&options);
-  if (examine(&found, &error)) return hl_cli_fail(&error, HL_EXIT_NOTHING);
+  if (asked ? examine_copy(root, &found, &error) : examine(&found, &error))
+    return hl_cli_fail(&error, HL_EXIT_NOTHING);
   hl_text text = HL_TEXT_INIT;
   if (json) {
     write_json(&found, &text);
   } else {
     view_machine(&found, &text);
     view_findings(&found, hl_cli_colour(STDOUT_FILENO), &text);
+    view_comparison(&found, &text);
   }
   bool failed = text.failed || fputs(text.data, stdout) == EOF || fflush(stdout) == EOF;
   hl_text_release(&text);

@@ -25,10 +25,12 @@ typedef struct hl_noise_finding {
   const char *what;   /* key: "governor", "steal", ... */
   char found[192];    /* a sentence with the value */
   const char *effect; /* what it does to a result; "" if good */
-  const char *advice; /* what to do; "" if nothing needs to be done */
+  const char *advice; /* what to do, in words; "" if nothing needs to be done */
+  char command[160];  /* that does it, or shows what is to be stopped; "" if no command can */
 } hl_noise_finding;
 
-enum { HL_NOISE_MAX = 32 };
+/* All checks, four of each of HL_GPU_MOST GPUs included. */
+enum { HL_NOISE_MAX = 128 };
 typedef struct hl_noise {
   hl_noise_finding items[HL_NOISE_MAX];
   size_t count;
@@ -37,15 +39,15 @@ typedef struct hl_noise {
 /* A fixed piece of work, done again and again on the calling thread. */
 typedef struct hl_noise_probe {
   hl_counters interval;  /* what happened meanwhile */
-  double lost_fraction;  /* time beyond (fastest piece × pieces) ÷ time, 0..1 */
+  double lost_fraction;  /* time beyond (fastest piece x pieces) / time, 0..1 */
   double longest_gap_ns; /* longest piece less the fastest */
 } hl_noise_probe;
 
-/* Spins for `duration_ns` in pieces of about 20 microseconds. */
+/* Spins for `duration_ns` in pieces of some tens of microseconds (machine/canary.h). */
 hl_noise_probe hl_noise_probe_run(uint64_t duration_ns);
 
 /* All findings, in a fixed order; `probe` may be NULL. Settings that the system does not show are
- * left out. */
+ * left out. GPUs are those of `machine`. */
 void hl_noise_read(const char *root, const hl_machine *machine, const hl_noise_probe *probe,
                    hl_noise *ret_noise);
 

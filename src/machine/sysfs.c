@@ -1,5 +1,6 @@
 #include "machine/sysfs.h"
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -78,6 +79,29 @@ bool hl_sysfs_exists(const char *root, const char *path_format, ...) {
   bool good = path_make(path, root, path_format, args);
   va_end(args);
   return good && access(path, F_OK) == 0;
+}
+
+static int by_name(const void *a, const void *b) {
+  return strcmp(a, b);
+}
+
+size_t hl_sysfs_list(const char *root, const char *directory, const char *prefix,
+                     char (*ret_names)[HL_SYSFS_NAME], size_t most) {
+  char path[HL_SYSFS_PATH];
+  size_t count = 0;
+  int n = snprintf(path, sizeof path, "%s%s", root ? root : "", directory);
+  DIR *open = n > 0 && n < (int)sizeof path ? opendir(path) : NULL;
+  if (!open) return 0;
+  const struct dirent *entry;
+  while (count < most && (entry = readdir(open)) != NULL) {
+    if (entry->d_name[0] == '.' || strncmp(entry->d_name, prefix, strlen(prefix)) != 0 ||
+        strlen(entry->d_name) >= HL_SYSFS_NAME)
+      continue;
+    snprintf(ret_names[count++], HL_SYSFS_NAME, "%s", entry->d_name);
+  }
+  closedir(open);
+  qsort(ret_names, count, sizeof *ret_names, by_name);
+  return count;
 }
 
 /* Start of what follows `key` on a line that begins with it, or NULL. */

@@ -31,6 +31,12 @@ bool hl_sysfs_u64(const char *root, uint64_t *ret_value, const char *path_format
 
 bool hl_sysfs_exists(const char *root, const char *path_format, ...) HL_PRINTF(2, 3);
 
+/* The names in a directory that begin with `prefix`, in the order of strcmp; how many, at most
+ * `most`. Longer names than fit are left out, as are "." and "..". */
+enum { HL_SYSFS_NAME = 64 };
+size_t hl_sysfs_list(const char *root, const char *directory, const char *prefix,
+                     char (*ret_names)[HL_SYSFS_NAME], size_t most);
+
 /* The number after `key` at the start of a line ("VmHWM:" in /proc/self/status, "oom_kill" in
  * memory.events); false if there is no such line. */
 bool hl_sysfs_field(const char *text, const char *key, uint64_t *ret_value);
