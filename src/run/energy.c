@@ -7,8 +7,11 @@
 
 enum { idle_ms = 1000 };
 
-int64_t hl_energy_idle_ms(const hl_method_options *method) {
-  return method->min_time_s >= HL_ENERGY_LEAST_S ? idle_ms : 0;
+/* Every mode of a load test is long enough. */
+int64_t hl_energy_idle_ms(const hl_method_options *method, const hl_load_spec *load) {
+  double seconds = method->min_time_s;
+  if (load) seconds = load->duration_s > 0 ? load->duration_s : HL_ENERGY_LEAST_S;
+  return seconds >= HL_ENERGY_LEAST_S ? idle_ms : 0;
 }
 
 void hl_energy_idle_fill(const json_t *load_reply, hl_record *record) {
@@ -27,15 +30,15 @@ static void explain(hl_record *record, const char *reason) {
   hl_record_set_text(&record->energy_reason, reason);
 }
 
-void hl_energy_fill(const hl_energy_totals *totals, hl_record *record) {
+void hl_energy_fill(const hl_energy_totals *totals, const char *longer, hl_record *record) {
   if (totals->reason[0] || !isfinite(totals->package_j)) {
     explain(record, totals->reason[0] ? totals->reason : "the worker did not say");
     return;
   }
   if (totals->seconds < HL_ENERGY_LEAST_S) {
     HL_CLEANUP(hl_free_pointer)
-    char *text = hl_format("%.1f s were measured, energy takes %.0f: --min-time %.0f",
-                           totals->seconds, HL_ENERGY_LEAST_S, HL_ENERGY_LEAST_S);
+    char *text = hl_format("%.1f s were measured, energy takes %.0f: %s", totals->seconds,
+                           HL_ENERGY_LEAST_S, longer);
     explain(record, text);
     return;
   }
@@ -45,8 +48,11 @@ void hl_energy_fill(const hl_energy_totals *totals, hl_record *record) {
   record->power_w = totals->package_j / totals->seconds;
   if (images > 0 && totals->package_j > 0) record->images_per_joule = images / totals->package_j;
   if (!isfinite(record->idle_w)) {
-    explain(record, "no energy per image: the idle machine was not measured before; it is with "
-                    "--min-time 10 or more");
+    HL_CLEANUP(hl_free_pointer)
+    char *text = hl_format("no energy per image: the idle machine was not measured before; it is "
+                           "with %s",
+                           longer);
+    explain(record, text);
     return;
   }
   double above = totals->package_j - record->idle_w * totals->seconds;

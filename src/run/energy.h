@@ -3,7 +3,7 @@
  *
  *     hl_energy_totals totals = {0};
  *     hl_energy_totals_add(&totals, run_reply);    (once for each measured slice)
- *     hl_energy_fill(&totals, record);             (when the throughput is known)
+ *     hl_energy_fill(&totals, "--min-time 10", record);    (when the throughput is known)
  */
 #ifndef HL_RUN_ENERGY_H
 #define HL_RUN_ENERGY_H
@@ -21,14 +21,15 @@ typedef struct hl_energy_totals {
   char reason[320];                  /* of the first such slice; "" */
 } hl_energy_totals;
 
-/* How long the worker shall measure the idle machine before it loads; 0 where rows are not meant to
+/* How long the worker shall measure the idle machine before it loads; 0 where a row is not meant to
  * be long enough for an energy. */
-int64_t hl_energy_idle_ms(const hl_method_options *method);
+int64_t hl_energy_idle_ms(const hl_method_options *method, const hl_load_spec *load);
 /* Sets idle_w from the reply to load. */
 void hl_energy_idle_fill(const json_t *load_reply, hl_record *record);
 
 void hl_energy_totals_add(hl_energy_totals *totals, const json_t *run_reply);
-/* Sets energy, power and what follows from them, or energy_reason. */
-void hl_energy_fill(const hl_energy_totals *totals, hl_record *record);
+/* Sets energy, power and what follows from them, or energy_reason. `longer`: the option that makes
+ * a row long enough, "--min-time 10". */
+void hl_energy_fill(const hl_energy_totals *totals, const char *longer, hl_record *record);
 
 #endif

@@ -1,5 +1,6 @@
 #include "run/load.h"
 
+#include "run/energy.h"
 #include "run/load-search.h"
 #include "statistics/early-stopping.h"
 #include <inttypes.h>
@@ -74,6 +75,9 @@ static void fill(const hl__load_outcome *o, const hl_load_spec *spec, double rat
     fill_parts(o, record);
     fill_estimate(o, sorted, spec->percentile, record);
   }
+  hl_energy_totals energy = {0};
+  hl_energy_totals_add(&energy, o->message.object);
+  hl_energy_fill(&energy, "--duration 10", record);
   hl_row_noise noise = {0};
   hl_row_noise_add(&noise, o->message.object);
   hl_row_noise_fill(&noise, (double)o->batches, false, record);

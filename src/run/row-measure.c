@@ -169,7 +169,7 @@ static hl_status summarise(hl_row *r, hl_error *error) {
   hl_status status = hl_row_summarise(record, &samples, HL_PERCENTILE_LINEAR, error);
   if (status != HL_OK) return status;
   hl_device_fill(&r->device, record);
-  hl_energy_fill(&r->energy, record);
+  hl_energy_fill(&r->energy, "--min-time 10", record);
   hl_counters_fill(&r->counters, (double)r->steps, record);
   return HL_OK;
 }

@@ -212,7 +212,7 @@ static hl_status check_plan(hl_session *s, const hl_row_context *context, const 
 hl_status hl_session_load(hl_session *session, const hl_row_context *context, hl_record *record,
                           hl_error *error) {
   hl_message reply;
-  int64_t idle_ms = record ? hl_energy_idle_ms(context->method) : 0;
+  int64_t idle_ms = record ? hl_energy_idle_ms(context->method, session->configuration->load) : 0;
   json_t *members = idle_ms ? json_pack("{s:I}", "idle_ms", (json_int_t)idle_ms) : NULL;
   double timeout_s = session->setup_s + (double)idle_ms / 1e3;
   hl_status status = hl_process_call(&session->process, "load", members, timeout_s, &reply, error);

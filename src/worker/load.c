@@ -81,17 +81,20 @@ static hl_status pack(const hl_load_result *r, json_t *reply, void **ret_bytes,
 }
 
 hl_status hl_worker_load_run(hl_worker_load *load, const hl_inference *inference,
-                             hl_worker_noise *noise, const json_t *request, json_t *reply,
-                             void **ret_bytes, size_t *ret_byte_count, hl_error *error) {
+                             hl_worker_noise *noise, hl_worker_energy *energy,
+                             const json_t *request, json_t *reply, void **ret_bytes,
+                             size_t *ret_byte_count, hl_error *error) {
   hl_load_request wanted;
   hl_load_result result;
   hl_status status = read_request(request, &wanted, error);
   if (status == HL_OK) status = make_ready(load, inference, &wanted, reply, error);
   if (status != HL_OK) return status;
   hl_worker_noise_prepare(noise);
+  hl_worker_energy_begin(energy);
   hl_worker_noise_begin(noise);
   status = hl_load_run(&load->server.server, &wanted, &result, error);
   hl_worker_noise_end(noise);
+  hl_worker_energy_end(energy, reply);
   if (status != HL_OK) return status;
   status = hl_worker_noise_clock(noise, NULL, 0, reply, error);
   if (status != HL_OK) {

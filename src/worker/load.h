@@ -8,6 +8,7 @@
 #define HL_WORKER_LOAD_H
 
 #include "protocol/channel.h"
+#include "worker/energy.h"
 #include "worker/noise.h"
 #include "workloads/load-inference.h"
 
@@ -19,10 +20,11 @@ typedef struct hl_worker_load {
   uint32_t instances, max_batch;
 } hl_worker_load;
 
-/* Fills `reply`, what the machine did meanwhile (`noise`) included, and `ret_bytes` (malloc'ed).
- * INVALID_ARGUMENT names a member out of range. */
+/* Fills `reply`, what the machine did and used meanwhile (`noise`, `energy`) included, and
+ * `ret_bytes` (malloc'ed). INVALID_ARGUMENT names a member out of range. */
 hl_status hl_worker_load_run(hl_worker_load *load, const hl_inference *inference,
-                             hl_worker_noise *noise, const json_t *request, json_t *reply,
-                             void **ret_bytes, size_t *ret_byte_count, hl_error *error);
+                             hl_worker_noise *noise, hl_worker_energy *energy,
+                             const json_t *request, json_t *reply, void **ret_bytes,
+                             size_t *ret_byte_count, hl_error *error);
 
 #endif

@@ -328,8 +328,8 @@ static hl_status verb_scenario(worker *w, const json_t *request, json_t *reply, 
                                size_t *ret_byte_count, hl_error *error) {
   hl_status status = need(w->is_loaded, "scenario", error);
   if (status != HL_OK) return status;
-  return hl_worker_load_run(&w->load, &w->inference, &w->noise, request, reply, ret_bytes,
-                            ret_byte_count, error);
+  return hl_worker_load_run(&w->load, &w->inference, &w->noise, &w->energy, request, reply,
+                            ret_bytes, ret_byte_count, error);
 }
 
 typedef hl_status (*outputs_fn)(worker *w, float **ret_values, size_t *ret_counts,

@@ -102,6 +102,21 @@ def joules_are_what_the_counters_advanced():
 
 
 @case
+def a_load_test_has_the_energy_of_its_run():
+    log = HOME / 'load.log'
+    with Machine('load', log) as machine:
+        run = hotlap('load', 'mlp', '--plugin', PLUGIN, '--engine', 'fake-gpu', '--engine-option', 'step_us=2000',
+                     '--engine-option', f'log={log}', '--scenario', 'singlestream', '--mode', 'quick', '--no-check',
+                     '--json', env=environment(HOTLAP_TEST_ROOT=str(machine.root)))
+    row, = run.rows
+    seconds = row['energy_j'] / row['power_w']
+    assert 0 <= seconds - row['measured_ms'] / 1e3 < 1 and row['energy_reason'] is None, row
+    near(row['power_w'], PACKAGES_W, 0.02)
+    near(row['idle_w'], IDLE_W, 0.05)
+    near(row['energy_per_image_j'], (row['energy_j'] - row['idle_w'] * seconds) / row['queries'], 1e-6)
+
+
+@case
 def less_than_ten_seconds_are_not_enough():
     with Machine('short') as machine:
         row, = quick(machine.root).rows

@@ -43,7 +43,7 @@ static void energy_of_slices_adds_up(void **state) {
   add_energy(&totals, "{\"energy_s\": 6.5, \"energy_j\": 1200, \"dram_energy_j\": 30, "
                       "\"energy_reason\": null}");
   make_record(&r, 40);
-  hl_energy_fill(&totals, &r);
+  hl_energy_fill(&totals, "--min-time 10", &r);
   assert_near(r.energy_j, 2100);
   assert_near(r.dram_energy_j, 50);
   assert_near(r.power_w, 200);
@@ -79,7 +79,7 @@ static void energy_that_is_not_known_says_why(void **state) {
     hl_record r;
     for (size_t k = 0; k < 2; k++) add_energy(&totals, cases[i].slices[k]);
     make_record(&r, cases[i].idle_w);
-    hl_energy_fill(&totals, &r);
+    hl_energy_fill(&totals, "--min-time 10", &r);
     assert_int_equal(isfinite(r.energy_j) != 0, cases[i].has_energy);
     assert_int_equal(isfinite(r.power_w) != 0, cases[i].has_energy);
     assert_true(isnan(r.energy_per_image_j) && isnan(r.dram_energy_j));
@@ -91,8 +91,11 @@ static void energy_that_is_not_known_says_why(void **state) {
 
 static void idling_is_measured_for_rows_that_are_long_enough(void **state) {
   (void)state;
-  assert_int_equal(hl_energy_idle_ms(&(hl_method_options){.min_time_s = 9.99}), 0);
-  assert_int_equal(hl_energy_idle_ms(&(hl_method_options){.min_time_s = 10}), 1000);
+  assert_int_equal(hl_energy_idle_ms(&(hl_method_options){.min_time_s = 9.99}, NULL), 0);
+  assert_int_equal(hl_energy_idle_ms(&(hl_method_options){.min_time_s = 10}, NULL), 1000);
+  const hl_method_options method = {.min_time_s = 0.2};
+  assert_int_equal(hl_energy_idle_ms(&method, &(hl_load_spec){.mode = "quick"}), 1000);
+  assert_int_equal(hl_energy_idle_ms(&method, &(hl_load_spec){.duration_s = 9}), 0);
 }
 
 static void counts_become_counts_of_a_step(void **state) {
