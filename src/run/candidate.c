@@ -3,6 +3,8 @@
 #include "base/text.h"
 #include "method/family.h"
 #include "run/compare.h"
+#include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +35,65 @@ hl_status hl__candidate_add(hl__candidate *k, const double *ratios, size_t count
   }
   if (voiding) hl_voiding_add(&k->voiding, voiding);
   return HL_OK;
+}
+
+hl_status hl__candidate_add_each(hl__candidate *candidate, const hl_pairing *pairing, size_t side,
+                                 double shift, hl_error *error) {
+  HL_CLEANUP(hl_free_pointer) double *ratios = NULL;
+  size_t count = 0;
+  hl_voiding voiding = {0};
+  hl_status status = hl_pairing_ratios(pairing, 0, side, &ratios, &count, &voiding, error);
+  if (status == HL_OK) hl_voiding_add(&candidate->voiding, &voiding);
+  for (size_t i = 0; i < count && status == HL_OK; i++)
+    status = hl__candidate_add(candidate, &ratios[i], 1, shift, i, NULL, error);
+  return status;
+}
+
+void hl__comparison_name(const hl_record *a, const hl_record *b, hl_comparison *c) {
+  hl_record_set_text(&c->model, a->model);
+  c->batch_size = a->batch_size;
+  c->threads = a->threads;
+  hl_record_set_text(&c->a_engine, a->engine);
+  hl_record_set_text(&c->a_dtype, a->dtype);
+  hl_record_set_text(&c->a_device, a->device);
+  hl_record_set_text(&c->a_device_id, a->device_id);
+  hl_record_set_text(&c->b_engine, b->engine);
+  hl_record_set_text(&c->b_dtype, b->dtype);
+  hl_record_set_text(&c->b_device, b->device);
+  hl_record_set_text(&c->b_device_id, b->device_id);
+}
+
+hl_status hl__record_check(const hl_record *r, size_t side, bool force, hl_error *error) {
+  hl_outcome outcome = HL_FAILED;
+  hl_outcome_from_name(r->outcome, &outcome);
+  if (outcome == HL_PASSED || (outcome == HL_MISTRUSTED && force)) return HL_OK;
+  return hl_error_set(error, HL_UNAVAILABLE, "operand %zu (%s, %s): %s: %s%s", side + 1, r->model,
+                      r->engine, r->outcome, r->reason ? r->reason : "no reason is known",
+                      outcome == HL_MISTRUSTED ? "; --force compares all the same" : "");
+}
+
+double hl__batch_shift(const hl_configuration *a, const hl_configuration *b) {
+  return log((double)b->batch_size / (double)a->batch_size);
+}
+
+double hl__pairing_enough_s(const hl_pairing *p, uint64_t before_ns, double max_time_s) {
+  if (p->rounds == 0 || p->options.rounds < HL_PAIRS_LEAST) return 0;
+  double round_ns = (double)p->spent_ns / (double)p->rounds;
+  double needed =
+      (HL_PAIRS_LEAST * round_ns + (double)before_ns) / (double)p->options.members / 1e9;
+  return needed > max_time_s ? needed : 0;
+}
+
+void hl__comparison_note_pairs(hl_comparison *c, double enough_s) {
+  if (c->pairs >= HL_PAIRS_LEAST) return;
+  if (enough_s > 0)
+    hl__comparison_note(c,
+                        "only %" PRId64 " of the %d pairs that a verdict should have; --max-time "
+                        "%.0f would allow them",
+                        c->pairs, HL_PAIRS_LEAST, ceil(enough_s));
+  else
+    hl__comparison_note(c, "only %" PRId64 " of the %d pairs that a verdict should have", c->pairs,
+                        HL_PAIRS_LEAST);
 }
 
 void hl__comparison_note(hl_comparison *comparison, const char *format, ...) {

@@ -176,36 +176,10 @@ static void note_shell(const runner *r, size_t b, hl_comparison *to) {
   hl_text_release(&shares);
 }
 
-/* What a verdict lacks, and the budget that would have given it. */
-static void note_pairs(const runner *r, size_t pairs, hl_comparison *to) {
-  if (pairs >= HL_PAIRS_LEAST) return;
-  double round_s = (double)r->pairing.spent_ns / 1e9 / (double)r->pairing.rounds;
-  double needed =
-      ceil((HL_PAIRS_LEAST * round_s + (double)r->spent_ns / 1e9) / (double)r->options->count);
-  if (r->options->pairs >= HL_PAIRS_LEAST && needed > r->options->max_time_s)
-    hl__comparison_note(to,
-                        "only %zu of the %d pairs that a verdict should have; --max-time %.0f "
-                        "would allow them",
-                        pairs, HL_PAIRS_LEAST, needed);
-  else
-    hl__comparison_note(to, "only %zu of the %d pairs that a verdict should have", pairs,
-                        HL_PAIRS_LEAST);
-}
-
-/* The pairs of a side; each is of processes of its own. */
-static hl_status read_pairs(runner *r, size_t side, hl__candidate *to, hl_error *error) {
-  HL_CLEANUP(hl_free_pointer) double *ratios = NULL;
-  size_t count = 0;
-  hl_voiding voiding = {0};
-  hl_status status = hl_pairing_ratios(&r->pairing, 0, side, &ratios, &count, &voiding, error);
-  for (size_t i = 0; i < count && status == HL_OK; i++)
-    status = hl__candidate_add(to, &ratios[i], 1, 0, i, i ? NULL : &voiding, error);
-  return status;
-}
-
 static void add_notes(const runner *r, size_t side, hl_comparison *to) {
   to->processes = (int64_t)r->pairing.rounds;
-  note_pairs(r, (size_t)to->pairs, to);
+  hl__comparison_note_pairs(to,
+                            hl__pairing_enough_s(&r->pairing, r->spent_ns, r->options->max_time_s));
   note_shell(r, side, to);
   if (r->orphans[0] || r->orphans[side])
     hl__comparison_note(to, "processes that a command left behind were killed");
@@ -217,7 +191,7 @@ static hl_status judge(runner *r, hl_comparisons *comparisons, hl_error *error) 
   hl_status status = HL_OK;
   for (size_t i = 1; i < o->count; i++) hl__candidate_init(&candidates[i - 1]);
   for (size_t i = 1; i < o->count && status == HL_OK; i++)
-    status = read_pairs(r, i, &candidates[i - 1], error);
+    status = hl__candidate_add_each(&candidates[i - 1], &r->pairing, i, 0, error);
   if (status == HL_OK)
     status = hl__candidates_judge(candidates, o->count - 1, o->alpha, o->margin, error);
   for (size_t i = 1; i < o->count && status == HL_OK; i++) {

@@ -2,6 +2,7 @@
 
 #include "base/splitmix.h"
 #include "method/pairing.h"
+#include "run/alternate.h"
 #include "run/candidate.h"
 #include "run/interleave.h"
 #include <inttypes.h>
@@ -15,6 +16,8 @@ typedef struct comparing {
   hl_method_options method;  /* of one process */
   hl__candidate *candidates; /* count - 1 */
   uint64_t random;
+  bool apart;      /* the sides do not fit in memory together */
+  double enough_s; /* budget that would give enough pairs, 0: not known */
 } comparing;
 
 static void differ_text(hl_text *out, const char *what, const char *a, const char *b) {
@@ -83,19 +86,13 @@ static hl_status check_work(const hl_compare_options *o, hl_error *error) {
   return HL_OK;
 }
 
-/* Times are of a batch; where sizes differ, of an input. */
-static double per_input(const hl_compare_options *o, size_t candidate_index) {
-  double a = (double)o->configurations[0]->batch_size;
-  double b = (double)o->configurations[candidate_index]->batch_size;
-  return log(b / a);
-}
-
 static hl_status add_pairs(comparing *c, size_t process, hl_interleaved_pair *pair,
                            hl_error *error) {
   hl__candidate *k = &c->candidates[pair->b - 1];
+  const hl_configuration *const *sides = c->options->configurations;
   hl_status status =
-      hl__candidate_add(k, pair->ratios, pair->ratio_count, per_input(c->options, pair->b), process,
-                        &pair->voiding, error);
+      hl__candidate_add(k, pair->ratios, pair->ratio_count,
+                        hl__batch_shift(sides[0], sides[pair->b]), process, &pair->voiding, error);
   if (status != HL_OK || process > 0) return status;
   hl_comparison first = k->comparison; /* outputs and names are those of the first process */
   k->comparison = pair->comparison;
@@ -103,27 +100,10 @@ static hl_status add_pairs(comparing *c, size_t process, hl_interleaved_pair *pa
   return HL_OK;
 }
 
-/* Only what was computed right may be called fast. */
-static hl_status check_side(const comparing *c, size_t side, const hl_interleaved *group,
-                            hl_error *error) {
-  const hl_record *r = &group->records[side];
-  hl_outcome outcome = HL_FAILED;
-  if (group->alone[side])
-    return hl_error_set(error, HL_LIMIT,
-                        "operand %zu does not fit in memory beside the others, so that they cannot "
-                        "take turns; take a smaller batch",
-                        side + 1);
-  hl_outcome_from_name(r->outcome, &outcome);
-  if (outcome == HL_PASSED || (outcome == HL_MISTRUSTED && c->options->force)) return HL_OK;
-  return hl_error_set(error, HL_UNAVAILABLE, "operand %zu (%s, %s): %s: %s%s", side + 1, r->model,
-                      r->engine, r->outcome, r->reason ? r->reason : "no reason is known",
-                      outcome == HL_MISTRUSTED ? "; --force compares all the same" : "");
-}
-
 static hl_status take_group(comparing *c, size_t process, hl_interleaved *group, hl_error *error) {
   hl_status status = HL_OK;
   for (size_t i = 0; i < group->count && status == HL_OK; i++)
-    status = check_side(c, i, group, error);
+    status = hl__record_check(&group->records[i], i, c->options->force, error);
   for (size_t i = 0; i < group->pair_count && status == HL_OK; i++) {
     hl_interleaved_pair *pair = &group->pairs[i];
     if (pair->a != 0) continue; /* candidates are judged against the baseline only */
@@ -151,11 +131,13 @@ static hl_status run_process(comparing *c, size_t process, hl_error *error) {
                           .seed = hl_splitmix(&c->random),
                           .rounds = (o->pairs + o->processes - 1) / o->processes,
                           .last_first = hl_splitmix(&c->random) >> 63,
+                          .together = true,
                           .records = records,
                           .alone = alone};
   if (view->row_begin) view->row_begin(view->context, o->configurations[0], process, o->processes);
   hl_status status = hl_interleave_measure(&c->context, &group, error);
-  if (status == HL_OK) status = take_group(c, process, &group, error);
+  for (size_t i = 0; i < o->count; i++) c->apart |= alone[i];
+  if (status == HL_OK && !c->apart) status = take_group(c, process, &group, error);
   for (size_t i = 0; i < o->count; i++) hl_record_release(&records[i]);
   hl_interleaved_release(&group);
   return status;
@@ -165,7 +147,7 @@ static void describe(const comparing *c, size_t index) {
   const hl_compare_options *o = c->options;
   hl_comparison *to = &c->candidates[index].comparison;
   const hl_configuration *a = o->configurations[0], *b = o->configurations[index + 1];
-  to->processes = (int64_t)o->processes;
+  if (!c->apart) to->processes = (int64_t)o->processes;
   hl_text text = HL_TEXT_INIT;
   differences(o, 0, index + 1, &text);
   if (text.length) hl__comparison_note(to, "not the same work: different %s", text.data);
@@ -177,9 +159,7 @@ static void describe(const comparing *c, size_t index) {
   if (a->batch_size != b->batch_size)
     hl__comparison_note(to, "time of an input, as batches are %" PRId64 " and %" PRId64,
                         a->batch_size, b->batch_size);
-  if (to->pairs < HL_PAIRS_LEAST)
-    hl__comparison_note(to, "only %" PRId64 " of the %d pairs that a verdict should have",
-                        to->pairs, HL_PAIRS_LEAST);
+  hl__comparison_note_pairs(to, c->enough_s);
 }
 
 static hl_status judge(comparing *c, hl_comparisons *comparisons, hl_error *error) {
@@ -193,14 +173,29 @@ static hl_status judge(comparing *c, hl_comparisons *comparisons, hl_error *erro
   return status;
 }
 
+/* What was found before memory became too small for all is of another kind: begins anew. */
+static hl_status run_apart(comparing *c, hl_error *error) {
+  const hl_compare_options *o = c->options;
+  const hl__alternation alternation = {.configurations = o->configurations,
+                                       .count = o->count,
+                                       .pairs = o->pairs,
+                                       .seed = hl_splitmix(&c->random),
+                                       .max_time_s = o->method->max_time_s,
+                                       .force = o->force};
+  for (size_t i = 0; i + 1 < o->count; i++) hl__candidate_release(&c->candidates[i]);
+  c->method.max_time_s = o->method->max_time_s / HL_PAIRS_LEAST;
+  return hl__alternate(&c->context, &alternation, c->candidates, &c->enough_s, error);
+}
+
 static hl_status run_all(comparing *c, hl_comparisons *comparisons, hl_error *error) {
   size_t count = c->options->count - 1;
   c->candidates = calloc(count, sizeof *c->candidates);
   if (!c->candidates) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for comparisons");
   for (size_t i = 0; i < count; i++) hl__candidate_init(&c->candidates[i]);
   hl_status status = HL_OK;
-  for (size_t p = 0; p < c->options->processes && status == HL_OK; p++)
+  for (size_t p = 0; p < c->options->processes && !c->apart && status == HL_OK; p++)
     status = run_process(c, p, error);
+  if (status == HL_OK && c->apart) status = run_apart(c, error);
   if (status == HL_OK) status = judge(c, comparisons, error);
   for (size_t i = 0; i < count; i++) hl__candidate_release(&c->candidates[i]);
   free(c->candidates);

@@ -102,17 +102,6 @@ static hl_status with_member(turns *t, size_t i, hl_status (*work)(hl_row *row, 
   return HL_OK;
 }
 
-static void name_sides(const hl_record *a, const hl_record *b, hl_comparison *c) {
-  hl_record_set_text(&c->a_engine, a->engine);
-  hl_record_set_text(&c->a_dtype, a->dtype);
-  hl_record_set_text(&c->a_device, a->device);
-  hl_record_set_text(&c->a_device_id, a->device_id);
-  hl_record_set_text(&c->b_engine, b->engine);
-  hl_record_set_text(&c->b_dtype, b->dtype);
-  hl_record_set_text(&c->b_device, b->device);
-  hl_record_set_text(&c->b_device_id, b->device_id);
-}
-
 /* A comparison for every two members that are there, with what their outputs say. */
 static hl_status begin_pairs(turns *t, hl_error *error) {
   hl_interleaved *g = t->group;
@@ -126,10 +115,7 @@ static hl_status begin_pairs(turns *t, hl_error *error) {
       pair->a = a;
       pair->b = b;
       hl_comparison_init(c);
-      hl_record_set_text(&c->model, g->records[a].model);
-      c->batch_size = g->records[a].batch_size;
-      c->threads = g->records[a].threads;
-      name_sides(&g->records[a], &g->records[b], c);
+      hl__comparison_name(&g->records[a], &g->records[b], c);
       c->processes = 1;
       if (t->context->method->check)
         hl_outputs_compare(&t->members[a].row, &t->members[b].row, c);
@@ -209,12 +195,6 @@ static hl_status take_turns(turns *t, hl_error *error) {
   return status;
 }
 
-static void note_pairs(hl_comparison *c) {
-  if (c->pairs < HL_PAIRS_LEAST)
-    hl__comparison_note(c, "only %" PRId64 " of the %d pairs that a verdict should have", c->pairs,
-                        HL_PAIRS_LEAST);
-}
-
 static bool was_measured(const hl_record *record) {
   hl_outcome outcome;
   return hl_outcome_from_name(record->outcome, &outcome) &&
@@ -251,7 +231,7 @@ static hl_status end_pairs(turns *t, hl_error *error) {
     c->mde = result.detectable;
     if (!g->rounds) { /* else the caller has more pairs to come */
       hl__comparison_set_voiding(&result.voiding, c);
-      note_pairs(c);
+      hl__comparison_note_pairs(c, 0);
     }
     status = hl_pairing_ratios(&t->pairing, pair->a, pair->b, &pair->ratios, &pair->ratio_count,
                                &pair->voiding, error);
@@ -265,6 +245,11 @@ static hl_status measure(turns *t, hl_error *error) {
   hl_status status = HL_OK;
   for (size_t i = 0; i < g->count && status == HL_OK; i++)
     status = open_member(t, g->last_first ? g->count - 1 - i : i, error);
+  for (size_t i = 0; i < g->count && status == HL_OK; i++)
+    if (g->together && g->alone[i]) {
+      end_all(t);
+      return HL_OK;
+    }
   if (status == HL_OK) status = begin_pairs(t, error);
   for (size_t i = 0; i < g->count && status == HL_OK; i++)
     status = with_member(t, i, hl_row_warm_up, error);

@@ -29,6 +29,7 @@ typedef struct hl_interleaved {
   uint64_t seed;
   size_t rounds;      /* pairs to make; 0: until it is enough */
   bool last_first;    /* start the workers in reverse */
+  bool together;      /* measure nothing where one is to be left alone */
   hl_record *records; /* `count`, initialised by the caller: filled */
   bool *alone;        /* `count`: set where the row is not measured and its record as it was */
   hl_interleaved_pair *pairs; /* of all rows that were measured */

@@ -1,5 +1,5 @@
 """hotlap compare: verdicts on a clock that is simulated, and once on one that is not; what is refused."""
-from harness import FAULTY, case, hotlap, main, refused
+from harness import FAULTY, HOME, case, hotlap, main, refused
 
 # Two processes and few pairs: a simulated clock needs no more.
 FEW = ('--processes', '2', '--pairs', '20', '--max-time', '4')
@@ -109,6 +109,27 @@ def bad_operands_are_named():
                             (('mlp', 'mlp', '--alpha', '2'), '--alpha'),
                             (('mlp', 'mlp', '--processes', '0'), '--processes')):
         refused(arguments, part, command='compare')
+
+
+@case
+def sides_that_do_not_fit_together_take_turns_of_processes():
+    def side(step_us, *words):
+        return ' '.join([f'mlp faulty.lock={HOME}/memory faulty.step_us={step_us}', *words])
+    options = ('--engine', 'faulty', '--plugin', FAULTY, '--json')
+    run = hotlap('compare', side(3000), side(6000), *options, '--pairs', '16', '--max-time', '120', '--fail-if', 'slower')
+    assert run.status == 4, run.explain()
+    found = run.document
+    assert found['verdict'] == 'slower' and 0.4 < found['ratio'] < 0.7, found
+    assert found['pairs'] + found['voided'] == 16 == found['processes'], found
+    assert 'do not fit in memory together' in found['notes'] and found['agree'] is None, found
+    assert found['a_engine'] == found['b_engine'] == 'faulty' and found['batch_size'] == 1, found
+    found = hotlap('compare', side(1000), side(4000, 'batch=2'), side(1000), *options, '--pairs', '5', '--max-time', '120').document
+    assert len(found['comparisons']) == 2, found
+    assert 'time of an input' in found['comparisons'][0]['notes'] and found['comparisons'][0]['ratio'] < 0.8, found
+    run = hotlap('compare', side(1000), side(1000, 'faulty.fault=submit:segv'), *options)
+    run.fails(3, 'operand 2', 'CRASHED')
+    run = hotlap('compare', side(1000), side(1000, 'faulty.fault=submit:oom'), *options)
+    run.fails(3, 'operand 2', 'OUT_OF_MEMORY')
 
 
 @case

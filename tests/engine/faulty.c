@@ -3,7 +3,8 @@
  * probe, load, prepare, submit and KIND one of segv, kill, hang, exit, garbage, oom, allocate,
  * unimplemented, chatty; fault=none:wrong and none:nan are outputs; `after=N` lets N steps pass
  * first; step_us=N sleeps in each step; only_batch=N leaves other batches alone;
- * fault=submit:allocate allocates (and touches) bytes_per_image for each image in `prepare`.
+ * fault=submit:allocate allocates (and touches) bytes_per_image for each image in `prepare`;
+ * lock=FILE has memory only where no other process with the same FILE is prepared.
  */
 #include <hotlap/engine.h>
 
@@ -13,12 +14,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 struct hl_engine {
   char hook[32], kind[32];
   long after, bytes_per_image, step_us, only_batch;
+  char lock[256];
 };
 struct hl_model {
   hl_engine *engine;
@@ -96,6 +99,8 @@ static hl_status open_engine(const hl_host *host, const hl_engine_config *config
       engine->only_batch = atol(value);
     else if (strcmp(key, "step_us") == 0)
       engine->step_us = atol(value);
+    else if (strcmp(key, "lock") == 0)
+      snprintf(engine->lock, sizeof engine->lock, "%s", value);
     else if (strcmp(key, "bytes_per_image") == 0)
       engine->bytes_per_image = atol(value);
     else {
@@ -125,9 +130,18 @@ static hl_status describe(hl_model *model, hl_model_info *ret_info, hl_error *er
   return HL_OK;
 }
 
+/* Kept until the process ends, as what it stands for. */
+static hl_status take_lock(const hl_engine *engine, hl_error *error) {
+  if (!engine->lock[0]) return HL_OK;
+  int fd = open(engine->lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) return HL_OK;
+  return fail(error, HL_OUT_OF_MEMORY, "no memory beside another");
+}
+
 static hl_status prepare(hl_model *model, const hl_program_spec *spec, hl_program **ret_program,
                          hl_error *error) {
   hl_status status = misbehave(model->engine, "prepare", error);
+  if (status == HL_OK) status = take_lock(model->engine, error);
   if (status != HL_OK) return status;
   hl_program *program = calloc(1, sizeof *program);
   if (!program) return fail(error, HL_OUT_OF_MEMORY, "no memory");
