@@ -247,7 +247,7 @@ static hl_status measure(turns *t, hl_error *error) {
     status = open_member(t, g->last_first ? g->count - 1 - i : i, error);
   for (size_t i = 0; i < g->count && status == HL_OK; i++)
     if (g->together && g->alone[i]) {
-      end_all(t);
+      end_all(t, HL_OUT_OF_MEMORY);
       return HL_OK;
     }
   if (status == HL_OK) status = begin_pairs(t, error);
