@@ -26,6 +26,7 @@ static void count_uses(machine *m) {
     for (size_t i = 0; i < graph->nodes[n].input_count; i++)
       if (graph->nodes[n].inputs[i] >= 0) m->uses[graph->nodes[n].inputs[i]]++;
   for (size_t i = 0; i < graph->output_count; i++) m->uses[graph->outputs[i]]++;
+  for (size_t i = 0; i < graph->update_count; i++) m->uses[graph->updates[i].value]++;
 }
 
 static hl_status check_input(const hl_value *value, const hl_tensor_view *view, hl_error *error) {
@@ -135,13 +136,31 @@ static hl_status collect(machine *m, hl_tensor_view *ret_outputs, hl_error *erro
   return HL_OK;
 }
 
+static hl_status run(machine *m, const hl_tensor_view *inputs, hl_tensor_view *ret_outputs,
+                     hl_error *error) {
+  hl_status status = start(m, inputs, error);
+  for (size_t n = 0; status == HL_OK && n < m->graph->node_count; n++)
+    status = run_node(m, &m->graph->nodes[n], error);
+  return status == HL_OK ? collect(m, ret_outputs, error) : status;
+}
+
 hl_status hl_graph_evaluate(const hl_graph *graph, const hl_tensor_view *inputs,
                             hl_tensor_view *ret_outputs, hl_error *error) {
   machine m = {.graph = graph};
-  hl_status status = start(&m, inputs, error);
-  for (size_t n = 0; status == HL_OK && n < graph->node_count; n++)
-    status = run_node(&m, &graph->nodes[n], error);
-  if (status == HL_OK) status = collect(&m, ret_outputs, error);
+  hl_status status = run(&m, inputs, ret_outputs, error);
+  machine_release(&m);
+  return status;
+}
+
+hl_status hl_graph_step(hl_graph *graph, const hl_tensor_view *inputs, hl_tensor_view *ret_outputs,
+                        hl_error *error) {
+  machine m = {.graph = graph};
+  hl_status status = run(&m, inputs, ret_outputs, error);
+  for (size_t i = 0; status == HL_OK && i < graph->update_count; i++) {
+    hl_tensor_view from = view_of(&m, graph->updates[i].value);
+    void *to = hl_graph_data(graph, graph->updates[i].state);
+    if (from.bytes) memcpy(to, from.data, (size_t)from.bytes);
+  }
   machine_release(&m);
   return status;
 }

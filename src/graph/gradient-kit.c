@@ -23,9 +23,14 @@ hl_shape hl_gradient_shape(const hl_gradient *g, hl_value_id forward) {
   return g->graph->values[forward].shape;
 }
 
+/* A name that neither a value nor the output of a node has: values are numbered, and only grow. */
 static void name_node(hl_gradient *g, const char *op, char *ret_name, size_t size) {
-  do snprintf(ret_name, size, "gradient_%u_%.40s", g->added++, op);
-  while (hl_graph_find(g->graph, ret_name) >= 0);
+  char output[96];
+  size_t number = g->graph->value_count;
+  do {
+    snprintf(ret_name, size, "gradient_%zu_%.40s", number++, op);
+    snprintf(output, sizeof output, "%s_out", ret_name);
+  } while (hl_graph_find(g->graph, ret_name) >= 0 || hl_graph_find(g->graph, output) >= 0);
 }
 
 hl_value_id hl_gradient_node(hl_gradient *g, const char *op, const hl_value_id *inputs,
@@ -43,7 +48,7 @@ hl_node *hl_gradient_own_node(hl_gradient *g, const char *op, const hl_value_id 
   char name[80];
   name_node(g, op, name, sizeof name);
   hl_node *node = hl_graph_node(g->graph, op, name, inputs, count, ret_outputs, outputs);
-  if (node) node->domain = HL_GRADIENT_DOMAIN;
+  if (node) node->domain = HL_OWN_DOMAIN;
   return node;
 }
 

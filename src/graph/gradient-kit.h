@@ -22,7 +22,6 @@ struct hl_gradient {
   hl_value_id *of_value; /* the sum so far of each forward value's gradient, -1: none */
   bool *wanted;          /* forward values whose gradient is needed */
   size_t value_count;    /* forward values */
-  unsigned added;        /* for names of nodes */
 };
 
 /* Gradient of an output; -1 where none arrived. */
@@ -64,8 +63,9 @@ void hl_gradient_keep(hl_gradient *g, hl_node *to, const hl_node *from, const ch
 #define G3(op, a, b, c) hl_gradient_node(g, op, (hl_value_id[]){a, b, c}, 3, NULL)
 #define NUMBER(x) hl_gradient_number(g, node->inputs[0], x)
 
-/* The row of an operator of the own domain, or NULL. */
+/* Rows of operators of the own domain, or NULL. */
 const hl_operator *hl_gradient_operator_find(const char *name);
+const hl_operator *hl_training_operator_find(const char *name);
 
 #define HL_GRADIENT(name) hl_status name(hl_gradient *g, const hl_node *node, hl_error *error)
 
@@ -98,6 +98,7 @@ HL_GRADIENT(hl_gradient_concat);
 HL_GRADIENT(hl_gradient_split);
 HL_GRADIENT(hl_gradient_expand);
 HL_GRADIENT(hl_gradient_move);
+HL_GRADIENT(hl_gradient_random_dropout);
 HL_GRADIENT(hl_gradient_grid_sample);
 
 #endif

@@ -18,8 +18,6 @@
 
 #include "graph/graph.h"
 
-#define HL_GRADIENT_DOMAIN "hotlap"
-
 /*
  * Appends nodes that compute the derivatives of `loss`, a value of one element, with respect to
  * the floating-point values `of` (inputs, constants or temporaries). The graph is sorted, resolved

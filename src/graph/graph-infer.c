@@ -201,7 +201,7 @@ static bool can_fold(const hl_graph *graph, const hl_node *node) {
     const hl_value *in = hl_node_input(graph, node, i);
     if (!in) continue;
     int64_t count = hl_shape_elements(&in->shape);
-    if (!in->data || count < 0 || count > fold_elements) return false;
+    if (!in->data || in->kind == HL_VALUE_STATE || count < 0 || count > fold_elements) return false;
     elements += count;
   }
   for (size_t i = 0; i < node->output_count; i++) {
@@ -286,21 +286,27 @@ static bool is_parameter(const hl_value *value) {
          hl_dtype_is_float(value->dtype) && hl_shape_elements(&value->shape) > 0;
 }
 
-int64_t hl_graph_parameters(const hl_graph *graph) {
+bool *hl_graph_weights(const hl_graph *graph) {
   bool *seen = calloc(graph->value_count ? graph->value_count : 1, sizeof *seen);
-  if (!seen) return -1;
-  int64_t count = 0;
+  if (!seen) return NULL;
   for (size_t n = 0; n < graph->node_count; n++) {
     const hl_node *node = &graph->nodes[n];
     for (size_t i = 0; i < node->input_count; i++) {
       const hl_value *value = hl_node_input(graph, node, i);
       if (!value || seen[node->inputs[i]] || !is_parameter(value)) continue;
-      if (!takes_weight(graph, node, i)) continue;
-      seen[node->inputs[i]] = true;
-      count += hl_shape_elements(&value->shape);
+      seen[node->inputs[i]] = takes_weight(graph, node, i);
     }
   }
-  free(seen);
+  return seen;
+}
+
+int64_t hl_graph_parameters(const hl_graph *graph) {
+  bool *weights = hl_graph_weights(graph);
+  if (!weights) return -1;
+  int64_t count = 0;
+  for (size_t v = 0; v < graph->value_count; v++)
+    if (weights[v]) count += hl_shape_elements(&graph->values[v].shape);
+  free(weights);
   return count;
 }
 

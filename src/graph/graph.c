@@ -45,6 +45,7 @@ void hl_graph_free(hl_graph *graph) {
   }
   free(storage->slots);
   free(storage);
+  free(graph->updates);
   free(graph->values);
   free(graph->nodes);
   free(graph->inputs);
@@ -371,6 +372,49 @@ hl_node *hl_graph_node(hl_graph *graph, const char *op, const char *name, const 
   /* Written last: `ret_outputs` may be `inputs`, as in a chain of nodes. */
   for (size_t i = 0; i < output_count; i++) ret_outputs[i] = node ? node->outputs[i] : -1;
   return node;
+}
+
+hl_value_id hl_graph_node_output_add(hl_graph *graph, size_t index, const char *name) {
+  hl_value_id id = hl_graph_value_new(graph, name, strlen(name), HL_VALUE_TEMPORARY);
+  if (id < 0) return id;
+  hl_node *node = &graph->nodes[index];
+  hl_value_id *outputs =
+      hl_arena_array(&graph->arena, node->output_count + 1, sizeof *node->outputs);
+  if (!outputs) {
+    hl_graph_fail(graph, HL_OUT_OF_MEMORY, "no memory for node '%s'", node->name);
+    return -1;
+  }
+  memcpy(outputs, node->outputs, node->output_count * sizeof *outputs);
+  outputs[node->output_count++] = id;
+  node->outputs = outputs;
+  graph->values[id].producer = (int32_t)index;
+  return id;
+}
+
+bool hl_graph_make_state(hl_graph *graph, hl_value_id constant) {
+  if (!valid_value(graph, constant, "state")) return false;
+  hl_value *value = &graph->values[constant];
+  uint64_t bytes = 0;
+  void *data = NULL;
+  if (value->kind == HL_VALUE_CONSTANT && hl_shape_bytes(&value->shape, value->dtype, &bytes))
+    data = hl_graph_block_new(graph, bytes ? bytes : 1);
+  if (!data) {
+    hl_graph_fail(graph, HL_OUT_OF_MEMORY, "no memory for the state '%s'", value->name);
+    return false;
+  }
+  if (value->data && bytes) memcpy(data, value->data, (size_t)bytes);
+  value->data = data;
+  value->kind = HL_VALUE_STATE;
+  return true;
+}
+
+void hl_graph_update_add(hl_graph *graph, hl_value_id state, hl_value_id value) {
+  if (!valid_value(graph, state, "update") || !valid_value(graph, value, "update")) return;
+  hl_graph_update *updates =
+      grow(graph, graph->updates, &graph->update_capacity, graph->update_count, sizeof *updates);
+  if (!updates) return;
+  graph->updates = updates;
+  graph->updates[graph->update_count++] = (hl_graph_update){state, value};
 }
 
 void hl_graph_output(hl_graph *graph, hl_value_id value) {

@@ -97,6 +97,11 @@ typedef struct hl_graph_remark {
   const char *key, *text;
 } hl_graph_remark;
 
+/* After a step the state holds what the value was. */
+typedef struct hl_graph_update {
+  hl_value_id state, value;
+} hl_graph_update;
+
 typedef struct hl_graph {
   hl_arena arena;
   const char *name;
@@ -110,6 +115,8 @@ typedef struct hl_graph {
   size_t input_count, input_capacity, output_count, output_capacity;
   hl_graph_remark *remarks; /* written into the file's metadata; neither read nor cloned */
   size_t remark_count, remark_capacity;
+  hl_graph_update *updates; /* not cloned, not written */
+  size_t update_count, update_capacity;
   hl_status failed; /* first failure of a building function */
   void *storage;    /* mappings and heap blocks behind constants; freed with the graph */
 } hl_graph;
@@ -132,12 +139,18 @@ hl_value_id hl_graph_constant(hl_graph *graph, const char *name, hl_dtype dtype,
 /* The same without copying: `data` outlives the graph. */
 hl_value_id hl_graph_constant_borrowed(hl_graph *graph, const char *name, hl_dtype dtype,
                                        int32_t rank, const int64_t *dims, const void *data);
-/* Writable data of a constant that this graph owns, else NULL. */
+/* Makes a constant a state with data of its own, which steps change; false without memory. */
+bool hl_graph_make_state(hl_graph *graph, hl_value_id constant);
+/* After each step `state` is to hold `value`, of its type and shape. */
+void hl_graph_update_add(hl_graph *graph, hl_value_id state, hl_value_id value);
+/* Writable data of a constant or state that this graph owns, else NULL. */
 void *hl_graph_data(hl_graph *graph, hl_value_id value);
 /* A new node; `ret_outputs` receives fresh temporaries named "<name>_out", "<name>_out1", ... and
  * may be `inputs` itself. The pointer is good until the next node is added. */
 hl_node *hl_graph_node(hl_graph *graph, const char *op, const char *name, const hl_value_id *inputs,
                        size_t input_count, hl_value_id *ret_outputs, size_t output_count);
+/* One more output of node number `index`. */
+hl_value_id hl_graph_node_output_add(hl_graph *graph, size_t index, const char *name);
 void hl_graph_output(hl_graph *graph, hl_value_id value);
 /* The value called `name`, or -1. */
 hl_value_id hl_graph_find(const hl_graph *graph, const char *name);
@@ -202,6 +215,9 @@ hl_status hl_graph_infer_declared(hl_graph *graph, hl_error *error);
  * Resize, Pad and Clip, and single numbers (rank 0) in arithmetic do not count. -1 without memory.
  */
 int64_t hl_graph_parameters(const hl_graph *graph);
+
+/* Which values these parameters are: an element for each value, free() it. NULL without memory. */
+bool *hl_graph_weights(const hl_graph *graph);
 
 /* Nominal FLOPs of one run of an inferred graph: a multiply and an add count 2; padding taps
  * count, as the usual counters do. 0 for data movement. */

@@ -1,5 +1,4 @@
 /* NodeProto and AttributeProto. */
-#include "graph/gradient.h"
 #include "graph/onnx-reader.h"
 
 #include "base/text.h"
@@ -416,9 +415,9 @@ hl_status hl_onnx_node(hl_onnx_reader *reader, hl_wire message, hl_node **ret_no
   if (status != HL_OK) return status;
   bool standard = !n.domain[0] || strcmp(n.domain, "ai.onnx") == 0;
   if (standard && strcmp(n.op, "Constant") == 0) return constant_node(reader, message, &n);
-  if (strcmp(n.domain, HL_GRADIENT_DOMAIN) == 0)
+  if (strcmp(n.domain, HL_OWN_DOMAIN) == 0)
     return hl_onnx_fail(reader, HL_BAD_DATA, n.start,
-                        "node '%.80s': the domain '%s' is for gradients that are made here; a file "
+                        "node '%.80s': operators of the domain '%s' are made here only; a file "
                         "cannot hold one",
                         n.name, n.domain);
   if (!hl_graph_node_new(graph, n.op, n.name, standard ? "" : n.domain))

@@ -266,7 +266,10 @@ static const hl_operator table[] = {
 };
 
 const hl_operator *hl_operator_find(const char *domain, const char *name, int64_t opset) {
-  if (strcmp(domain, HL_GRADIENT_DOMAIN) == 0) return hl_gradient_operator_find(name);
+  if (strcmp(domain, HL_OWN_DOMAIN) == 0) {
+    const hl_operator *row = hl_gradient_operator_find(name);
+    return row ? row : hl_training_operator_find(name);
+  }
   if (domain[0] && strcmp(domain, "ai.onnx") != 0) return NULL;
   for (size_t i = 0; i < HL_COUNT(table); i++)
     if (strcmp(table[i].name, name) == 0 && opset >= table[i].since && opset <= table[i].last)
@@ -283,7 +286,7 @@ static const struct {
   const char *name, *note;
 } notes[] = {
     {"AffineGrid", "the size must be computable before the run"},
-    {"BatchNormalization", "inference only; training_mode=1 and spatial=0 are refused"},
+    {"BatchNormalization", "not spatial=0, and training_mode=1 only from opset 14 on"},
     {"BlackmanWindow", "the size must be computable before the run"},
     {"Cast", "not to or from strings and complex numbers"},
     {"CenterCropPad", "the sizes must be computable before the run"},

@@ -29,6 +29,9 @@
 
 #include "graph/graph.h"
 
+/* Domain of the operators that ONNX lacks and training needs; no file may hold one. */
+#define HL_OWN_DOMAIN "hotlap"
+
 typedef enum hl_operator_group {
   HL_OPERATORS_CONVOLUTION,
   HL_OPERATORS_MATRIX,
@@ -79,5 +82,10 @@ const char *hl_operator_note(const hl_operator *row);
  * `inputs` in the graph's order; `ret_outputs[i].data` is malloc'ed, to be free()d. */
 hl_status hl_graph_evaluate(const hl_graph *graph, const hl_tensor_view *inputs,
                             hl_tensor_view *ret_outputs, hl_error *error);
+
+/* The same, then brings the states up to date (hl_graph_update_add). After a failure they are as
+ * they were. */
+hl_status hl_graph_step(hl_graph *graph, const hl_tensor_view *inputs, hl_tensor_view *ret_outputs,
+                        hl_error *error);
 
 #endif

@@ -204,14 +204,27 @@ hl_status hl_evaluate_group_norm(const hl_graph *graph, const hl_node *node,
   return HL_OK;
 }
 
-/* -- BatchNormalization (inference) and Dropout ---------------------------------------------- */
+/* -- BatchNormalization and Dropout ---------------------------------------------------------- */
+
+/* Outputs 1 and 2 are the running statistics, of training only. */
+static hl_status check_batch_norm(const hl_graph *graph, const hl_node *node, bool training,
+                                  hl_error *error) {
+  bool old = graph->opset < 7 && hl_node_int(node, "is_test", 0) == 0;
+  if (old || (training && graph->opset < 14) || hl_node_int(node, "spatial", 1) != 1)
+    return hl_op_fail(node, HL_UNIMPLEMENTED, error,
+                      "training mode before opset 14 and per-element statistics. Export the model "
+                      "for inference");
+  for (size_t i = training ? 3 : 1; i < node->output_count; i++)
+    if (hl_node_output(graph, node, i))
+      return hl_op_fail(node, HL_UNIMPLEMENTED, error, "the outputs of training");
+  return HL_OK;
+}
 
 hl_status hl_infer_batch_norm(hl_graph *graph, hl_node *node, hl_error *error) {
   const hl_value *x = hl_node_input(graph, node, 0);
-  bool old = graph->opset < 7 && hl_node_int(node, "is_test", 0) == 0;
-  if (old || hl_node_int(node, "training_mode", 0) != 0 || hl_node_int(node, "spatial", 1) != 1)
-    return hl_op_fail(node, HL_UNIMPLEMENTED, error,
-                      "training mode and per-element statistics. Export the model for inference");
+  bool training = hl_node_int(node, "training_mode", 0) != 0;
+  hl_status status = check_batch_norm(graph, node, training, error);
+  if (status != HL_OK) return status;
   if (x->shape.rank < 1) return hl_op_fail(node, HL_BAD_DATA, error, "the input is a scalar");
   int64_t channels = x->shape.rank > 1 ? x->shape.dims[1] : 1;
   for (size_t i = 1; i < 5; i++) {
@@ -221,25 +234,53 @@ hl_status hl_infer_batch_norm(hl_graph *graph, hl_node *node, hl_error *error) {
       return hl_op_fail(node, HL_BAD_DATA, error, "'%.60s' must have %lld elements", v->name,
                         (long long)channels);
   }
-  for (size_t i = 1; i < node->output_count; i++)
-    if (hl_node_output(graph, node, i))
-      return hl_op_fail(node, HL_UNIMPLEMENTED, error, "the outputs of training");
+  for (size_t i = 1; i < 3; i++) {
+    const hl_value *from = hl_node_input(graph, node, i + 2);
+    hl_op_set(hl_node_output(graph, node, i), from->dtype, 1, from->shape.dims);
+  }
   return hl_op_infer_same(graph, node, error);
 }
 
+/* Mean and variance of each channel over the batch. */
+static void batch_moments(const hl_tensor_view *x, int64_t channels, int64_t plane,
+                          double *ret_mean, double *ret_variance) {
+  int64_t count = hl_view_elements(x);
+  if (count == 0 || channels == 0) return;
+  double size = (double)(count / channels);
+  for (int64_t i = 0; i < count; i++) ret_mean[i / plane % channels] += hl_view_get(x, i) / size;
+  for (int64_t i = 0; i < count; i++) {
+    double d = hl_view_get(x, i) - ret_mean[i / plane % channels];
+    ret_variance[i / plane % channels] += d * d / size;
+  }
+}
+
+/* Training normalises by the batch and moves the running statistics towards it. */
 hl_status hl_evaluate_batch_norm(const hl_graph *graph, const hl_node *node,
                                  const hl_tensor_view *inputs, hl_tensor_view *outputs,
                                  hl_error *error) {
-  (void)graph, (void)error;
+  (void)graph;
   double epsilon = (double)hl_node_real(node, "epsilon", 1e-5f);
+  double momentum = (double)hl_node_real(node, "momentum", 0.9f);
+  bool training = hl_node_int(node, "training_mode", 0) != 0;
   int64_t channels = inputs[0].rank > 1 ? inputs[0].dims[1] : 1,
           count = hl_view_elements(&inputs[0]);
   int64_t plane =
       hl_op_product(inputs[0].dims, 2 < inputs[0].rank ? 2 : inputs[0].rank, inputs[0].rank);
+  HL_CLEANUP(hl_free_pointer) double *mean = calloc((size_t)channels + 1, sizeof *mean);
+  HL_CLEANUP(hl_free_pointer) double *variance = calloc((size_t)channels + 1, sizeof *variance);
+  if (!mean || !variance) return hl_op_no_memory(node, error);
+  if (training) batch_moments(&inputs[0], channels, plane, mean, variance);
+  for (int64_t c = 0; c < channels; c++) {
+    double given_mean = hl_view_get(&inputs[3], c), given_variance = hl_view_get(&inputs[4], c);
+    if (!training) mean[c] = given_mean, variance[c] = given_variance;
+    if (node->output_count > 1 && outputs[1].data)
+      hl_view_put(&outputs[1], c, given_mean * momentum + mean[c] * (1 - momentum));
+    if (node->output_count > 2 && outputs[2].data)
+      hl_view_put(&outputs[2], c, given_variance * momentum + variance[c] * (1 - momentum));
+  }
   for (int64_t i = 0; i < count; i++) {
     int64_t c = i / plane % channels;
-    double inverse = 1 / sqrt(hl_view_get(&inputs[4], c) + epsilon);
-    double y = (hl_view_get(&inputs[0], i) - hl_view_get(&inputs[3], c)) * inverse;
+    double y = (hl_view_get(&inputs[0], i) - mean[c]) / sqrt(variance[c] + epsilon);
     hl_view_put(&outputs[0], i, y * hl_view_get(&inputs[1], c) + hl_view_get(&inputs[2], c));
   }
   return HL_OK;

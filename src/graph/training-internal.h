@@ -1,0 +1,25 @@
+/* graph/training-internal.h - what the training-*.c files share. */
+#ifndef HL_GRAPH_TRAINING_INTERNAL_H
+#define HL_GRAPH_TRAINING_INTERNAL_H
+
+#include "graph/gradient-kit.h"
+#include "graph/training.h"
+
+typedef struct hl_training {
+  hl_gradient pen; /* writes nodes down; differentiates nothing */
+  hl_graph *graph; /* pen.graph */
+  const hl_training_spec *spec;
+  hl_value_id rate, step, hyper; /* inputs, and the optimizer's constants */
+} hl_training;
+
+/* Expressions of nodes; a function calls its parameter t. */
+#define T1(op, a) hl_gradient_node(&t->pen, op, (hl_value_id[]){a}, 1, NULL)
+#define T2(op, a, b) hl_gradient_node(&t->pen, op, (hl_value_id[]){a, b}, 2, NULL)
+#define TNUMBER(x) hl_gradient_number(&t->pen, t->rate, x)
+
+/* The loss of one output, a number. */
+hl_value_id hl_training_loss(hl_training *t, hl_value_id x, hl_value_id target);
+/* The shape of a target; false where the loss cannot take this output. */
+bool hl_training_target_shape(hl_loss loss, const hl_shape *x, hl_shape *ret_shape);
+
+#endif

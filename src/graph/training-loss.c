@@ -1,0 +1,90 @@
+/* Losses, written down as nodes. */
+#include "graph/training-internal.h"
+
+#include <string.h>
+
+static const struct {
+  const char *name;
+  hl_loss loss;
+} names[] = {{"cross-entropy", HL_LOSS_CROSS_ENTROPY},
+             {"mse", HL_LOSS_MEAN_SQUARE},
+             {"mae", HL_LOSS_MEAN_ABSOLUTE},
+             {"l1", HL_LOSS_MEAN_ABSOLUTE},
+             {"poisson", HL_LOSS_POISSON},
+             {"dice-ce", HL_LOSS_DICE_CROSS_ENTROPY}};
+
+bool hl_loss_from_name(const char *name, hl_loss *ret_loss) {
+  for (size_t i = 0; i < HL_COUNT(names); i++)
+    if (strcmp(names[i].name, name) == 0) return *ret_loss = names[i].loss, true;
+  return false;
+}
+
+/* Mean over all elements, as a number. */
+static hl_value_id mean(hl_training *t, hl_value_id x) {
+  hl_node *node = NULL;
+  hl_value_id out = hl_gradient_node(&t->pen, "ReduceMean", (hl_value_id[]){x}, 1, &node);
+  hl_node_set_int(t->graph, node, "keepdims", 0);
+  return out;
+}
+
+static hl_value_id cross_entropy(hl_training *t, hl_value_id x, hl_value_id target) {
+  return T2("SoftmaxCrossEntropyLoss", x, target);
+}
+
+static hl_value_id poisson(hl_training *t, hl_value_id x, hl_value_id target) {
+  hl_value_id log = T1("Log", T2("Add", x, TNUMBER(1e-8)));
+  return mean(t, T2("Sub", x, T2("Mul", target, log)));
+}
+
+/* max(x, 0) - x t + log(1 + exp(-|x|)), which does not overflow. */
+static hl_value_id binary_cross_entropy(hl_training *t, hl_value_id x, hl_value_id target) {
+  hl_value_id most = T2("Sub", T1("Relu", x), T2("Mul", x, target));
+  return mean(t, T2("Add", most, T1("Softplus", T1("Neg", T1("Abs", x)))));
+}
+
+/* Sum over all axes but the first two. */
+static hl_value_id plane_sum(hl_training *t, hl_value_id x, int32_t rank) {
+  int64_t axes[HL_MAX_RANK];
+  size_t count = 0;
+  for (int32_t d = 2; d < rank; d++) axes[count++] = d;
+  return hl_gradient_sum(&t->pen, x, axes, count);
+}
+
+static hl_value_id dice_cross_entropy(hl_training *t, hl_value_id x, hl_value_id target) {
+  int32_t rank = t->graph->values[x].shape.rank;
+  hl_value_id p = T1("Sigmoid", x), small = TNUMBER(1e-5);
+  hl_value_id both = plane_sum(t, T2("Mul", p, target), rank);
+  hl_value_id all = T2("Add", plane_sum(t, p, rank), plane_sum(t, target, rank));
+  hl_value_id top = T2("Add", T2("Mul", both, TNUMBER(2)), small);
+  hl_value_id dice = mean(t, T2("Div", top, T2("Add", all, small)));
+  return T2("Add", T2("Sub", TNUMBER(1), dice), binary_cross_entropy(t, x, target));
+}
+
+hl_value_id hl_training_loss(hl_training *t, hl_value_id x, hl_value_id target) {
+  hl_value_id difference = -1;
+  switch (t->spec->loss) {
+  case HL_LOSS_CROSS_ENTROPY:
+    return cross_entropy(t, x, target);
+  case HL_LOSS_POISSON:
+    return poisson(t, x, target);
+  case HL_LOSS_DICE_CROSS_ENTROPY:
+    return dice_cross_entropy(t, x, target);
+  case HL_LOSS_MEAN_ABSOLUTE:
+    return mean(t, T1("Abs", T2("Sub", x, target)));
+  case HL_LOSS_MEAN_SQUARE:
+    difference = T2("Sub", x, target);
+    return mean(t, T2("Mul", difference, difference));
+  }
+  return -1;
+}
+
+/* The shape of a target; false where the loss cannot take this output. */
+bool hl_training_target_shape(hl_loss loss, const hl_shape *x, hl_shape *ret_shape) {
+  *ret_shape = *x;
+  if (loss == HL_LOSS_DICE_CROSS_ENTROPY) return x->rank > 2;
+  if (loss != HL_LOSS_CROSS_ENTROPY) return true;
+  if (x->rank < 2) return false;
+  for (int32_t d = 1; d + 1 < x->rank; d++) ret_shape->dims[d] = x->dims[d + 1];
+  ret_shape->rank--;
+  return true;
+}
