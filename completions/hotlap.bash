@@ -11,7 +11,7 @@ _hotlap() {
     engines) options="--engine --plugin --engine-library --quiet --verbose --json --help" ;;
     data) options="--n-images --seed --size --positions --photons --quiet --verbose --json --help" ;;
     doctor) options="--quiet --verbose --root --json --help" ;;
-    history) options="--model --plot-results --export-format --output-dir --store --machine --import --import-format --limit --metric --since --quiet --verbose --json --help" ;;
+    history) options="--model --max-time --no-check --plot-results --export-format --output-dir --store --command --build --prepare --processes --pairs --margin --alpha --fail-if --force --machine --import --import-format --limit --metric --confirm --since --quiet --verbose --json --help" ;;
     report) options="--plot-results --export-format --output-dir --store --quiet --verbose --json --help" ;;
     load) options="--batch-sizes --model --engine --plugin --engine-option --engine-library --provider --dtype --threads --device --device-prefer --input-shape --test-data --n-images --percentile --setup-timeout --memory-limit --no-predict --no-check --plot-results --export-format --output-dir --store --seed --skip-failed --scenario --qps --find-max-qps --p99-target --latency-target --mode --duration --instances --batching-timeout --samples-per-query --quiet --verbose --json --help" ;;
     compare) options="--batch-sizes --engine --plugin --engine-option --engine-library --provider --dtype --threads --device --device-prefer --input-shape --test-data --n-images --max-time --setup-timeout --warmup-iterations --memory-limit --no-check --store --seed --command --build --prepare --order-seed --processes --pairs --margin --alpha --fail-if --force --simulated-clock --quiet --verbose --json --help" ;;

@@ -1,6 +1,8 @@
 #include "analyse/history-internal.h"
 
+#include "statistics/adjust.h"
 #include "statistics/step-fit.h"
+#include "statistics/unpaired.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +43,10 @@ static const char *obstacle_of(const hl_history_input *input, const hl_history_r
     return "a paired rerun compares the time of a step, which this metric is not";
   if (hl_workload_is_load(row->workload)) return "a load test cannot be rerun in pairs";
   if (is_simulated(s)) return "the clock was simulated";
-  if (!can_be_named) return "the configuration cannot be written as an operand of hotlap compare";
+  if (!input->by_command && !can_be_named)
+    return "the configuration cannot be written as an operand of hotlap compare";
+  if (!input->by_command && !hl_history_has_file(s->name))
+    return "no file of the commits is in this configuration; name with --command what runs in both";
   if (!before->commit || !after->commit) return "a commit is not known";
   if (before->dirty || after->dirty) return "a working tree differed from its commit";
   return NULL;
@@ -75,6 +80,19 @@ static void make_change(const hl_history_input *input, const hl_history_row *row
   change->state = state_of(change);
 }
 
+/* How likely two levels that do not differ are so far apart, as if they had not been chosen. */
+static hl_status test_change(const double *logs, const hl_step_fit_result *fit, size_t level,
+                             double *ret_p, hl_error *error) {
+  size_t middle = fit->starts[level],
+         end = level + 1 < fit->count ? fit->starts[level + 1] : fit->n;
+  size_t from = fit->starts[level - 1];
+  hl_unpaired test;
+  hl_status status = hl_unpaired_estimate_at(logs + from, middle - from, logs + middle,
+                                             end - middle, 0.05, &test, error);
+  if (status == HL_OK) *ret_p = test.p;
+  return status;
+}
+
 static const char *why_unfitted(const hl_history_series *s) {
   if (s->count < HL_HISTORY_LEAST)
     return "too few commits: a change needs two on either side, so 4 at least";
@@ -84,8 +102,8 @@ static const char *why_unfitted(const hl_history_series *s) {
 }
 
 static hl_status use_fit(const hl_history_input *input, const hl_history_row *row,
-                         hl_history *history, hl_history_series *s, const hl_step_fit_result *fit,
-                         hl_error *error) {
+                         hl_history *history, hl_history_series *s, const double *logs,
+                         const hl_step_fit_result *fit, hl_error *error) {
   for (size_t k = 0; k < fit->count; k++) {
     size_t end = k + 1 < fit->count ? fit->starts[k + 1] : fit->n;
     for (size_t i = fit->starts[k]; i < end; i++)
@@ -94,10 +112,13 @@ static hl_status use_fit(const hl_history_input *input, const hl_history_row *ro
   size_t count = fit->count ? fit->count - 1 : 0;
   s->changes = hl_arena_array(&history->arena, count, sizeof *s->changes);
   if (!s->changes) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for changes");
-  for (size_t k = 0; k < count; k++)
+  hl_status status = HL_OK;
+  for (size_t k = 0; k < count && status == HL_OK; k++) {
     make_change(input, row, s, s->fit_from + fit->starts[k + 1], &s->changes[k]);
+    status = test_change(logs, fit, k + 1, &s->changes[k].p, error);
+  }
   s->change_count = count;
-  return HL_OK;
+  return status;
 }
 
 hl_status hl__history_find_changes(const hl_history_input *input, const hl_history_row *row,
@@ -111,9 +132,27 @@ hl_status hl__history_find_changes(const hl_history_input *input, const hl_histo
   for (size_t i = 0; i < n; i++) logs[i] = log(s->points[s->fit_from + i].value);
   hl_step_fit_result fit;
   hl_status status = hl_step_fit(logs, n, &fit, error);
+  if (status == HL_OK) {
+    status = use_fit(input, row, history, s, logs, &fit, error);
+    hl_step_fit_release(&fit);
+  }
   free(logs);
-  if (status != HL_OK) return status;
-  status = use_fit(input, row, history, s, &fit, error);
-  hl_step_fit_release(&fit);
+  return status;
+}
+
+hl_status hl__history_adjust(hl_history *history, hl_error *error) {
+  size_t count = 0, k = 0;
+  for (size_t i = 0; i < history->count; i++) count += history->items[i].change_count;
+  double *p = calloc(count + 1, sizeof *p);
+  if (!p) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for changes");
+  for (size_t i = 0; i < history->count; i++)
+    for (size_t c = 0; c < history->items[i].change_count; c++)
+      p[k++] = history->items[i].changes[c].p;
+  hl_status status = hl_adjust_benjamini_hochberg(p, count, p, error);
+  k = 0;
+  for (size_t i = 0; i < history->count && status == HL_OK; i++)
+    for (size_t c = 0; c < history->items[i].change_count; c++)
+      history->items[i].changes[c].p_adjusted = p[k++];
+  free(p);
   return status;
 }

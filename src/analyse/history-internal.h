@@ -9,4 +9,7 @@
 hl_status hl__history_find_changes(const hl_history_input *input, const hl_history_row *row,
                                    hl_history *history, hl_history_series *series, hl_error *error);
 
+/* Corrects p of all changes for their number. */
+hl_status hl__history_adjust(hl_history *history, hl_error *error);
+
 #endif

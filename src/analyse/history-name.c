@@ -61,6 +61,31 @@ bool hl_history_operand(const char *configuration, hl_text *out) {
   return ok && !out->failed;
 }
 
+/* A relative path: of a model and a library only what has a slash or is called so. */
+static bool is_relative_file(const char *key, size_t length, const char *value) {
+  static const char *const keys[] = {"plugin", "test-data", "engine-library"};
+  for (size_t i = 0; i < HL_COUNT(keys); i++) {
+    if (strlen(keys[i]) != length || strncmp(keys[i], key, length) != 0) continue;
+    const char *path = i == 2 && strchr(value, '=') ? strchr(value, '=') + 1 : value;
+    return path[0] != '/' && path[0] != '"' && (i < 2 || strchr(path, '/'));
+  }
+  return false;
+}
+
+bool hl_history_has_file(const char *operand) {
+  const char *start = operand + (operand[0] == '"');
+  size_t model = strcspn(start, operand[0] == '"' ? "\"" : " ");
+  bool named =
+      memchr(start, '/', model) || (model > 5 && strncmp(start + model - 5, ".onnx", 5) == 0);
+  if (named && start[0] != '/') return true;
+  for (const char *at = start + model; (at = strchr(at, ' ')) != NULL;) {
+    at++;
+    const char *key = at + (*at == '"'), *equal = strchr(key, '=');
+    if (equal && is_relative_file(key, (size_t)(equal - key), equal + 1)) return true;
+  }
+  return false;
+}
+
 static int by_id(const void *a, const void *b) {
   return strcmp(((const hl_history_commit *)a)->id, ((const hl_history_commit *)b)->id);
 }

@@ -208,6 +208,7 @@ hl_status hl_history_make(const hl_history_input *input, hl_history *ret_history
     status = make_series(&m, i, end, error);
   }
   free(m.entries);
+  if (status == HL_OK) status = hl__history_adjust(&history, error);
   if (status == HL_OK)
     *ret_history = history;
   else

@@ -36,6 +36,7 @@ typedef struct hl_history_input {
   const hl_change_checks *checks; /* NULL: none */
   int64_t since_behind; /* with `since`: in git's order only points at most so far behind HEAD */
   bool since;
+  bool by_command; /* a rerun executes a command in both commits, not a configuration */
 } hl_history_input;
 
 typedef struct hl_history_point {
@@ -65,6 +66,9 @@ typedef struct hl_history_change {
   hl_change_state state;
   const hl_change_check *check; /* in the input's list; NULL: none */
   const char *obstacle;         /* why no rerun can confirm it; NULL: one can */
+  /* Of the Mann-Whitney test between the points of both levels, and by Benjamini and Hochberg over
+   * all changes of the history. The levels were chosen to differ: this ranks, it proves nothing. */
+  double p, p_adjusted;
 } hl_history_change;
 
 typedef struct hl_history_series {
@@ -102,6 +106,9 @@ const char *hl_change_state_name(hl_change_state state); /* "candidate", "confir
  * engine=null batch=8"). The times of a simulated clock are left out, as they are what such a row
  * measures. False where it has a word that no operand can hold; the text is then as it was. */
 bool hl_history_operand(const char *configuration, hl_text *out);
+
+/* Whether the operand names a file by a relative path, so that it is another in each commit. */
+bool hl_history_has_file(const char *operand);
 
 /* Commits of the rows, without "-dirty" and repeats, ascending: `*ret_commits`, free() it; all with
  * `behind` -1. What is not 40 hexadecimal digits is left out. */

@@ -3,6 +3,7 @@
 #include "machine/topology.h"
 #include "report/history.h"
 #include "run/git.h"
+#include "run/repository.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,9 @@ typedef struct series {
   hl_history history;
   hl_machine machine;
   unsigned formats; /* of files */
+  char *arguments;  /* of a confirming command */
+  hl_store *store;  /* with --confirm */
+  size_t failed;    /* reruns that could not be made */
 } series;
 
 /* ---- what is asked for ---- */
@@ -83,11 +87,13 @@ static hl_status place_commits(series *s, hl_error *error) {
 static hl_status find_since(series *s, hl_error *error) {
   const char *name = hl_options_get(s->options, HL_OPTION_SINCE);
   if (!name) return HL_OK;
-  HL_CLEANUP(hl_free_pointer) char *commit = hl_git_resolve(name);
-  if (!commit)
-    return hl_error_set(error, HL_INVALID_ARGUMENT,
-                        "--since: git knows no commit '%.100s' here; stand in its repository",
-                        name);
+  HL_CLEANUP(hl_free_pointer) char *commit = NULL;
+  hl_error inner = {0};
+  hl_repository repository = {0};
+  hl_status status = hl_repository_find(-1, &repository, &inner);
+  if (status == HL_OK) status = hl_repository_commit(name, -1, &commit, &inner);
+  hl_repository_release(&repository);
+  if (status != HL_OK) return hl_error_set(error, status, "--since: %s", inner.msg);
   const char *const ids[] = {commit};
   hl_git_behind(ids, 1, &s->since_behind, NULL);
   if (s->since_behind < 0)
@@ -101,14 +107,19 @@ static hl_status find_since(series *s, hl_error *error) {
 
 static hl_status load(series *s, hl_error *error) {
   hl_store *store = NULL;
-  hl_status status = hl__history_open(s->options, HL_STORE_READ, &store, error);
+  bool confirm = hl_options_on(s->options, HL_OPTION_CONFIRM);
+  hl_status status =
+      hl__history_open(s->options, confirm ? HL_STORE_WRITE : HL_STORE_READ, &store, error);
   if (!store) return status;
   status = hl_store_history_load(store, s->metric, &s->filter, &s->rows, error);
   if (status == HL_OK)
     status = hl_store_change_checks_load(store, s->metric->key, &s->checks, error);
   if (status == HL_OK && hl_options_on(s->options, HL_OPTION_JSON))
     status = hl_store_runs_list(store, &s->filter, &s->runs, error);
-  hl_store_free(store);
+  if (confirm && status == HL_OK)
+    s->store = store; /* for the verdicts */
+  else
+    hl_store_free(store);
   return status;
 }
 
@@ -119,7 +130,9 @@ static hl_status make(series *s, hl_error *error) {
                                   .commit_count = s->commit_count,
                                   .checks = &s->checks,
                                   .since = s->since,
-                                  .since_behind = s->since_behind};
+                                  .since_behind = s->since_behind,
+                                  .by_command = hl_options_given(s->options, HL_OPTION_COMMAND)};
+  hl_history_release(&s->history);
   return hl_history_make(&input, &s->history, error);
 }
 
@@ -138,8 +151,49 @@ static void print_json(const series *s, const hl_report_history *report) {
 }
 
 static hl_report_history report_of(const series *s) {
-  return (hl_report_history){
-      .history = &s->history, .machine_id = s->machine.id, .limit = s->filter.limit};
+  return (hl_report_history){.history = &s->history,
+                             .machine_id = s->machine.id,
+                             .arguments = s->arguments,
+                             .by_command = hl_options_given(s->options, HL_OPTION_COMMAND),
+                             .limit = s->filter.limit};
+}
+
+/* ---- confirming ---- */
+
+/* Reruns, then the history with what they said. */
+static hl_status confirm(series *s, hl_error *error) {
+  if (!hl_options_on(s->options, HL_OPTION_CONFIRM) || !s->store) return HL_OK;
+  const hl_report_history report = report_of(s);
+  hl_status status = hl__history_confirm(s->options, &report, s->store, &s->failed, error);
+  if (status != HL_OK) return status;
+  hl_change_checks_release(&s->checks);
+  status = hl_store_change_checks_load(s->store, s->metric->key, &s->checks, error);
+  return status == HL_OK ? make(s, error) : status;
+}
+
+/* Whether a series ends at a level that a confirmed regression led to. */
+static bool has_regressed(const hl_history_series *s) {
+  for (size_t i = s->change_count; i > 0; i--) {
+    const hl_history_change *change = &s->changes[i - 1];
+    if (change->worse && change->state == HL_CHANGE_CONFIRMED) return true;
+    if (!change->worse && change->state != HL_CHANGE_REFUTED) return false;
+  }
+  return false;
+}
+
+static bool gate_holds(const series *s) {
+  bool asked = hl_options_given(s->options, HL_OPTION_FAIL_IF), held = false;
+  for (size_t i = 0; i < s->history.count; i++) held = held || has_regressed(&s->history.items[i]);
+  return asked && held;
+}
+
+static hl_status check_options(const series *s, hl_error *error) {
+  const char *fail_if = hl_options_get(s->options, HL_OPTION_FAIL_IF);
+  if (fail_if && strcmp(fail_if, "slower") != 0)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "--fail-if: of a history only 'slower' can be asked, not '%.100s'",
+                        fail_if);
+  return HL_OK;
 }
 
 static void show(const series *s) {
@@ -197,6 +251,7 @@ static hl_status check_data(const series *s, hl_error *error) {
 
 static hl_status run(series *s, hl_error *error) {
   hl_status status = find_metric(s, error);
+  if (status == HL_OK) status = check_options(s, error);
   if (status == HL_OK) status = find_formats(s, error);
   if (status == HL_OK) status = hl__history_filter(s->options, &s->filter, error);
   if (status == HL_OK) status = find_since(s, error);
@@ -205,7 +260,14 @@ static hl_status run(series *s, hl_error *error) {
   if (status == HL_OK) status = make(s, error);
   if (status == HL_OK) status = check_data(s, error);
   if (status == HL_OK) status = hl_machine_read(&s->machine, error);
+  if (status == HL_OK) status = confirm(s, error);
   return status;
+}
+
+static int exit_status_of(hl_status status) {
+  return status == HL_INTERRUPTED   ? HL_EXIT_INTERRUPTED
+         : status == HL_UNAVAILABLE ? HL_EXIT_NOTHING
+                                    : HL_EXIT_USAGE;
 }
 
 int hl_cli_history_series(const hl_options *options) {
@@ -213,18 +275,24 @@ int hl_cli_history_series(const hl_options *options) {
   hl_error error = {0};
   int exit_status = HL_EXIT_OK;
   hl_history_rows_init(&s.rows);
+  s.arguments = hl__history_compare_arguments(options);
   hl_change_checks_init(&s.checks);
   hl_status status = run(&s, &error);
   if (status == HL_OK) {
     show(&s);
     exit_status = write_files(&s);
-  } else
-    exit_status = hl_cli_fail(&error, status == HL_UNAVAILABLE ? HL_EXIT_NOTHING : HL_EXIT_USAGE);
+    if (exit_status == HL_EXIT_OK && s.failed) exit_status = HL_EXIT_NOTHING;
+    if (exit_status != HL_EXIT_USAGE && gate_holds(&s)) exit_status = HL_EXIT_GATE;
+  } else {
+    exit_status = hl_cli_fail(&error, exit_status_of(status));
+  }
   hl_history_release(&s.history);
   hl_history_rows_release(&s.rows);
   hl_change_checks_release(&s.checks);
   hl_store_runs_release(&s.runs);
   hl_machine_release(&s.machine);
+  hl_store_free(s.store);
+  free(s.arguments);
   free(s.commits);
   return exit_status;
 }

@@ -9,7 +9,7 @@
 
 static const char usage[] =
     "Usage: hotlap history [--model TEXT] [--machine TEXT] [--limit N] [--json]\n"
-    "       hotlap history MODEL [--metric KEY] [--since COMMIT] [OPTION]...\n"
+    "       hotlap history MODEL [--metric KEY] [--since COMMIT] [--confirm] [OPTION]...\n"
     "       hotlap history --import FILE... [--import-format NAME] [--machine TEXT] [--json]\n"
     "\n"
     "Lists the runs that the store holds, the newest first; --model and --machine keep those that\n"
@@ -17,7 +17,8 @@ static const char usage[] =
     "shows one again.\n"
     "\n"
     "With MODEL, text in a model's name, it shows a metric over commits: a series for each\n"
-    "configuration on each machine, in git's order, and where its level changed.\n";
+    "configuration on each machine, in git's order, and where its level changed. --confirm\n"
+    "measures changes to the worse again, commit against commit (`hotlap compare`).\n";
 
 static void write_run(hl_json *json, const hl_store_run *run) {
   hl_json_object(json, NULL);
@@ -135,9 +136,10 @@ static hl_status list_runs(const hl_options *options, hl_store_runs *ret_runs, h
 
 /* Options of the series mean nothing for the list. */
 static hl_status check_list(const hl_options *options, hl_error *error) {
-  static const hl_option_id of_series[] = {HL_OPTION_METRIC, HL_OPTION_SINCE,
-                                           HL_OPTION_PLOT_RESULTS, HL_OPTION_EXPORT_FORMAT,
-                                           HL_OPTION_OUTPUT_DIR};
+  static const hl_option_id of_series[] = {
+      HL_OPTION_METRIC,     HL_OPTION_SINCE,        HL_OPTION_CONFIRM,
+      HL_OPTION_FAIL_IF,    HL_OPTION_PLOT_RESULTS, HL_OPTION_EXPORT_FORMAT,
+      HL_OPTION_OUTPUT_DIR, HL_OPTION_BUILD,        HL_OPTION_COMMAND};
   for (size_t i = 0; i < HL_COUNT(of_series); i++)
     if (hl_options_given(options, of_series[i]))
       return hl_error_set(error, HL_INVALID_ARGUMENT,
@@ -168,12 +170,9 @@ int hl_cli_history(int argc, char **argv) {
   hl_options options;
   int exit_status = hl_cli_options('H', usage, argc, argv, &options);
   if (exit_status >= 0) return exit_status;
-  if (hl_options_given(&options, HL_OPTION_IMPORT)) {
-    exit_status = hl_cli_import(&options);
-    hl_options_release(&options);
-    return exit_status;
-  }
-  exit_status = options.positional_count ? hl_cli_history_series(&options) : show_list(&options);
+  exit_status = hl_options_given(&options, HL_OPTION_IMPORT) ? hl_cli_import(&options)
+                : options.positional_count                   ? hl_cli_history_series(&options)
+                                                             : show_list(&options);
   hl_options_release(&options);
   return exit_status;
 }

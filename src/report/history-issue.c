@@ -74,19 +74,23 @@ static void put_rerun(const hl_history_change *change, hl_text *out) {
   append_code(out, check->verdict);
   if (isfinite(check->ratio)) hl_text_format(out, ", time before / time after %.4f", check->ratio);
   if (isfinite(check->ci.low) && isfinite(check->ci.high))
-    hl_text_format(out, ", 95 %% interval %.4f to %.4f", check->ci.low, check->ci.high);
+    hl_text_format(out, ", interval %.4f to %.4f", check->ci.low, check->ci.high);
   if (check->pairs != HL_INT_NULL) hl_text_format(out, ", %" PRId64 " pairs", check->pairs);
   hl_text_char(out, '\n');
 }
 
 static void put_reproduce(const hl_report_history *r, const hl_history_series *s,
                           const hl_history_change *change, hl_text *out) {
-  if (change->obstacle) {
+  const char *made = change->check ? change->check->command : NULL;
+  if (!made && change->obstacle) {
     hl_text_format(out, "- No rerun can confirm it: %s\n", change->obstacle);
     return;
   }
   hl_text_append(out, "\nTo see it again, in the repository, on that machine:\n\n```sh\n");
-  hl_report_history_command(r, s, change, out);
+  if (made)
+    hl_text_append(out, made);
+  else
+    hl_report_history_command(r, s, change, out);
   hl_text_append(out, "\n```\n");
 }
 

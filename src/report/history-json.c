@@ -43,6 +43,8 @@ static void write_change(const hl_report_history *r, const hl_history_series *s,
   hl_json_real(json, "after", change->after);
   hl_json_real(json, "percent", hl_history_percent(change));
   hl_json_text(json, "direction", change->worse ? "worse" : "better");
+  hl_json_real(json, "p", change->p);
+  hl_json_real(json, "p_adjusted", change->p_adjusted);
   hl_json_text(json, "state", hl_change_state_name(change->state));
   write_check(change->check, json);
   hl_json_text(json, "confirm", change->obstacle ? NULL : command.data);

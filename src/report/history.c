@@ -36,18 +36,26 @@ static void append_name(hl_text *out, const char *name) {
     hl_text_char(out, (unsigned char)*c < 0x20 || *c == 0x7f ? ' ' : *c);
 }
 
+void hl_report_history_side(const hl_report_history *r, const hl_history_series *s,
+                            const hl_history_point *p, hl_text *out) {
+  hl_text_format(out, "git:%s", p->commit);
+  if (!r->by_command) hl_text_format(out, " %s", s->name);
+}
+
 void hl_report_history_command(const hl_report_history *r, const hl_history_series *s,
                                const hl_history_change *change, hl_text *out) {
-  const hl_history_point *sides[] = {&s->points[change->at - 1], &s->points[change->at]};
   hl_text_append(out, "hotlap compare");
-  for (size_t i = 0; i < HL_COUNT(sides); i++) {
-    hl_text_format(out, " 'git:%s ", sides[i]->commit);
-    for (const char *c = s->name; *c; c++)
+  for (size_t i = change->at - 1; i <= change->at; i++) {
+    hl_text side = HL_TEXT_INIT;
+    hl_report_history_side(r, s, &s->points[i], &side);
+    hl_text_append(out, r->by_command ? " " : " '");
+    for (const char *c = side.data; *c; c++)
       if (*c == '\'')
         hl_text_append(out, "'\\''");
       else
         hl_text_char(out, *c);
-    hl_text_char(out, '\'');
+    if (!r->by_command) hl_text_char(out, '\'');
+    hl_text_release(&side);
   }
   if (r->arguments && r->arguments[0]) hl_text_format(out, " %s", r->arguments);
 }
@@ -220,6 +228,8 @@ static void put_change(const hl_report_history *r, const hl_history_series *s,
     hl_text_format(&line, "; the last measured before is %s, %" PRId64 " commits earlier",
                    short_commit(&s->points[change->at - 1], from), change->commits);
   if (change->state == HL_CHANGE_CANDIDATE) hl_text_append(&line, "; a candidate, not confirmed");
+  if (!is_settled(change) && change->p_adjusted > 0.05)
+    hl_text_format(&line, "; its points are too few to stand out (p %.2g)", change->p_adjusted);
   append_line(out, line.data, 0);
   hl_text_release(&line);
   if (change->check) put_check(change, out);

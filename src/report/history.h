@@ -15,6 +15,7 @@ typedef struct hl_report_history {
   const hl_history *history;
   const char *machine_id; /* of this machine: only here a change of its series can be confirmed */
   const char *arguments; /* further ones of a confirming command, quoted: "--build make"; or NULL */
+  bool by_command;       /* among them is what runs in both commits: sides have no configuration */
   int64_t limit;         /* of the table: so many of the newest points; 0: all */
 } hl_report_history;
 
@@ -33,6 +34,9 @@ void hl_report_history_issue(const hl_report_history *r, hl_text *out);
 hl_status hl_report_history_write(const hl_report_history *r, const char *directory,
                                   unsigned formats, hl_text *ret_written, hl_error *error);
 
+/* "git:COMMIT CONFIGURATION", an operand of hotlap compare. */
+void hl_report_history_side(const hl_report_history *r, const hl_history_series *s,
+                            const hl_history_point *p, hl_text *out);
 /* The command that measures both commits of a change in turns. */
 void hl_report_history_command(const hl_report_history *r, const hl_history_series *s,
                                const hl_history_change *change, hl_text *out);

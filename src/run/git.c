@@ -59,15 +59,6 @@ char *hl_git_commit(void) {
   return hl_format("%s%s", commit, dirty ? "-dirty" : "");
 }
 
-char *hl_git_resolve(const char *name) {
-  if (name[0] == '-') return NULL; /* an option to git */
-  HL_CLEANUP(hl_free_pointer) char *wanted = hl_format("%s^{commit}", name);
-  char *argv[] = {"git", "rev-parse", "--verify", "--quiet", wanted, NULL};
-  char commit[64];
-  if (!wanted || !run(argv, commit, sizeof commit) || strlen(commit) != HL_GIT_DIGITS) return NULL;
-  return hl_strdup(commit);
-}
-
 static int by_name(const void *key, const void *item) {
   return strcmp(key, *(const char *const *)item);
 }

@@ -10,10 +10,6 @@ char *hl_git_commit(void);
 
 enum { HL_GIT_DIGITS = 40 };
 
-/* The commit that a name ("HEAD~2", "main", the start of a commit) means, 40 digits; free() it.
- * NULL if there is none, outside a repository or without git. */
-char *hl_git_resolve(const char *name);
-
 /* Where commits stand in the history of the working directory's HEAD: `ret_behind[i]` is how many
  * commits of `git rev-list --topo-order HEAD` come before `commits[i]` (0: it is HEAD), -1 where it
  * is not among them. `commits`: 40 digits each, ascending, none twice. All -1 and UNAVAILABLE

@@ -1,6 +1,8 @@
 """A metric over commits: series of sweeps that were made under different commits of a repository."""
 import json
 import os
+import shutil
+import signal
 import sqlite3
 import statistics
 import subprocess
@@ -204,8 +206,8 @@ def bad_requests_say_what_to_do():
     refused(['mlp', '--metric', 'max_qps', *store], 'none of the 10 rows', 'largest rate', status=3, **at)
     refused(['--metric', 'throughput_ips', *store], 'history MODEL --metric', **at)
     refused(['--plot-results', *store], 'history MODEL', **at)
-    refused(['mlp', '--since', 'nowhere', *store], "'nowhere'", 'repository', **at)
-    refused(['mlp', '--since=--all', *store], "'--all'", **at)
+    refused(['mlp', '--since', 'nowhere', *store], 'git:nowhere', 'no such commit', **at)
+    refused(['mlp', '--since=--all', *store], "begins with '-'", **at)
     refused(['mlp', '--since', 'HEAD', *store], 'repository', command='history', cwd=HOME)
     refused(['mlp', '--export-format', 'csv', *store], 'json or md', **at)
     refused(['mlp', '--export-format', 'tex', *store], "'tex'", **at)
@@ -219,7 +221,7 @@ def since_leaves_out_what_came_before():
     r.history('--since', 'HEAD~5').passes('4 points before --since left')
     side = Repository('side')
     side.commit()
-    refused(['mlp', '--since', r.commits[0], '--store', r.store], 'git knows no commit', command='history',
+    refused(['mlp', '--since', r.commits[0], '--store', r.store], 'no such commit', command='history',
             cwd=side.path)
 
 
@@ -282,6 +284,161 @@ def the_list_of_runs_is_there_as_before():
     assert len(r.history('--json', '--limit', '4').document['runs']) == 4
     hotlap('history', 'mlp').passes('No such rows')  # a store that is not there yet
     refused(['mlp', '--store', HOME / 'absent.db'], 'absent.db', command='history')
+
+
+BENCH = """#!/bin/sh
+i=0
+while [ $i -lt {} ]; do i=$((i + 1)); done
+"""
+
+
+def scripted(name):
+    """8 commits of a script that takes four times as long from the fifth on, and a history that says so."""
+    r = Repository(name)
+    for i in range(8):
+        (r.path / 'bench').write_text(BENCH.format(80000 if i >= 4 else 20000) + f'# {i}\n')
+        (r.path / 'bench').chmod(0o755)
+        r.git('add', 'bench')
+        r.commit()
+    r.git('checkout', '-q', r.commits[0])
+    r.measure(1e6)
+    r.git('checkout', '-q', r.commits[-1])
+    with sqlite3.connect(r.store) as db:
+        # A real clock, as far as the store knows, and values without the noise of a busy machine.
+        db.execute("update rows set configuration = 'mlp --engine null --batch-sizes 2'")
+        for table in ('runs', 'rows'):
+            columns = [c[1] for c in db.execute(f'pragma table_info({table})') if c[1] != 'row_id']
+            row = dict(zip(columns, db.execute(f'select {",".join(columns)} from {table}').fetchone()))
+            for i in range(1, 8):
+                if table == 'runs':
+                    row['id'] = f'run-{i}'
+                else:
+                    value = (4000 if i < 4 else 1000) + i
+                    row.update(run_id=f'run-{i}', git_commit=r.commits[i], throughput_ips=value,
+                               throughput_ci_ips_low=value - 2, throughput_ci_ips_high=value + 2)
+                db.execute(f'insert into {table} ({",".join(columns)}) values ({",".join("?" * len(columns))})',
+                           [row[c] for c in columns])
+        db.execute('update rows set throughput_ips = 4000, throughput_ci_ips_low = 3998, throughput_ci_ips_high = 4002 '
+                   'where git_commit = ?', (r.commits[0],))
+    db.close()
+    return r
+
+
+QUICKLY = ('--command', './bench', '--pairs', '12', '--max-time', '20')
+
+
+def confirm(r, *arguments):
+    return r.history('--confirm', *QUICKLY, *arguments)
+
+
+@case
+def a_change_without_a_file_of_the_commits_needs_a_command():
+    r = scripted('bare')
+    change, = r.series()[0]['changes']
+    assert change['commit_after'] == r.commits[4] and change['confirm'] is None and '--command' in change['obstacle']
+    run = r.history('--confirm').passes('No rerun can confirm it')
+    assert 'Rerun' not in run.err
+    command = f"hotlap compare git:{r.commits[3]} git:{r.commits[4]} --command ./bench --pairs 12 --max-time 20"
+    assert r.series(*QUICKLY)[0]['changes'][0]['confirm'] == command
+    r.history(*QUICKLY).passes('To confirm:\n    ' + command)
+
+
+@case
+def a_rerun_confirms_a_regression_and_is_kept():
+    r = scripted('confirmed')
+    assert confirm(r, '--fail-if', 'slower', '--metric', 'latency_p50_ms').status == 0  # which did not change
+    run = confirm(r, '--fail-if', 'slower', '--json')
+    assert run.status == 4 and f'Rerun 1 of 1: hotlap compare git:{r.commits[3]}' in run.err, run.explain()
+    change, = run.document['series'][0]['changes']
+    check = change['check']
+    assert change['state'] == 'confirmed' and check['verdict'] == 'slower', run.explain()
+    assert check['ratio'] < 0.6 and check['ci'][0] <= check['ratio'] <= check['ci'][1] < 1 and check['pairs'] <= 12
+    assert check['command'].startswith('hotlap compare git:') and check['command'].endswith('--alpha 0.05')
+    again = confirm(r, '--fail-if', 'slower')  # is not asked again, and still holds
+    assert again.status == 4 and 'Rerun' not in again.err and 'Confirmed regression' in again.out, again.explain()
+    assert r.history('--fail-if', 'slower').status == 4 and r.history().status == 0
+    r.history('--export-format', 'md', '--output-dir', HOME / 'confirmed').passes()
+    text = (HOME / 'confirmed/history_throughput_ips.md').read_text()
+    for part in ('## Regression: throughput_ips of `mlp`', '`slower`', check['command'], 'To see it again'):
+        assert part in text, (part, text)
+    assert r.git('worktree', 'list').count('\n') == 0 and r.git('status', '--porcelain') == ''
+
+
+@case
+def a_rerun_refutes_what_the_machine_did():
+    r = scripted('refuted')
+    r.execute('update rows set git_commit = ? where git_commit = ?', r.commits[4] + '-dirty', r.commits[4])
+    assert 'differed' in r.series(*QUICKLY)[0]['changes'][0]['obstacle']
+    r.execute('update rows set git_commit = substr(git_commit, 1, 40)')
+    r.execute('update rows set throughput_ips = 4000 where git_commit = ?', r.commits[4])  # one commit later
+    r.execute('update rows set throughput_ips = 1000 where git_commit = ?', r.commits[5])
+    run = confirm(r, '--margin', '90', '--fail-if', 'slower', '--json').passes()
+    change, = run.document['series'][0]['changes']
+    assert (change['commit_before'], change['commit_after']) == (r.commits[4], r.commits[5])
+    assert change['state'] == 'not confirmed' and change['check']['verdict'] == 'equivalent', run.explain()
+    again = confirm(r).passes('Not confirmed, so noise or the machine')
+    assert 'Rerun' not in again.err
+    r.history('--export-format', 'md', '--output-dir', HOME / 'refuted').passes()
+    assert 'No regression' in (HOME / 'refuted/history_throughput_ips.md').read_text()
+
+
+@case
+def a_rerun_that_cannot_be_made_is_no_verdict():
+    r = scripted('failing')
+    run = r.history('--confirm', '--command', './bench', '--build', 'echo no compiler >&2; exit 7', '--fail-if', 'slower')
+    run.fails(3, 'no compiler', 'no rerun', 'status 3')
+    assert 'a candidate, not confirmed' in run.out
+    assert r.series()[0]['changes'][0]['check'] is None
+    r.execute("update runs set machine_id = 'feedfeedfeedfeed'")
+    other = confirm(r).passes('To confirm, on that machine')
+    assert 'Rerun' not in other.err
+    refused(['mlp', '--fail-if', 'faster', '--store', r.store], "'faster'", command='history')
+    refused(['--confirm', '--store', r.store], 'history MODEL --confirm', command='history')
+
+
+@case
+def an_interrupt_reaches_the_rerun():
+    r = scripted('interrupted')
+    from harness import PROGRAM
+    program = subprocess.Popen([PROGRAM, 'history', 'mlp', '--store', r.store, '--confirm', '--command', 'sleep 0.2',
+                                '--max-time', '600'], cwd=r.path, env=environment(), stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    for _ in range(600):
+        if r.git('worktree', 'list').count('\n'):
+            break
+        time.sleep(0.1)
+    time.sleep(1)
+    program.send_signal(signal.SIGTERM)
+    out, err = program.communicate(timeout=60)
+    assert program.returncode == 130, (program.returncode, err)
+    assert r.git('worktree', 'list').count('\n') == 0, 'a worktree is left'
+    assert r.series()[0]['changes'][0]['check'] is None
+
+
+@case
+def a_configuration_with_a_file_of_the_commits_is_rerun_as_it_is():
+    if not shutil.which('cc'):
+        raise Skip('no compiler')
+    r = scripted('plugin')
+    skeleton = (SOURCE / 'engines/skeleton/skeleton.c').read_text().replace('skeleton', 'mine')
+    submit = skeleton.index('{', skeleton.index('mine_submit('))
+    for i in range(2):
+        spin = f'\n  for (volatile long i = 0; i < {(1000000, 6000000)[i]}; i++) {{\n  }}\n'
+        (r.path / 'mine.c').write_text(skeleton[:submit + 1] + spin + skeleton[submit + 1:])
+        r.git('add', 'mine.c')
+        r.commit()
+    for i in range(8):
+        r.execute('update rows set git_commit = ? where git_commit = ?', r.commits[8 + i // 4] if i in (3, 4) else '0' * 39 + str(i),
+                  r.commits[i])
+    r.execute("update rows set configuration = 'mlp --plugin ./mine.so --engine mine --batch-sizes 2'")
+    build = f'cc -O1 -shared -fPIC -I{SOURCE}/include -o mine.so mine.c'
+    run = r.history('--confirm', '--build', build, '--no-check', '--max-time', '20', '--pairs', '10', '--processes', '2',
+                    '--margin', '20', '--json').passes()
+    change, = run.document['series'][0]['changes']
+    assert (change['commit_before'], change['commit_after']) == tuple(r.commits[8:])
+    assert change['check']['ratio'] < 0.7, run.explain()
+    assert f"'git:{r.commits[8]} mlp plugin=./mine.so engine=mine batch=2'" in change['check']['command']
+    assert '--no-check' in change['check']['command']
 
 
 def many_rows(r, count):

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#define CONFIGURATION "mlp --engine native --dtype float32 --threads 2 --batch-sizes 8 --seed 42"
-#define OPERAND "mlp engine=native dtype=float32 threads=2 batch=8 seed=42"
+#define CONFIGURATION "mlp --plugin build/e.so --engine e --threads 2 --batch-sizes 8 --seed 42"
+#define OPERAND "mlp plugin=build/e.so engine=e threads=2 batch=8 seed=42"
 
 static hl_history_rows rows;
 
@@ -92,7 +92,7 @@ static void rows_are_kept_apart_and_together(void **state) {
   row.machine_id = "m2"; /* another machine */
   add_row(&row);
   row = row_of(1, 2, 100);
-  row.configuration = "mlp --engine native --dtype float32 --threads 1 --batch-sizes 8 --seed 42";
+  row.configuration = "mlp --plugin build/e.so --engine e --threads 1 --batch-sizes 8 --seed 42";
   add_row(&row);
   add_value(1, 3, 110); /* again the first, twice: one commit */
   add_value(1, 4, 104);
@@ -298,10 +298,13 @@ static void what_no_rerun_can_confirm_is_said(void **state) {
     row.machine_id = "quote";
     row.configuration = "'a\"b.onnx' --engine native";
     add_row(&row);
+    row.machine_id = "built in";
+    row.configuration = "mlp --engine native --batch-sizes 2";
+    add_row(&row);
   }
   hl_history history = make("throughput_ips", 9, NULL);
   static const char *const says[] = {"simulated", "load test", "commit is not known",
-                                     "cannot be written"};
+                                     "cannot be written", "no file of the commits"};
   assert_int_equal(history.count, HL_COUNT(says));
   for (size_t i = 0; i < history.count; i++) {
     assert_int_equal(history.items[i].change_count, 1);
@@ -375,6 +378,54 @@ static void configurations_become_operands(void **state) {
   }
 }
 
+static void files_of_commits_are_seen(void **state) {
+  (void)state;
+  static const struct {
+    const char *operand;
+    bool has;
+  } cases[] = {
+      {"mlp engine=native batch=8", false},
+      {"model.onnx engine=native", true},
+      {"models/net engine=native", true},
+      {"/models/net.onnx engine=native", false},
+      {"\"a b.onnx\" engine=native", true},
+      {"\"/a b.onnx\" engine=native", false},
+      {"\"a b\" engine=native", false},
+      {"mlp plugin=build/e.so engine=e", true},
+      {"mlp plugin=/build/e.so engine=e", false},
+      {"mlp test-data=scan.npz", true},
+      {"mlp \"test-data=a b.npz\"", true},
+      {"mlp engine-library=openvino=lib/o.so", true},
+      {"mlp engine-library=o.so", false},
+      {"mlp engine-library=openvino=/lib/o.so", false},
+      {"mlp engine-option=plugin=x/y", false},
+      {".onnx", false},
+      {"", false},
+  };
+  for (size_t i = 0; i < HL_COUNT(cases); i++)
+    if (hl_history_has_file(cases[i].operand) != cases[i].has) fail_msg("%s", cases[i].operand);
+}
+
+/* Ranks apart: p is 2 over the ways to choose; the lesser of two counts twice. */
+static void changes_have_a_p(void **state) {
+  (void)state;
+  for (int i = 0; i < 16; i++) {
+    hl_history_row row = row_of(i, i, i < 7 ? 1000 + i : 800 + i);
+    add_row(&row);
+    row.machine_id = "m2";
+    row.value = i < 14 ? 1000 + i : 500 + i;
+    add_row(&row);
+  }
+  hl_history history = make("throughput_ips", 15, NULL);
+  const hl_history_change *a = history.items[0].changes, *b = history.items[1].changes;
+  assert_int_equal(history.items[0].change_count, 1);
+  assert_int_equal(history.items[1].change_count, 1);
+  assert_true(fabs(a->p - 2.0 / 11440) < 1e-12); /* C(16, 7) */
+  assert_true(fabs(b->p - 2.0 / 120) < 1e-12);   /* C(16, 2) */
+  assert_true(fabs(a->p_adjusted - 2 * a->p) < 1e-12 && fabs(b->p_adjusted - b->p) < 1e-12);
+  hl_history_release(&history);
+}
+
 #define HISTORY_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 int main(void) {
   const struct CMUnitTest tests[] = {
@@ -388,7 +439,9 @@ int main(void) {
       HISTORY_TEST(what_no_rerun_can_confirm_is_said),
       HISTORY_TEST(old_points_can_be_left_out),
       HISTORY_TEST(long_series_are_fitted_at_their_end),
+      HISTORY_TEST(changes_have_a_p),
       cmocka_unit_test(configurations_become_operands),
+      cmocka_unit_test(files_of_commits_are_seen),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
