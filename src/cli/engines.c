@@ -1,5 +1,6 @@
 #include "base/json-writer.h"
 #include "cli/cli.h"
+#include "cli/doctor.h"
 #include "cli/knowledge.h"
 #include "engine/registry.h"
 #include <stdio.h>
@@ -9,8 +10,9 @@ static const char usage[] = "Usage: hotlap engines [--plugin PATH] [--engine-lib
                             "\n"
                             "Lists the engines: version, place, library, providers, devices and "
                             "options, or why one cannot\n"
-                            "be used. Each is asked in a process of its own.\n";
+                            "be used; then the GPUs. Each is asked in a process of its own.\n";
 
+static const double gpus_s = 5; /* a driver may hang */
 enum { text_column = 21, fact_column = 34, line_width = 100 };
 
 /* "key=values, key=values" of the options, or the names of providers. */
@@ -99,6 +101,14 @@ static int list(const hl_options *options, hl_json *json, hl_text *out) {
   return exit_status;
 }
 
+/* Where engines could run beside the processor. */
+static void show_gpus(hl_text *out) {
+  hl_gpu_set gpus;
+  hl_gpu_list(NULL, gpus_s, &gpus);
+  hl_text_char(out, '\n');
+  hl_cli_view_gpus(&gpus, out);
+}
+
 int hl_cli_engines(int argc, char **argv) {
   hl_options options;
   hl_error error = {0};
@@ -124,6 +134,7 @@ int hl_cli_engines(int argc, char **argv) {
     hl_json_end(&json);
     hl_text_char(&text, '\n');
   }
+  if (!as_json) show_gpus(&text);
   fputs(text.data, stdout);
   hl_text_release(&text);
   hl_options_release(&options);

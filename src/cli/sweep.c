@@ -68,6 +68,9 @@ static int exit_status_of(const hl_sweep *s) {
 static void append_own_cost(const hl_run_info *info, hl_text *out) {
   if (isfinite(info->overhead_ns))
     hl_text_format(out, "hotlap itself: %.0f ns a step (null engine)", info->overhead_ns);
+  if (isfinite(info->overhead_ns) && isfinite(info->clock_read_ns))
+    hl_text_format(out, "; clock %.0f ns a read, resolution %.0f ns", info->clock_read_ns,
+                   info->clock_resolution_ns);
   if (isfinite(info->first_step_ms))
     hl_text_format(out, "; first step %.0f ms after the command", info->first_step_ms);
   if (isfinite(info->overhead_ns)) hl_text_char(out, '\n');

@@ -171,12 +171,59 @@ static void limits_come_from_all_levels(void **state) {
   fake_tree_release(&tree);
 }
 
+/* Each version's files, with a limit and without. */
+static void limits_of_both_versions(void **state) {
+  (void)state;
+  static const struct {
+    const char *cgroup, *mountinfo, *quota, *period, *quota_text, *period_text;
+    double cpus;
+  } cases[] = {
+      {"3:cpu,cpuacct:/j\n", "1 1 0:1 / /cg rw - cgroup cgroup rw,cpu,cpuacct\n",
+       "/cg/j/cpu.cfs_quota_us", "/cg/j/cpu.cfs_period_us", "250000\n", "100000\n", 2.5},
+      {"3:cpu,cpuacct:/j\n", "1 1 0:1 / /cg rw - cgroup cgroup rw,cpu,cpuacct\n",
+       "/cg/j/cpu.cfs_quota_us", "/cg/j/cpu.cfs_period_us", "-1\n", "100000\n", (double)NAN},
+      {"3:cpu,cpuacct:/j\n", "1 1 0:1 / /cg rw - cgroup cgroup rw,cpu,cpuacct\n",
+       "/cg/j/cpu.cfs_quota_us", "/cg/j/cpu.cfs_period_us", "250000\n", "0\n", (double)NAN},
+      {"0::/j\n", "1 1 0:1 / /cg rw - cgroup2 none rw\n", "/cg/j/cpu.max", "/cg/cgroup.controllers",
+       "50000 100000\n", "cpu memory\n", 0.5},
+      {"0::/j\n", "1 1 0:1 / /cg rw - cgroup2 none rw\n", "/cg/j/cpu.max", "/cg/cgroup.controllers",
+       "max 100000\n", "cpu memory\n", (double)NAN}};
+  for (size_t i = 0; i < HL_COUNT(cases); i++) {
+    fake_tree tree;
+    fake_tree_init(&tree);
+    fake_tree_file(&tree, "/proc/self/cgroup", cases[i].cgroup);
+    fake_tree_file(&tree, "/proc/self/mountinfo", cases[i].mountinfo);
+    fake_tree_file(&tree, cases[i].quota, cases[i].quota_text);
+    fake_tree_file(&tree, cases[i].period, cases[i].period_text);
+    double cpus = hl_cgroup_cpu_quota(tree.root);
+    assert_true(isnan(cases[i].cpus) ? isnan(cpus) : cpus == cases[i].cpus);
+    fake_tree_release(&tree);
+  }
+  fake_tree tree; /* memory of version 2; that of version 1 is above */
+  fake_tree_init(&tree);
+  fake_tree_file(&tree, "/proc/self/cgroup", "0::/j\n");
+  fake_tree_file(&tree, "/proc/self/mountinfo", "1 1 0:1 / /cg rw - cgroup2 none rw\n");
+  fake_tree_file(&tree, "/cg/cgroup.controllers", "cpu memory\n");
+  fake_tree_file(&tree, "/cg/j/memory.max", "70000\n");
+  fake_tree_file(&tree, "/cg/j/memory.current", "10000\n");
+  fake_tree_file(&tree, "/cg/j/memory.peak", "30000\n");
+  fake_tree_file(&tree, "/cg/j/memory.events", "low 0\noom 2\noom_kill 1\n");
+  hl_cgroup_memory memory = hl_cgroup_memory_read(tree.root);
+  assert_int_equal(memory.version, 2);
+  assert_int_equal(memory.limit_bytes, 70000);
+  assert_int_equal(memory.headroom_bytes, 60000);
+  assert_int_equal(memory.peak_bytes, 30000);
+  assert_int_equal(memory.oom_kill_count, 1);
+  fake_tree_release(&tree);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(peak_outlives_the_mapping),
                                      cmocka_unit_test(anonymous_memory_is_told_apart),
                                      cmocka_unit_test(faults_are_counted),
                                      cmocka_unit_test(waiting_and_working_are_told_apart),
                                      cmocka_unit_test(groups_are_found),
-                                     cmocka_unit_test(limits_come_from_all_levels)};
+                                     cmocka_unit_test(limits_come_from_all_levels),
+                                     cmocka_unit_test(limits_of_both_versions)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

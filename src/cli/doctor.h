@@ -1,0 +1,39 @@
+/*
+ * cli/doctor.h - what hotlap doctor found, and how it is shown.
+ */
+#ifndef HL_CLI_DOCTOR_H
+#define HL_CLI_DOCTOR_H
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "machine/noise.h"
+#include "machine/rapl.h"
+#include "machine/roofline.h"
+#include "statistics/paired.h"
+
+typedef struct hl_checkup {
+  hl_machine machine;
+  hl_noise noise;
+  hl_roofline roofline;
+  hl_clock_cost clock;
+  uint64_t available_bytes;
+  hl_rapl energy;
+  bool counters, kernel_counted; /* some are counted; the kernel as well */
+  char counters_reason[1024];
+  bool measured; /* no: settings of a copy */
+  int twin_threads;
+  hl_paired twins; /* log-ratios of two identical loops */
+} hl_checkup;
+
+/* May two programs be told apart within 1 % by what the twins showed? */
+bool hl_checkup_holds(const hl_checkup *checkup);
+/* "user mode and kernel", or NULL where nothing is counted. */
+const char *hl_checkup_counters_scope(const hl_checkup *checkup);
+
+void hl_checkup_write_json(const hl_checkup *checkup, hl_text *out);
+void hl_checkup_view(const hl_checkup *checkup, bool colour, hl_text *out);
+
+/* A line for each GPU, or why there is none. */
+void hl_cli_view_gpus(const hl_gpu_set *gpus, hl_text *out);
+
+#endif
