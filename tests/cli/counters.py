@@ -23,8 +23,8 @@ def the_kernels_counters_agree_with_getrusage():
     used = row['user_ms_per_step'] + row['system_ms_per_step']
     assert abs(row['task_clock_ms_per_step'] / used - 1) < 0.1, (row['task_clock_ms_per_step'], used)
     faults = row['minor_faults_per_step'] + row['major_faults_per_step']
-    # a few more around the slice, none less
-    assert -0.01 <= row['page_faults_per_step'] - faults < 0.5, (row['page_faults_per_step'], faults)
+    # a few between the two readings at each end of a slice are seen by one of them alone
+    assert abs(row['page_faults_per_step'] - faults) < 0.5, (row['page_faults_per_step'], faults)
     assert row['counters_running_percent'] > 0, row
     assert row['ipc'] is not None or 'hardware counters: ' in row['counters_reason'], row
     written, = csv.DictReader((out / 'benchmark_results.csv').open())
