@@ -89,7 +89,7 @@ hl_status hl__import_parse(hl_importer *importer, const char *data, size_t bytes
   const char *name = importer->source->name;
   scan s = {.line = line};
   /* The shortest odd number, with a separator, has as many bytes as null. */
-  HL_CLEANUP(hl_free_pointer) char *sane = malloc(bytes + bytes / 3 + 8);
+  HL_CLEANUP(hl_free_pointer) char *sane = calloc(bytes + bytes / 3 + 8, 1);
   if (!sane) return hl_error_set(error, HL_OUT_OF_MEMORY, "%s: no memory to read it", name);
   size_t length = copy_sane(data, bytes, sane, &s);
   if (s.too_deep)
@@ -140,7 +140,7 @@ hl_status hl__import_number(const hl_importer *importer, const json_t *object, c
 
 hl_status hl__import_int(const hl_importer *importer, const json_t *object, const char *key,
                          int64_t *ret_value, hl_error *error) {
-  double number;
+  double number = NAN;
   hl_status status = hl__import_number(importer, object, key, &number, error);
   if (status != HL_OK) return status;
   *ret_value = HL_INT_NULL;
@@ -169,7 +169,7 @@ static const char *duration_fault(double ns) {
 
 hl_status hl__import_duration(const hl_importer *importer, const json_t *object, const char *key,
                               double unit_ns, double *ret_ns, hl_error *error) {
-  double value;
+  double value = NAN;
   hl_status status = hl__import_number(importer, object, key, &value, error);
   if (status != HL_OK) return status;
   const char *fault = isnan(value) ? NULL : duration_fault(value * unit_ns);
