@@ -346,22 +346,25 @@ def a_change_without_a_file_of_the_commits_needs_a_command():
 @case
 def a_rerun_confirms_a_regression_and_is_kept():
     r = scripted('confirmed')
-    assert confirm(r, '--fail-if', 'slower', '--metric', 'latency_p50_ms').status == 0  # which did not change
+    confirm(r, '--fail-if', 'slower', '--metric', 'latency_p50_ms').passes('No change of level')
     run = confirm(r, '--fail-if', 'slower', '--json')
     assert run.status == 4 and f'Rerun 1 of 1: hotlap compare git:{r.commits[3]}' in run.err, run.explain()
     change, = run.document['series'][0]['changes']
     check = change['check']
     assert change['state'] == 'confirmed' and check['verdict'] == 'slower', run.explain()
-    assert check['ratio'] < 0.6 and check['ci'][0] <= check['ratio'] <= check['ci'][1] < 1 and check['pairs'] <= 12
-    assert check['command'].startswith('hotlap compare git:') and check['command'].endswith('--alpha 0.05')
+    assert check['ratio'] < 0.6 and check['ci'][0] <= check['ratio'] <= check['ci'][1] < 1, check
+    assert check['pairs'] <= 12 and check['command'].startswith('hotlap compare git:'), check
+    assert check['command'].endswith('--alpha 0.05'), check
     again = confirm(r, '--fail-if', 'slower')  # is not asked again, and still holds
     assert again.status == 4 and 'Rerun' not in again.err and 'Confirmed regression' in again.out, again.explain()
-    assert r.history('--fail-if', 'slower').status == 4 and r.history().status == 0
-    r.history('--export-format', 'md', '--output-dir', HOME / 'confirmed').passes()
-    text = (HOME / 'confirmed/history_throughput_ips.md').read_text()
+    r.history('--fail-if', 'slower').fails(4)
+    r.history().passes()
+    r.history('--export-format', 'md', '--output-dir', HOME / 'issue-confirmed').passes()
+    text = (HOME / 'issue-confirmed/history_throughput_ips.md').read_text()
     for part in ('## Regression: throughput_ips of `mlp`', '`slower`', check['command'], 'To see it again'):
         assert part in text, (part, text)
-    assert r.git('worktree', 'list').count('\n') == 0 and r.git('status', '--porcelain') == ''
+    assert r.git('worktree', 'list').count('\n') == 0, r.git('worktree', 'list')
+    assert r.git('status', '--porcelain') == '', r.git('status', '--porcelain')
 
 
 @case
@@ -378,8 +381,8 @@ def a_rerun_refutes_what_the_machine_did():
     assert change['state'] == 'not confirmed' and change['check']['verdict'] == 'equivalent', run.explain()
     again = confirm(r).passes('Not confirmed, so noise or the machine')
     assert 'Rerun' not in again.err
-    r.history('--export-format', 'md', '--output-dir', HOME / 'refuted').passes()
-    assert 'No regression' in (HOME / 'refuted/history_throughput_ips.md').read_text()
+    r.history('--export-format', 'md', '--output-dir', HOME / 'issue-refuted').passes()
+    assert 'No regression' in (HOME / 'issue-refuted/history_throughput_ips.md').read_text()
 
 
 @case
