@@ -47,9 +47,9 @@ def rows_in_turns_have_counters_of_their_own():
                 '--no-check')
     if a['task_clock_ms_per_step'] is None:
         raise Skip(a['counters_reason'])
-    for row in (a, b):
+    for row in (a, b):  # getrusage sees the counters being read, too, which steps so short make much of
         used = row['user_ms_per_step'] + row['system_ms_per_step']
-        assert abs(row['task_clock_ms_per_step'] - used) < 0.1 * used + 0.02, (row['task_clock_ms_per_step'], used)
+        assert 0 < row['task_clock_ms_per_step'] < 1.1 * used + 0.01, (row['task_clock_ms_per_step'], used)
     # The one sleeps in each step, the other never does. Of user mode alone it is not known.
     if a['counters_scope'] == 'user mode and kernel':
         assert a['context_switches_per_step'] > 0.9 > b['context_switches_per_step'], (a, b)
