@@ -13,7 +13,7 @@
  * Pairs of one pair of processes share what is fixed when a process starts, such as where its
  * memory lies, so that 50 pairs of 5 processes are not 50 independent ones. The interval holds that
  * of the pairs (signed rank) and Student's over the processes, each of which counts once, by the
- * Hodges-Lehmann estimate of its pairs. A test of whether processes differ, before the second is
+ * median of its pairs. A test of whether processes differ, before the second is
  * taken, would let small differences through: with a between-process variance of 0.2 of that of
  * pairs it gives 11 % false verdicts at 5 % (docs/measurement.md, Proof). With one
  * process, or one pair in each, there is the interval of the pairs only.

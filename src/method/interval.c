@@ -8,32 +8,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ranks of the interval of a median among 30: 95.7 %. One-sided 5 % point of the normal. */
-enum { RANK_LOW = 10, RANK_HIGH = 21 };
+/* Ranks of the interval of a median among 30, 95.7 %, and how many further out 98.4 % are.
+ * One-sided 5 % point of the normal. */
+enum { RANK_LOW = 10, RANK_HIGH = 21, FURTHER_OUT = 1 };
 static const double normal_95 = 1.645;
 
-static void by_batches(const double *values, size_t n, double *scratch, hl_median_interval *out) {
+/* Few samples show some autocorrelation by chance: what is below its 5 % point is none. */
+static double significant_autocorrelation(const double *values, size_t n) {
+  double rho = hl_autocorrelation(values, n);
+  return rho > normal_95 / sqrt((double)n) ? rho : 0;
+}
+
+static void by_batches(const double *values, size_t n, size_t looks, double *scratch,
+                       hl_median_interval *out) {
   double medians[HL_BATCHES];
   hl_batch_medians(values, n, HL_BATCHES, medians, scratch);
   out->by_batches = true;
   out->autocorrelation = hl_autocorrelation(medians, HL_BATCHES);
   out->independent = out->autocorrelation < normal_95 / sqrt(HL_BATCHES);
   hl_sort(medians, HL_BATCHES);
-  out->low = medians[RANK_LOW - 1];
-  out->high = medians[RANK_HIGH - 1];
+  size_t worth = hl_effective_count(n, significant_autocorrelation(values, n));
+  size_t out_by = looks > 1 || worth < HL_BATCHES * BATCH_WORTH ? FURTHER_OUT : 0;
+  out->low = medians[RANK_LOW - 1 - out_by];
+  out->high = medians[RANK_HIGH - 1 + out_by];
 }
 
-hl_status hl_median_interval_make(const double *values, size_t n, hl_median_interval *ret_interval,
-                                  hl_error *error) {
+hl_status hl_median_interval_make(const double *values, size_t n, size_t looks,
+                                  hl_median_interval *ret_interval, hl_error *error) {
   double nan = (double)NAN;
-  hl_median_interval out = {n, false, nan, nan, nan, nan, nan, false};
+  hl_median_interval out = {n, false, nan, nan, nan, nan, nan, n, false};
   if (n) {
     double *sorted = malloc(n * sizeof *sorted);
     if (!sorted) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for %zu samples", n);
-    if (n >= HL_SAMPLES_LEAST) by_batches(values, n, sorted, &out);
+    if (n >= HL_SAMPLES_LEAST) by_batches(values, n, looks, sorted, &out);
     memcpy(sorted, values, n * sizeof *sorted);
     out.median = hl_median(sorted, n);
-    if (!out.by_batches) hl_percentile_interval(sorted, n, 50, 0, &out.low, &out.high);
+    if (!out.by_batches) {
+      double rho = significant_autocorrelation(values, n);
+      out.worth = hl_effective_count(n, rho);
+      hl_percentile_interval(sorted, n, 50, rho, &out.low, &out.high);
+    }
     free(sorted);
   }
   if (isfinite(out.low)) {

@@ -78,20 +78,26 @@ bool hl_stopping_next(hl_stopping *s, hl_slice_request *ret_request) {
   return true;
 }
 
-static hl_status check(hl_stopping *s, const hl_slice *slice, const uint64_t *all_ns, size_t count,
-                       hl_error *error) {
-  double *values = malloc((count ? count : 1) * sizeof *values);
-  if (!values) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for %zu samples", count);
-  for (size_t i = 0; i < count; i++) values[i] = (double)all_ns[i] / slice->steps_per_sample;
-  hl_status status = hl_median_interval_make(values, count, &s->interval, error);
-  free(values);
-  return status;
-}
-
 static bool converged(const hl_stopping *s) {
   const hl_median_interval *i = &s->interval;
   return s->elapsed_ns >= s->options.min_ns && i->by_batches && i->independent &&
          i->half_width <= half_width_most;
+}
+
+/* Whether it has converged is told by the usual interval; what is kept takes back that the moment
+ * was chosen. */
+static hl_status check(hl_stopping *s, const hl_slice *slice, const uint64_t *all_ns, size_t count,
+                       bool may_end, bool *ret_converged, hl_error *error) {
+  double *values = malloc((count ? count : 1) * sizeof *values);
+  if (!values) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for %zu samples", count);
+  for (size_t i = 0; i < count; i++) values[i] = (double)all_ns[i] / slice->steps_per_sample;
+  hl_status status = hl_median_interval_make(values, count, 0, &s->interval, error);
+  *ret_converged = may_end && status == HL_OK && converged(s);
+  if (may_end) s->looks++;
+  if (*ret_converged)
+    status = hl_median_interval_make(values, count, s->looks, &s->interval, error);
+  free(values);
+  return status;
 }
 
 hl_status hl_stopping_add(hl_stopping *s, const hl_slice *slice, const uint64_t *all_ns,
@@ -111,11 +117,12 @@ hl_status hl_stopping_add(hl_stopping *s, const hl_slice *slice, const uint64_t 
   bool due = !fixed && whole && s->samples >= s->target && s->elapsed_ns >= s->options.min_ns;
   if (!done && !spent && !full && !due) return HL_OK;
 
-  hl_status status = check(s, slice, all_ns, all_count, error);
+  bool narrow = false;
+  hl_status status = check(s, slice, all_ns, all_count, !fixed, &narrow, error);
   if (status != HL_OK) return status;
   if (done)
     s->reason = HL_STOP_FIXED;
-  else if (!fixed && converged(s))
+  else if (narrow)
     s->reason = HL_STOP_CONVERGED;
   else if (spent || full)
     s->reason = HL_STOP_BUDGET;

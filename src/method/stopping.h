@@ -56,6 +56,7 @@ typedef struct hl_stopping {
   uint64_t steps, elapsed_ns;
   size_t samples;              /* full-batch samples so far */
   size_t target;               /* samples at which the next check is due */
+  size_t looks;                /* checks that could have ended it */
   hl_median_interval interval; /* of the last check */
 } hl_stopping;
 

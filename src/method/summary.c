@@ -41,6 +41,15 @@ static void totals(hl_record *record, const hl_row_samples *samples) {
   record->patterns_per_second = patterns > 0 ? record->throughput_ips * patterns : (double)NAN;
 }
 
+static void note_too_small(const summary *s, double percent, size_t worth) {
+  size_t least = hl_percentile_least_n(percent);
+  if (worth < s->n)
+    hl_record_note(s->record, "n too small for p%g (%zu autocorrelated steps, worth %zu < %zu)",
+                   percent, s->n, worth, least);
+  else
+    hl_record_note(s->record, "n too small for p%g (%zu < %zu)", percent, s->n, least);
+}
+
 static void percentile(const summary *s, double percent, double rho, double *ret_value,
                        hl_pair *ret_interval) {
   *ret_value = hl_percentile(s->sorted, s->n, percent, s->percentiles);
@@ -49,12 +58,7 @@ static void percentile(const summary *s, double percent, double rho, double *ret
     *ret_interval = (hl_pair){low, high};
     return;
   }
-  size_t worth = hl_effective_count(s->n, rho), least = hl_percentile_least_n(percent);
-  if (worth < s->n)
-    hl_record_note(s->record, "n too small for p%g (%zu autocorrelated steps, worth %zu < %zu)",
-                   percent, s->n, worth, least);
-  else
-    hl_record_note(s->record, "n too small for p%g (%zu < %zu)", percent, s->n, least);
+  note_too_small(s, percent, hl_effective_count(s->n, rho));
 }
 
 static void latencies(const summary *s) {
@@ -82,8 +86,7 @@ static void median_interval(const summary *s, const hl_median_interval *interval
   hl_record *r = s->record;
   r->lag1_autocorrelation = interval->autocorrelation;
   if (!isfinite(interval->low)) {
-    hl_record_note(r, "n too small for p50's interval (%zu < %zu)", s->n,
-                   hl_percentile_least_n(50));
+    note_too_small(s, 50, interval->worth);
     return;
   }
   r->latency_p50_ci_ms = (hl_pair){interval->low, interval->high};
@@ -137,7 +140,7 @@ void hl_row_set_efficiency(hl_record *record) {
 
 static hl_status full_steps(const summary *s, hl_error *error) {
   hl_median_interval interval;
-  hl_status status = hl_median_interval_make(s->ms, s->n, &interval, error);
+  hl_status status = hl_median_interval_make(s->ms, s->n, s->samples->looks, &interval, error);
   if (status != HL_OK) return status;
   latencies(s);
   median_interval(s, &interval);

@@ -23,6 +23,7 @@ typedef struct hl_row_samples {
   int64_t batch_size;
   uint32_t steps_per_sample;
   double patterns_per_image; /* diffraction patterns in an input; 0: not applicable */
+  size_t looks;              /* hl_stopping's, if measuring converged, else 0 */
 } hl_row_samples;
 
 /*

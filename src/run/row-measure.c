@@ -160,8 +160,10 @@ static hl_status summarise(hl_row *r, hl_error *error) {
                    r->group);
   /* Of models whose inputs are one pattern each, patterns are not worth a number of their own. */
   int64_t patterns = r->session.patterns_per_image;
+  bool converged = r->stopping.reason == HL_STOP_CONVERGED;
   const hl_row_samples samples = {.ns = r->samples,
                                   .images = r->images,
+                                  .looks = converged ? r->stopping.looks : 0,
                                   .count = r->count,
                                   .batch_size = record->batch_size,
                                   .steps_per_sample = r->group,

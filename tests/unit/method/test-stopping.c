@@ -115,7 +115,7 @@ static void dependent(void **state) {
   double values[300];
   for (size_t i = 0; i < 300; i++) values[i] = 1 + 0.003 * sin(6.283185307179586 * (double)i / 300);
   hl_median_interval interval;
-  assert_int_equal(hl_median_interval_make(values, 300, &interval, NULL), HL_OK);
+  assert_int_equal(hl_median_interval_make(values, 300, 0, &interval, NULL), HL_OK);
   assert_true(interval.half_width < 0.01);
   assert_true(interval.autocorrelation > 0.9);
   assert_false(interval.independent);
@@ -157,7 +157,7 @@ static void coverage(void **state) {
     for (int trial = 0; trial < 1000; trial++) {
       for (size_t i = 0; i < sizes[k]; i++) values[i] = exp(normal());
       hl_median_interval interval;
-      assert_int_equal(hl_median_interval_make(values, sizes[k], &interval, NULL), HL_OK);
+      assert_int_equal(hl_median_interval_make(values, sizes[k], 0, &interval, NULL), HL_OK);
       held += interval.low <= 1 && 1 <= interval.high;
     }
     if (held < 925 || held > 985) fail_msg("n = %zu: held %d of 1000", sizes[k], held);

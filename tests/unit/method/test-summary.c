@@ -20,7 +20,7 @@ static hl_status summarise_full(hl_record *record, const uint64_t *ns, size_t co
                                 uint32_t steps_per_sample, hl_error *error) {
   static uint64_t images[1024];
   for (size_t i = 0; i < count; i++) images[i] = (uint64_t)batch * steps_per_sample;
-  const hl_row_samples samples = {ns, images, count, batch, steps_per_sample, 0};
+  const hl_row_samples samples = {ns, images, count, batch, steps_per_sample, 0, 0};
   return hl_row_summarise(record, &samples, HL_PERCENTILE_LINEAR, error);
 }
 
@@ -32,7 +32,7 @@ static void partial_batches(void **state) {
   hl_record_init(&record);
   record.memory_mb = 100;
   static const uint64_t images[] = {4, 4, 2, 4, 4, 2};
-  const hl_row_samples samples = {ns, images, 6, 4, 1, 4};
+  const hl_row_samples samples = {ns, images, 6, 4, 1, 4, 0};
   assert_int_equal(hl_row_summarise(&record, &samples, HL_PERCENTILE_LINEAR, NULL), HL_OK);
   assert_int_equal(record.batch_size, 4);
   assert_int_equal(record.measurement_iterations, 6);
@@ -51,7 +51,7 @@ static void partial_batches(void **state) {
   assert_true(close_to(record.efficiency, 20 / 0.0214 / 100));
   assert_true(isnan(record.latency_p50_ci_ms.low) && isnan(record.throughput_ci_ips.low));
   assert_non_null(strstr(record.notes, "n too small for p99 (4 < 368)"));
-  assert_non_null(strstr(record.notes, "n too small for p50's interval (4 < 6)"));
+  assert_non_null(strstr(record.notes, "n too small for p50 (4 < 6)"));
   hl_record_release(&record);
 }
 
@@ -152,12 +152,25 @@ static void hidden_warmup(void **state) {
 
 static void few_fixed(void **state) {
   (void)state;
-  static const uint64_t ns[] = {100, 101, 102, 103, 104, 105, 106, 107, 108, 109};
+  static const uint64_t ns[] = {100, 109, 101, 108, 102, 107, 103, 106, 104, 105};
   hl_record record;
   hl_record_init(&record);
   hl_record_set_text(&record.stop, "fixed");
   assert_int_equal(summarise_full(&record, ns, 10, 1, 1, NULL), HL_OK);
   assert_non_null(strstr(record.notes, "only 10 fixed steps: the median is known to +-3.3 %"));
+  hl_record_release(&record);
+}
+
+/* Ten steps that only grow are not ten independent ones. */
+static void few_that_drift(void **state) {
+  (void)state;
+  static const uint64_t ns[] = {100, 101, 102, 103, 104, 105, 106, 107, 108, 109};
+  hl_record record;
+  hl_record_init(&record);
+  assert_int_equal(summarise_full(&record, ns, 10, 1, 1, NULL), HL_OK);
+  assert_true(isnan(record.latency_p50_ci_ms.low));
+  assert_non_null(
+      strstr(record.notes, "n too small for p50 (10 autocorrelated steps, worth 1 < 6)"));
   hl_record_release(&record);
 }
 
@@ -186,6 +199,7 @@ int main(void) {
       cmocka_unit_test(grouped_steps),
       cmocka_unit_test(hidden_warmup),
       cmocka_unit_test(few_fixed),
+      cmocka_unit_test(few_that_drift),
       cmocka_unit_test(refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
