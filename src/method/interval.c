@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ranks of the interval of a median among 30, 95.7 %, and how many further out 98.4 % are.
- * One-sided 5 % point of the normal. */
-enum { RANK_LOW = 10, RANK_HIGH = 21, FURTHER_OUT = 1 };
-static const double normal_95 = 1.645;
+/* Ranks of the interval of a median among 30, 95.7 %, and how many further out 98.4 % are. Batches
+ * worth fewer independent samples than that depend on each other. */
+enum { RANK_LOW = 10, RANK_HIGH = 21, FURTHER_OUT = 1, BATCH_WORTH = 2 };
+static const double normal_95 = 1.645; /* one-sided 5 % point */
 
 /* Few samples show some autocorrelation by chance: what is below its 5 % point is none. */
 static double significant_autocorrelation(const double *values, size_t n) {
