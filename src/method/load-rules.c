@@ -58,7 +58,8 @@ bool hl_load_holds(const hl_load_rules *rules, const hl_load_seen *seen) {
 
 bool hl_load_fell_behind(const hl_load_seen *seen) {
   if (!(seen->rate > 0)) return false;
-  return seen->unserved > 0 || seen->behind_ns > seen->duration_ns / 20;
+  return seen->unserved > 0 ||
+         (seen->behind_ns > seen->duration_ns / 20 && seen->behind_ns > seen->target_ns);
 }
 
 static void add_reason(hl_text *reasons, const char *text) {

@@ -36,6 +36,7 @@ typedef struct hl_load_seen {
   uint64_t queries, unserved, duration_ns;
   uint64_t slow;      /* queries above the target latency, unserved ones included */
   bool has_target;    /* Server; others only if the user gave one */
+  uint64_t target_ns; /* where there is one */
   double rate;        /* Server: queries a second that were asked for; else 0 */
   uint64_t behind_ns; /* Server: how late the last query was taken */
   double busy;        /* share of the instances' time that the engine took, 0 .. 1 */
@@ -54,8 +55,8 @@ uint64_t hl_load_allowed_slow(const hl_load_rules *rules, uint64_t queries);
 /* Does the target hold, however short the run? What a search for the largest rate asks. */
 bool hl_load_holds(const hl_load_rules *rules, const hl_load_seen *seen);
 
-/* Server: whether the last query was taken later than a twentieth of the run, or queries were left:
- * then the rate was not what is named, and with it the latencies grow with the run's length. */
+/* Server: whether the last query was taken later than the target and a twentieth of the run, or
+ * queries were left: then the rate was not what is named, and latencies grow with the run. */
 bool hl_load_fell_behind(const hl_load_seen *seen);
 
 /* Appends each reason to `reasons`, separated by "; ". A quick run may be as short as it likes; it

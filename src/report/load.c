@@ -1,28 +1,10 @@
 /* What load tests found, in words: where a query's time goes at each rate, and what may be
  * claimed. */
+#include "report/load-rows.h"
 #include "report/number.h"
 #include "report/report.h"
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
-
-static bool same_text(const char *a, const char *b) {
-  return strcmp(a ? a : "", b ? b : "") == 0;
-}
-
-/* Rows of one network, engine and way of serving: they differ in scenario and rate. */
-static bool same_server(const hl_record *a, const hl_record *b) {
-  return same_text(a->model, b->model) && same_text(a->engine, b->engine) &&
-         same_text(a->dtype, b->dtype) && same_text(a->device_id, b->device_id) &&
-         a->threads == b->threads && a->batch_size == b->batch_size && a->instances == b->instances;
-}
-
-static void append_server(const hl_record *r, hl_text *out) {
-  hl_text_format(out, "%s, %s", r->model ? r->model : "?", r->engine ? r->engine : "?");
-  if (r->dtype) hl_text_format(out, ", %s", r->dtype);
-  if (r->instances > 1) hl_text_format(out, ", %" PRId64 " instances", r->instances);
-  hl_text_format(out, ", batches of up to %" PRId64, r->batch_size);
-}
 
 static void append_cells(const double *values, size_t count, hl_text *out) {
   char text[HL_NUMBER_BYTES];
@@ -84,30 +66,27 @@ static void append_verdict(const hl_record *r, hl_text *out) {
   append_reasons(r->validity_reason, out);
 }
 
-static bool is_told(const hl_record *r) {
-  return r->scenario && hl_record_passed(r);
-}
-
 /* All rows of the server of row `first`, unless an earlier row has told of it. */
 static void append_rows(const hl_records *records, size_t first, hl_text *out) {
   const hl_record *head = &records->items[first];
   for (size_t i = 0; i < first; i++)
-    if (is_told(&records->items[i]) && same_server(&records->items[i], head)) return;
+    if (hl_load_is_told(&records->items[i]) && hl_load_same_server(&records->items[i], head))
+      return;
   hl_text_char(out, '\n');
-  append_server(head, out);
+  hl_load_append_server(head, out);
   hl_text_append(out, "\n  parts in ms             queue          batching           serving  "
                       "   late\n"
                       "      rate/s      p50      p99      p50      p99      p50      p99  "
                       "    p99\n");
   for (size_t i = first; i < records->count; i++)
-    if (is_told(&records->items[i]) && same_server(&records->items[i], head))
+    if (hl_load_is_told(&records->items[i]) && hl_load_same_server(&records->items[i], head))
       append_parts(&records->items[i], out);
   for (size_t i = first; i < records->count; i++)
-    if (is_told(&records->items[i]) && same_server(&records->items[i], head))
+    if (hl_load_is_told(&records->items[i]) && hl_load_same_server(&records->items[i], head))
       append_verdict(&records->items[i], out);
 }
 
 void hl_report_load(const hl_records *records, hl_text *out) {
   for (size_t i = 0; i < records->count; i++)
-    if (is_told(&records->items[i])) append_rows(records, i, out);
+    if (hl_load_is_told(&records->items[i])) append_rows(records, i, out);
 }

@@ -1,6 +1,7 @@
 #include "report/plot.h"
 
 #include "report/gnuplot.h"
+#include "report/load-plot.h"
 #include "report/number.h"
 #include "report/plot-data.h"
 #include <math.h>
@@ -534,20 +535,31 @@ void hl_plot_script(const hl_report_input *input, hl_plot_kind kind, hl_text *ou
   hl_text_append(out, "unset multiplot\n");
 }
 
-hl_status hl_plot_draw(const hl_report_input *input, hl_plot_kind kind, const char *program,
-                       hl_text *ret_picture, hl_error *error) {
-  enum { TIMEOUT_MS = 60000, DOTS_PER_INCH = 300 };
+static hl_status make_script(const hl_report_input *input, hl_plot_kind kind, hl_text *out,
+                             hl_error *error) {
+  if (hl_load_plot_fits(input->records)) {
+    terminal(kind, out);
+    return hl_load_plot_script(input, out, error);
+  }
   size_t points = 0;
   for (size_t g = 0; g < input->analysis->group_count; g++)
     points += input->analysis->groups[g].point_count;
   if (points == 0)
     return hl_error_set(error, HL_UNAVAILABLE,
                         "no plots: no row passed, so there is nothing to draw");
+  hl_plot_script(input, kind, out);
+  return HL_OK;
+}
+
+hl_status hl_plot_draw(const hl_report_input *input, hl_plot_kind kind, const char *program,
+                       hl_text *ret_picture, hl_error *error) {
+  enum { TIMEOUT_MS = 60000, DOTS_PER_INCH = 300 };
   hl_text script = HL_TEXT_INIT;
-  hl_plot_script(input, kind, &script);
-  hl_status status = script.failed ? hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a plot")
-                                   : hl_gnuplot_run(program ? program : "gnuplot", &script,
-                                                    TIMEOUT_MS, ret_picture, error);
+  hl_status status = make_script(input, kind, &script, error);
+  if (status == HL_OK && script.failed)
+    status = hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a plot");
+  if (status == HL_OK)
+    status = hl_gnuplot_run(program ? program : "gnuplot", &script, TIMEOUT_MS, ret_picture, error);
   hl_text_release(&script);
   if (status == HL_OK && kind == HL_PLOT_PNG) hl_png_set_dpi(ret_picture, DOTS_PER_INCH);
   return status;

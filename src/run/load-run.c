@@ -128,6 +128,7 @@ hl_load_seen hl__load_seen_of(const hl__load_outcome *o, const double *sorted,
                         .unserved = o->unserved,
                         .duration_ns = o->duration_ns,
                         .slow = count_slow(o, sorted, spec->target_ms),
+                        .target_ns = (uint64_t)(spec->target_ms * 1e6),
                         .has_target = spec->target_ms > 0};
 }
 

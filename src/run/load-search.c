@@ -9,6 +9,9 @@
 enum { confirming_seeds = 3 };
 /* How close two rates come, and what a probe lasts at most. */
 static const double rate_resolution = 0.02, probe_s = 5;
+/* At this part of the first rate less than 1 % of the queries meet another: what fails there fails
+ * at any rate. */
+static const double rarest = 65;
 
 static hl_status try_rate(hl_session *session, const hl__load_attempt *a,
                           const hl_load_rules *rules, bool *ret_held, hl__load_outcome *ret_outcome,
@@ -22,7 +25,8 @@ static hl_status try_rate(hl_session *session, const hl__load_attempt *a,
   return HL_OK;
 }
 
-/* What one instance does alone, times the instances: where the search begins. */
+/* What one instance does alone, times the instances: the search begins at half of it. A target
+ * that half of the queries miss when nothing else arrives holds at no rate. */
 static hl_status guess_rate(hl_session *session, double *ret_rate, hl_error *error) {
   hl_load_spec spec = *session->configuration->load;
   hl_configuration alone = *session->configuration;
@@ -35,9 +39,14 @@ static hl_status guess_rate(hl_session *session, double *ret_rate, hl_error *err
   hl_status status = hl__load_run(session, &a, &o, error);
   session->configuration = asked;
   if (status != HL_OK) return status;
+  double median_ms = hl__load_part_ms(&o.parts[HL_LOAD_LATENCY], 0.5);
   *ret_rate = (double)spec.instances * (double)o.queries / ((double)o.duration_ns / 1e9) / 2;
   hl__load_outcome_release(&o);
-  return HL_OK;
+  if (!(median_ms > spec.target_ms)) return HL_OK;
+  return hl_error_set(error, HL_UNAVAILABLE,
+                      "no rate can hold the target of %g ms: a query that is served alone takes "
+                      "%.3g ms; raise the target",
+                      spec.target_ms, median_ms);
 }
 
 static void tell(const hl_row_context *context, const hl_rate *rate, bool confirming) {
@@ -109,8 +118,9 @@ static hl_status search_rate(const hl_row_context *context, hl_session *session,
   double rate = 0;
   hl_status status = guess_rate(session, &rate, error);
   if (status != HL_OK) return status;
+  double least = rate / rarest;
   hl_rate_search_init(search, rate, rate_resolution);
-  while (status == HL_OK && hl_rate_search_next(search, &rate)) {
+  while (status == HL_OK && hl_rate_search_next(search, &rate) && rate > least) {
     hl__load_attempt a = hl__load_attempt_of(session, rate);
     if ((double)a.least_ns > probe_s * 1e9) a.least_ns = (uint64_t)(probe_s * 1e9);
     a.least_queries = 100; /* a percentile of fewer says little */

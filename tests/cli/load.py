@@ -1,4 +1,5 @@
 """hotlap load: scenarios, validity, bad input. Rates are low enough for a busy machine."""
+import shutil
 import sqlite3
 
 from harness import HOME, case, hotlap, main
@@ -86,6 +87,11 @@ def every_rate_that_was_tried_is_kept():
         assert 5 <= r['latency_p50_ms'] <= r['latency_p90_ms'] <= r['latency_p99_ms'], r
         assert r['queries'] > 0 and r['serve_p50_ms'] >= 5, r
     assert hotlap('report', '--store', store, '--json').rows == run.rows
+    if shutil.which('gnuplot'):
+        hotlap('report', '--store', store, '--plot-results', '--output-dir', HOME / 'plots').passes('performance_analysis')
+        svg = (HOME / 'plots/performance_analysis.svg').read_text()
+        assert 'Latency from the intended start' in svg and 'largest rate: ' in svg and 'target of p99' in svg
+        assert (HOME / 'plots/performance_analysis.png').read_bytes().startswith(b'\x89PNG')
     plain, = load('--qps', 100, '--duration', 0.2, '--mode', 'quick', '--json').rows
     assert 'rates' not in plain
 
@@ -132,6 +138,12 @@ def a_stall_shows_in_every_query_that_was_due_meanwhile():
     assert row['latency_p99_ms'] > 500, row
     parts = row['queue_p99_ms'] + row['batching_p99_ms'] + row['serve_p99_ms']
     assert abs(parts - row['latency_p99_ms']) < 0.1 * row['latency_p99_ms'], (parts, row['latency_p99_ms'])
+
+
+@case
+def a_target_below_the_work_itself_ends_the_search_at_once():
+    run = load('--engine-option', 'null.spin_ns=20000000', '--find-max-qps', '--p99-target', 2, '--json', timeout=60)
+    assert run.rows[0]['outcome'] == 'SKIPPED' and 'served alone takes ' in run.rows[0]['reason'], run.rows
 
 
 @case

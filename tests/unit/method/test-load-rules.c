@@ -83,6 +83,9 @@ static void test_behind(void **state) {
   assert_string_equal(why.data,
                       "fell 3 s behind: served 1000 of 1000 queries/s, the engine busy 50 % of the "
                       "time, the generator the rest");
+  seen.target_ns = seen.behind_ns; /* as late as that may be */
+  assert_int_equal(judge(&r, seen, &why), HL_LOAD_VALID);
+  seen.target_ns--;
   seen.busy = 0.95;
   assert_int_equal(judge(&r, seen, &why), HL_LOAD_INVALID);
   assert_null(strstr(why.data, "generator"));

@@ -1,8 +1,10 @@
 /* Files of a report: names, plots of the right size, what happens where gnuplot or a disk fails. */
 #include "base/file.h"
 #include "report/gnuplot.h"
+#include "report/load-plot.h"
 #include "report/plot.h"
 #include "sample-records.h"
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -126,6 +128,81 @@ static void plots_of_several_engines(void **state) {
   assert_non_null(strstr(script.data, "$s1 using 1:9 with linespoints"));
   hl_text_release(&script);
   sample_release(&s);
+}
+
+static void add_load(sample *s, int64_t batch, double qps, const char *validity) {
+  sample_pass(s, "native", batch);
+  hl_record *r = &s->records.items[s->records.count - 1];
+  hl_record_set_text(&r->workload, HL_WORKLOAD_LOAD);
+  hl_record_set_text(&r->scenario, "Server");
+  hl_record_set_text(&r->validity, validity);
+  r->target_qps = qps;
+  r->target_percentile = 99;
+  r->target_latency_ms = 50;
+  r->latency_p50_ms = 2;
+  r->latency_p90_ms = 4;
+  r->latency_p99_ms = 8;
+}
+
+static void add_rate(hl_record *r, double qps, double p99_ms, bool held) {
+  hl_rate rate;
+  hl_rate_init(&rate);
+  rate.qps = qps;
+  rate.latency_p50_ms = p99_ms / 4;
+  rate.latency_p90_ms = p99_ms / 2;
+  rate.latency_p99_ms = p99_ms;
+  rate.held = held;
+  assert_int_equal(hl_rates_take(&r->rates, &rate, NULL), HL_OK);
+}
+
+/* Load tests: every rate with what is said of it, the target and the largest rate. */
+static void plots_of_load(void **state) {
+  (void)state;
+  sample s;
+  sample_init(&s);
+  add_load(&s, 8, 100, "VALID");
+  hl_record *r = &s.records.items[0];
+  r->max_qps = 100;
+  add_rate(r, 50, 4, true);
+  add_rate(r, 200, 400, false);
+  sample_analyse(&s);
+  hl_text script = HL_TEXT_INIT;
+  hl_error error = {0};
+  assert_int_equal(hl_load_plot_script(&s.input, &script, &error), HL_OK);
+  assert_non_null(strstr(script.data, "$r0 << EOD\n50 1 2 4 0\n200 100 200 400 1\n100 2 4 8 2\n"));
+  assert_non_null(strstr(script.data, "title 'p50'"));
+  assert_non_null(strstr(script.data, "'target of p99: 50.00 ms'"));
+  assert_non_null(strstr(script.data, "'largest rate: 100.0/s'"));
+  assert_non_null(strstr(script.data, "title 'VALID'"));
+  assert_null(strstr(script.data, "title 'INVALID'"));
+  if (have_gnuplot()) {
+    hl_text svg = HL_TEXT_INIT;
+    if (hl_plot_draw(&s.input, HL_PLOT_SVG, NULL, &svg, &error) != HL_OK) fail_msg("%s", error.msg);
+    expect_xml(svg.data);
+    assert_non_null(strstr(svg.data, "Rate of arrivals"));
+    assert_non_null(strstr(svg.data, "tried, target not held"));
+    hl_text_release(&svg);
+  }
+  sample_release(&s);
+  /* Of two servers the judged percentile of each. */
+  sample_init(&s);
+  add_load(&s, 8, 100, "QUICK");
+  add_load(&s, 16, 100, "INVALID");
+  sample_analyse(&s);
+  hl_text_clear(&script);
+  assert_int_equal(hl_load_plot_script(&s.input, &script, &error), HL_OK);
+  assert_non_null(strstr(script.data, "batches of up to 16: p99'"));
+  assert_null(strstr(script.data, ": p50'"));
+  sample_release(&s);
+  /* Nothing with a rate: no picture, and the reason. */
+  sample_init(&s);
+  add_load(&s, 8, (double)NAN, "VALID");
+  sample_analyse(&s);
+  hl_text_clear(&script);
+  assert_int_equal(hl_load_plot_script(&s.input, &script, &error), HL_UNAVAILABLE);
+  assert_non_null(strstr(error.msg, "server scenario"));
+  sample_release(&s);
+  hl_text_release(&script);
 }
 
 /* Of more engines than are drawn, the best one is, and what failed has the colour of no curve. */
@@ -312,6 +389,7 @@ int main(void) {
       cmocka_unit_test(plots_have_their_size),
       cmocka_unit_test(region_has_no_slow_size),
       cmocka_unit_test(plots_of_several_engines),
+      cmocka_unit_test(plots_of_load),
       cmocka_unit_test(plots_of_many_engines),
       cmocka_unit_test(plots_of_little),
       cmocka_unit_test_setup_teardown(gnuplot_can_fail, setup, teardown),

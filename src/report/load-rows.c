@@ -1,0 +1,25 @@
+#include "report/load-rows.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+bool hl_load_is_told(const hl_record *r) {
+  return r->scenario && hl_record_passed(r);
+}
+
+static bool same_text(const char *a, const char *b) {
+  return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+bool hl_load_same_server(const hl_record *a, const hl_record *b) {
+  return same_text(a->model, b->model) && same_text(a->engine, b->engine) &&
+         same_text(a->dtype, b->dtype) && same_text(a->device_id, b->device_id) &&
+         a->threads == b->threads && a->batch_size == b->batch_size && a->instances == b->instances;
+}
+
+void hl_load_append_server(const hl_record *r, hl_text *out) {
+  hl_text_format(out, "%s, %s", r->model ? r->model : "?", r->engine ? r->engine : "?");
+  if (r->dtype) hl_text_format(out, ", %s", r->dtype);
+  if (r->instances > 1) hl_text_format(out, ", %" PRId64 " instances", r->instances);
+  hl_text_format(out, ", batches of up to %" PRId64, r->batch_size);
+}
