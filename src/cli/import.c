@@ -115,8 +115,8 @@ static void put_row(const hl_record *r, hl_text *out) {
 static void put_losses(const hl_import *import, hl_text *out) {
   hl_text words = HL_TEXT_INIT;
   for (size_t i = 0; i < import->loss_count; i++)
-    hl_text_format(&words, "%s%zu %s", i ? "; " : "Not kept: ", import->losses[i].count,
-                   import->losses[i].what);
+    hl_text_format(&words, "%s%s (%zu)", i ? "; " : "Not kept: ", import->losses[i].what,
+                   import->losses[i].count);
   if (words.length) {
     hl_text_append(out, "  ");
     hl_text_wrap(out, words.data, 2, 2, 80);

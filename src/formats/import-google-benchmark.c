@@ -113,15 +113,19 @@ static hl_status repetitions(hl_importer *importer, const json_t *list, const gr
   double *ns = malloc(g->count * sizeof *ns);
   if (!ns) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for repetitions");
   row->samples.ns = ns;
-  int64_t least = HL_IMPORT_MAX_STEPS, most = 1;
+  int64_t least = HL_IMPORT_MAX_STEPS, most = 1, steps = 0;
   size_t n = 0;
+  hl_status status = HL_OK;
+  /* hotlap's own: a repetition is the median of samples that are each of so many steps. */
+  if (row->own) status = hl__import_int(importer, row->own, "steps_per_sample", &steps, error);
+  if (status != HL_OK) return status;
   for (size_t i = 0; i < g->count; i++) {
     const json_t *entry = json_array_get(list, g->entries[i]);
     int64_t iterations;
     double mean_ns;
     hl__import_place(importer, "benchmarks[%zu]", g->entries[i]);
     if (is_aggregate(entry) || take_failure(entry, &row->record)) continue;
-    hl_status status = time_of(importer, entry, &mean_ns, error);
+    status = time_of(importer, entry, &mean_ns, error);
     if (status == HL_OK) status = hl__import_int(importer, entry, "iterations", &iterations, error);
     if (status != HL_OK) return status;
     if (isnan(mean_ns)) {
@@ -133,6 +137,7 @@ static hl_status repetitions(hl_importer *importer, const json_t *list, const gr
     if (iterations > most) most = iterations;
     ns[n++] = mean_ns;
   }
+  if (steps >= 1 && steps <= HL_IMPORT_MAX_STEPS) least = most = steps;
   for (size_t i = 0; i < n; i++) {
     ns[i] *= (double)least;
     if (ns[i] > 1e18) return hl__import_wrong(importer, "iterations", error, "more than 31 years");
@@ -237,9 +242,19 @@ static hl_status shared(hl_importer *importer, const json_t *entry, const char *
   return HL_OK;
 }
 
+/* hotlap's own row, which the median's entry of its files holds. */
+static const json_t *find_own(const json_t *list, const group *g) {
+  const json_t *own = NULL;
+  for (size_t i = 0; i < g->count && !own; i++)
+    own = json_object_get(json_array_get(list, g->entries[i]), "hotlap");
+  return json_is_object(own) ? own : NULL;
+}
+
 static hl_status fill(hl_importer *importer, const json_t *list, const group *g, hl_import_row *row,
                       hl_error *error) {
   const json_t *first = json_array_get(list, g->entries[0]);
+  row->own = find_own(list, g);
+  if (row->own) row->variant = g->name;
   hl__import_place(importer, "benchmarks[%zu]", g->entries[0]);
   hl__import_row_name(row, g->name);
   hl_status status = shared(importer, first, g->name, &row->record, error);

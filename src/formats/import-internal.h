@@ -72,6 +72,7 @@ typedef struct hl_import_row {
   hl_import_samples samples; /* count 0: the record has what is known */
   int64_t batch_size;        /* HL_INT_NULL: unknown */
   const char *variant;       /* tells rows of one name apart; NULL: the name does */
+  const json_t *own;         /* hotlap's own row, which the file carries; NULL: none */
 } hl_import_row;
 void hl__import_row_init(hl_import_row *row);
 void hl__import_row_release(hl_import_row *row);
@@ -81,6 +82,11 @@ void hl__import_row_name(hl_import_row *row, const char *name);
 /* Summarises the samples, fills what all rows of the file share and moves the record to the
  * import. The row stays to be released. */
 hl_status hl__import_row(hl_importer *importer, hl_import_row *row, hl_error *error);
+
+/* Fields of the record from an object with the keys of metrics.def (import-own.c): BAD_DATA for a
+ * wrong type or outcome; other keys are counted as lost. */
+hl_status hl__import_own(hl_importer *importer, const json_t *object, hl_record *record,
+                         hl_error *error);
 
 /* Counts something that is not kept. */
 void hl__import_lose(hl_importer *importer, const char *what, size_t count);

@@ -77,7 +77,7 @@ void hl_import_set_machine(hl_import *import, const char *machine) {
   char id[17];
   snprintf(id, sizeof id, "i%015" PRIx64, hl_hash_text(HL_HASH_START, clean) >> 4);
   hl_record_set_text(&import->info.machine_id, id);
-  if (!import->info.cpu) hl_record_set_text(&import->info.cpu, clean);
+  hl_record_set_text(&import->info.cpu, clean);
   import->machine_known = true;
 }
 
@@ -151,13 +151,14 @@ hl_status hl__import_row(hl_importer *importer, hl_import_row *row, hl_error *er
     return hl_error_set(error, HL_LIMIT, "%s: more than %d rows. Import it in parts",
                         importer->source->name, HL_IMPORT_MAX_ROWS);
   if (!r->outcome) hl_record_set_text(&r->outcome, hl_outcome_name(HL_PASSED));
-  hl_record_set_text(&r->workload, HL_WORKLOAD_IMPORTED);
+  if (!r->workload) hl_record_set_text(&r->workload, HL_WORKLOAD_IMPORTED);
   if (!r->engine) hl_record_set_text(&r->engine, tool);
   if (!r->framework) hl_record_set_text(&r->framework, r->engine);
+  hl_status status = row->samples.count ? summarise(row, error) : HL_OK;
+  if (status == HL_OK && row->own) status = hl__import_own(importer, row->own, r, error);
+  if (status != HL_OK) return status;
   HL_CLEANUP(hl_free_pointer) char *file = hl__import_clean(importer->source->name);
   hl_record_note(r, "imported from %.300s (%s)", file ? file : "", tool);
-  hl_status status = row->samples.count ? summarise(row, error) : HL_OK;
-  if (status != HL_OK) return status;
   char *key = make_key(import, row);
   if (!key || !r->model || !r->outcome) {
     free(key);

@@ -31,11 +31,13 @@ enum hl_report_format {
   HL_REPORT_MARKDOWN = 1 << 2, /* BENCHMARK_REPORT.md */
   HL_REPORT_PLOT = 1 << 3,     /* performance_analysis.png and .svg */
   /* with CSV: the suites' 22 columns alone, benchmark_results_YYYYMMDD_HHMMSS.csv */
-  HL_REPORT_CSV_SUITE = 1 << 4
+  HL_REPORT_CSV_SUITE = 1 << 4,
+  HL_REPORT_GOOGLE_BENCHMARK = 1 << 5, /* benchmark_results.google-benchmark.json */
+  HL_REPORT_OPENMETRICS = 1 << 6       /* benchmark_results.prom */
 };
 
-/* "json,csv,md" (also "markdown", "png", "svg", "plot") -> mask; INVALID_ARGUMENT names the word.
- */
+/* "json,csv,md,google-benchmark,openmetrics" (also "markdown", "png", "svg", "plot") -> mask;
+ * INVALID_ARGUMENT names the word. */
 hl_status hl_report_formats(const char *list, unsigned *ret_formats, hl_error *error);
 
 /*

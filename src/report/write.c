@@ -2,6 +2,8 @@
 
 #include "base/file.h"
 #include "formats/csv.h"
+#include "formats/google-benchmark.h"
+#include "formats/openmetrics.h"
 #include "report/plot.h"
 #include <stdio.h>
 #include <string.h>
@@ -10,10 +12,15 @@ hl_status hl_report_formats(const char *list, unsigned *ret_formats, hl_error *e
   static const struct {
     const char *name;
     unsigned format;
-  } names[] = {{"json", HL_REPORT_JSON},   {"csv", HL_REPORT_CSV},
-               {"md", HL_REPORT_MARKDOWN}, {"markdown", HL_REPORT_MARKDOWN},
-               {"plot", HL_REPORT_PLOT},   {"png", HL_REPORT_PLOT},
-               {"svg", HL_REPORT_PLOT}};
+  } names[] = {{"json", HL_REPORT_JSON},
+               {"csv", HL_REPORT_CSV},
+               {"md", HL_REPORT_MARKDOWN},
+               {"markdown", HL_REPORT_MARKDOWN},
+               {"plot", HL_REPORT_PLOT},
+               {"png", HL_REPORT_PLOT},
+               {"svg", HL_REPORT_PLOT},
+               {"google-benchmark", HL_REPORT_GOOGLE_BENCHMARK},
+               {"openmetrics", HL_REPORT_OPENMETRICS}};
   static const char separators[] = ", \t";
   unsigned formats = 0;
   for (const char *at = list + strspn(list, separators); *at; at += strspn(at, separators)) {
@@ -23,14 +30,16 @@ hl_status hl_report_formats(const char *list, unsigned *ret_formats, hl_error *e
       i++;
     if (i == HL_COUNT(names))
       return hl_error_set(error, HL_INVALID_ARGUMENT,
-                          "unknown export format '%.*s'; expected json, csv or md", (int)length,
-                          at);
+                          "unknown export format '%.*s'; expected json, csv, md, "
+                          "google-benchmark or openmetrics",
+                          (int)length, at);
     formats |= names[i].format;
     at += length;
   }
   if (!formats)
     return hl_error_set(error, HL_INVALID_ARGUMENT,
-                        "--export-format names no format; expected json, csv or md");
+                        "--export-format names no format; expected json, csv, md, "
+                        "google-benchmark or openmetrics");
   *ret_formats = formats;
   return HL_OK;
 }
@@ -80,6 +89,23 @@ static void write_csv(writer *w, const hl_report_input *input, bool suite) {
   hl_text_release(&text);
 }
 
+/* What other tools read. */
+static void write_foreign(writer *w, const hl_report_input *input, unsigned formats) {
+  hl_text text = HL_TEXT_INIT;
+  if (formats & HL_REPORT_GOOGLE_BENCHMARK) {
+    hl_error error = {0};
+    hl_status status = hl_google_benchmark_write(input->info, input->records, &text, &error);
+    keep(w, status, &error);
+    if (status == HL_OK) put_file(w, "benchmark_results.google-benchmark.json", &text);
+  }
+  hl_text_clear(&text);
+  if (formats & HL_REPORT_OPENMETRICS) {
+    hl_openmetrics_write(input->info, input->records, &text);
+    put_file(w, "benchmark_results.prom", &text);
+  }
+  hl_text_release(&text);
+}
+
 /* Both pictures; the status of drawing is kept apart, since a report without plots is still one. */
 static bool write_plots(writer *w, const hl_report_input *input, hl_status *ret_status,
                         hl_error *ret_error) {
@@ -108,6 +134,7 @@ hl_status hl_report_write(const hl_report_input *input, const char *directory, u
     put_file(&w, "benchmark_results.json", &text);
   }
   if (formats & HL_REPORT_CSV) write_csv(&w, input, formats & HL_REPORT_CSV_SUITE);
+  write_foreign(&w, input, formats);
   hl_error plot_error = {0};
   hl_status plot_status = HL_OK;
   bool plotted = (formats & HL_REPORT_PLOT) && write_plots(&w, input, &plot_status, &plot_error);
