@@ -22,7 +22,8 @@ typedef struct hl_median_interval {
   bool by_batches; /* else by order statistics of the samples */
   double median;
   double low, high;       /* NaN with fewer than 6 independent samples */
-  double half_width;      /* (high - low) / (2 median); NaN where they are, 0 if all are 0 */
+  double half_width;      /* (high - low) / (2 median); NaN where they are, 0 if all are 0, infinite
+                           * if the median only is 0 */
   double autocorrelation; /* lag 1, of the batch medians; NaN with fewer samples */
   size_t worth;           /* independent samples, if not by batches */
   bool independent;       /* autocorrelation < 1.645 / sqrt(30); false if unknown */

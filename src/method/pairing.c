@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const double step_most_ns = 1e18; /* 30 years */
 static const double turn_ns = 50e6, discard_ns = 5e6;
 static const double rounds_in_budget = 25; /* the least 20, and some that are void */
 static const double width_most = HL_EQUIVALENT_WITHIN / 2, width_share = 0.1, growth = 1.5;
@@ -31,11 +32,11 @@ void hl_pairing_release(hl_pairing *p) {
 
 void hl_pairing_step(hl_pairing *p, size_t member, double step_ns) {
   hl_pairing_member *m = &p->members[member];
-  m->step_ns = step_ns > 0 ? step_ns : 1;
+  m->step_ns = step_ns > 0 ? fmin(step_ns, step_most_ns) : 1;
   /* Two, as the first brings the weights back and the second finds them; one where that is long. */
   m->discard_steps = 2 * m->step_ns > turn_ns ? 1 : 2;
   if (step_ns > 0 && (double)m->discard_steps * m->step_ns < discard_ns)
-    m->discard_steps = (uint64_t)ceil(discard_ns / m->step_ns);
+    m->discard_steps = (uint64_t)ceil(fmin(discard_ns / m->step_ns, step_most_ns));
 }
 
 void hl_pairing_drop(hl_pairing *p, size_t member) {
@@ -93,7 +94,7 @@ static void request_turn(const hl_pairing *p, size_t member, hl_turn_request *re
                                    (uint64_t)fmax(2 * ns, 2 * m->step_ns)};
   uint64_t fixed = p->options.fixed_steps;
   if (fixed == 0) return;
-  uint64_t part = (fixed + HL_PAIRS_LEAST - 1) / HL_PAIRS_LEAST, left = fixed - m->steps;
+  uint64_t part = fixed / HL_PAIRS_LEAST + (fixed % HL_PAIRS_LEAST != 0), left = fixed - m->steps;
   ret_request->steps = part < left ? part : left;
   ret_request->max_ns = UINT64_MAX;
 }
@@ -162,7 +163,7 @@ hl_status hl_pairing_add(hl_pairing *p, const hl_turn *turn, hl_error *error) {
   if (status != HL_OK) return status;
   hl_pairing_member *m = &p->members[turn->member];
   size_t at = (p->rounds - 1) * p->options.members + turn->member;
-  p->spent_ns += turn->elapsed_ns;
+  if (__builtin_add_overflow(p->spent_ns, turn->elapsed_ns, &p->spent_ns)) p->spent_ns = UINT64_MAX;
   m->steps += turn->steps;
   p->noise[at] = turn->noise;
   if (median > 0) { /* a turn of partial batches alone has none */

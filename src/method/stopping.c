@@ -33,6 +33,11 @@ static uint64_t left(uint64_t total, uint64_t spent) {
   return total > spent ? total - spent : 0;
 }
 
+static uint64_t add(uint64_t a, uint64_t b) {
+  uint64_t sum;
+  return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
 static uint64_t multiply(uint64_t a, uint64_t b) {
   uint64_t product;
   return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
@@ -104,8 +109,8 @@ hl_status hl_stopping_add(hl_stopping *s, const hl_slice *slice, const uint64_t 
                           size_t all_count, hl_error *error) {
   if (slice->steps == 0 || slice->steps_per_sample == 0)
     return hl_error_set(error, HL_INVALID_ARGUMENT, "a slice of the measurement has no steps");
-  s->steps += slice->steps;
-  s->elapsed_ns += slice->elapsed_ns;
+  s->steps = add(s->steps, slice->steps);
+  s->elapsed_ns = add(s->elapsed_ns, slice->elapsed_ns);
   s->samples = all_count;
   s->options.steps_per_sample = slice->steps_per_sample;
   uint64_t fixed = fixed_steps(s);

@@ -87,7 +87,7 @@ static void values_at(const source *s, size_t index, double ret_values[2]) {
 static double resampled(const source *s, const hl_percentile_place *place) {
   double values[2];
   values_at(s, place->index, values);
-  return place->share > 0 ? values[0] + place->share * (values[1] - values[0]) : values[0];
+  return hl_percentile_between(values[0], place->share, values[1]);
 }
 
 static hl_status check(const double *values, size_t n, const char *name, hl_error *error) {

@@ -15,7 +15,8 @@ typedef struct hl_description {
 
 /* Two passes with the correction of Chan, Golub and LeVeque (1983): no cancellation when the spread
  * is far below the mean. The deviation is that of the population (n in the denominator), as numpy's
- * default. */
+ * default. Of any finite values, huge and denormal ones too, mean and deviation are finite but
+ * where they are beyond the largest double; of others they are NaN or infinite. */
 hl_description hl_describe(const double *values, size_t n);
 
 #endif

@@ -74,10 +74,12 @@ double hl_binomial_cdf(int64_t k, int64_t n, double p) {
   return hl_beta_regularised(1 - p, (double)(n - k), (double)k + 1);
 }
 
+static const double dof_least = 0.01, dof_normal = 1e12;
+
 double hl_student_quantile(double p, double dof) {
-  if (!(p > 0 && p < 1 && dof > 0)) return (double)NAN;
-  if (p < 0.5) return -hl_student_quantile(1 - p, dof);
-  double low = 0, high = 1, tail = 2 * (1 - p);
+  if (!(p > 0 && p < 1 && dof >= dof_least)) return (double)NAN;
+  if (dof > dof_normal) return hl_normal_quantile(p);
+  double low = 0, high = 1, tail = 2 * fmin(p, 1 - p);
   while (hl_beta_regularised(dof / (dof + high * high), dof / 2, 0.5) > tail && high < 1e100)
     high *= 2;
   for (int i = 0; i < 200 && low < high; i++) {
@@ -88,7 +90,8 @@ double hl_student_quantile(double p, double dof) {
     else
       high = middle;
   }
-  return low + (high - low) / 2;
+  double t = low + (high - low) / 2;
+  return p < 0.5 ? -t : t;
 }
 
 double hl_normal_quantile(double p) {

@@ -20,8 +20,8 @@ double hl_beta_regularised(double x, double a, double b);
  * from k = n; NaN if n < 0 or p is not a probability. */
 double hl_binomial_cdf(int64_t k, int64_t n, double p);
 
-/* The t with P(T <= t) = p for Student's distribution of `dof` > 0 degrees of freedom, 0 < p < 1;
- * NaN outside. P(|T| > t) = I_{dof / (dof + t^2)}(dof / 2, 1 / 2), solved by bisection. */
+/* The t with P(T <= t) = p for Student's distribution of `dof` >= 0.01 degrees of freedom, 0 < p
+ * < 1; NaN outside. P(|T| > t) = I_{dof / (dof + t^2)}(dof / 2, 1 / 2), solved by bisection. */
 double hl_student_quantile(double p, double dof);
 
 /* The z with P(Z <= z) = p for the standard normal distribution, 0 < p < 1; NaN outside. P(Z > z) =

@@ -58,6 +58,7 @@ bool hl_line_fit(const double *x, const double *y, const double *weights, size_t
   hl_line line = {.n = n, .a1 = products / squares};
   line.a0 = mean_y - line.a1 * mean_x;
   judge(x, y, weights, &line);
+  if (!isfinite(line.a0) || !isfinite(line.a1) || !isfinite(line.residual)) return false;
   *ret_line = line;
   return true;
 }

@@ -7,6 +7,7 @@
 
 enum { exact_most = 50, exact_sums = exact_most * (exact_most + 1) / 2 + 1, pairs_most = 4096 };
 
+static const double difference_most = 1e150; /* whose square is finite */
 static const double usual_level = 0.05, power_quantile = 0.84, efficiency = 0.955;
 
 /* Student's distribution of so many degrees is the normal one to 1e-6. */
@@ -82,6 +83,11 @@ hl_status hl_paired_estimate_at(const double *differences, size_t n, double leve
   if (n > pairs_most)
     return hl_error_set(error, HL_INVALID_ARGUMENT, "%zu pairs; at most %d are compared", n,
                         pairs_most);
+  for (size_t i = 0; i < n; i++)
+    if (!(fabs(differences[i]) <= difference_most))
+      return hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "difference %zu is %g; a finite one below 1e150 is needed", i + 1,
+                          differences[i]);
   *ret_paired = (hl_paired){n, nan, nan, nan, deviation_of(differences, n), nan};
   if (n == 0) return HL_OK;
   size_t count = n * (n + 1) / 2, at = 0;

@@ -25,9 +25,9 @@ typedef struct hl_paired {
   double z;         /* signed-rank statistic, standardised without ties; NaN for n = 0 */
 } hl_paired;
 
-/* Of the differences of n pairs, all finite (J. Hodges and E. Lehmann, 1963; M. Hollander and D.
+/* Of the differences of n pairs (J. Hodges and E. Lehmann, 1963; M. Hollander and D.
  * Wolfe, Nonparametric Statistical Methods, 3.2). Takes n (n + 1) / 2 doubles; INVALID_ARGUMENT for
- * more than 4096 pairs, OUT_OF_MEMORY. */
+ * more than 4096 pairs, or a difference that is not finite or beyond 1e150; OUT_OF_MEMORY. */
 hl_status hl_paired_estimate(const double *differences, size_t n, hl_paired *ret_paired,
                              hl_error *error);
 

@@ -11,6 +11,7 @@ static const double tail = 0.025;
 
 static int compare(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
+  if (isnan(x) || isnan(y)) return isnan(x) - isnan(y);
   return (x > y) - (x < y);
 }
 
@@ -40,11 +41,18 @@ hl_percentile_place hl_percentile_place_of(size_t n, double percent, hl_percenti
   return index + 1 < n ? (hl_percentile_place){index, share} : (hl_percentile_place){n - 1, 0};
 }
 
+double hl_percentile_between(double value, double share, double next) {
+  if (!(share > 0) || value == next) return value;
+  double step = next - value;
+  /* Of two huge values, or an infinite one. */
+  return isfinite(step) ? value + share * step : (1 - share) * value + share * next;
+}
+
 double hl_percentile(const double *sorted, size_t n, double percent, hl_percentile_rule rule) {
   if (n == 0 || !(percent >= 0 && percent <= 100)) return (double)NAN;
   hl_percentile_place place = hl_percentile_place_of(n, percent, rule);
-  double value = sorted[place.index];
-  return place.share > 0 ? value + place.share * (sorted[place.index + 1] - value) : value;
+  return hl_percentile_between(sorted[place.index], place.share,
+                               place.share > 0 ? sorted[place.index + 1] : 0);
 }
 
 double hl_median(double *values, size_t n) {

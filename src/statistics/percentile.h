@@ -21,7 +21,7 @@ typedef enum hl_percentile_rule {
   HL_PERCENTILE_NEAREST  /* nearest rank: element ceil(n p / 100), counted from 1 */
 } hl_percentile_rule;
 
-void hl_sort(double *values, size_t n); /* ascending */
+void hl_sort(double *values, size_t n); /* ascending, NaN last */
 
 /* Where a percentile lies among n ascending values, n >= 1 and 0 <= percent <= 100: at the value of
  * this index, and that share of the way to the next (0 but for HL_PERCENTILE_LINEAR). */
@@ -30,6 +30,9 @@ typedef struct hl_percentile_place {
   double share;
 } hl_percentile_place;
 hl_percentile_place hl_percentile_place_of(size_t n, double percent, hl_percentile_rule rule);
+
+/* `share` of the way from a value to the next, without overflow. */
+double hl_percentile_between(double value, double share, double next);
 
 /* NaN for n = 0 or a percentile outside 0..100. `sorted` ascends. */
 double hl_percentile(const double *sorted, size_t n, double percent, hl_percentile_rule rule);

@@ -8,13 +8,18 @@
 
 double hl_autocorrelation(const double *values, size_t n) {
   if (n < 2) return (double)NAN;
-  double mean = hl_describe(values, n).mean, products = 0, squares = 0;
+  hl_description about = hl_describe(values, n);
+  double products = 0, squares = 0;
+  if (about.std == 0) return 0;
+  /* Halves of what is so far apart that its difference overflows. */
+  double part = isfinite(about.max - about.min) ? 1 : 0.5, before = 0;
   for (size_t i = 0; i < n; i++) {
-    double d = values[i] - mean;
+    double d = (values[i] * part - about.mean * part) / (about.std * part);
     squares += d * d;
-    if (i + 1 < n) products += d * (values[i + 1] - mean);
+    if (i) products += before * d;
+    before = d;
   }
-  return squares > 0 ? products / squares : 0;
+  return products / squares;
 }
 
 /* i n / k without overflow for n up to SIZE_MAX, as i <= k. */

@@ -16,7 +16,7 @@ enum { HL_BATCHES = 30, HL_BATCH_LEAST = 5, HL_SAMPLES_LEAST = HL_BATCHES * HL_B
 
 /* Lag-1 autocorrelation: sum of (x_i - mean)(x_{i+1} - mean) over the sum of (x_i - mean)^2 (Box
  * and Jenkins). 0 for a constant series, in which nothing depends on what came before; NaN for n
- * < 2. */
+ * < 2, and for values that are not finite. */
 double hl_autocorrelation(const double *values, size_t n);
 
 /* Medians of `k` contiguous batches; batch i has the values from i n / k to (i + 1) n / k. Needs

@@ -32,10 +32,8 @@ def distributions():
         p = rng.choice([0.5, 0.9, 0.95, 0.99, 0.999, rng.uniform()])
         k = int(np.clip(rng.normal(n * p, 2 * math.sqrt(n * p * (1 - p)) + 1), 0, n))
         case('cdf', [k, n, p], stats.binom.cdf(k, n, p))
-
-
-    for dof in (1, 2, 3.5, 5, 12, 29, 100, 1e4):
-        for p in (0.001, 0.025, 0.3, 0.5, 0.9, 0.95, 0.975, 0.9995):
+    for dof in (1, 2, 3.5, 5, 12, 29, 100, 1e4, 1e13):
+        for p in (1e-12, 0.001, 0.025, 0.3, 0.5, 0.9, 0.95, 0.975, 0.9995):
             case('student', [p, dof], stats.t.ppf(p, dof))
 
 
