@@ -78,6 +78,7 @@ HL_GRADIENT(hl_gradient_none);
 
 HL_GRADIENT(hl_gradient_matmul);
 HL_GRADIENT(hl_gradient_gemm);
+HL_GRADIENT(hl_gradient_einsum);
 
 HL_GRADIENT(hl_gradient_conv);
 HL_GRADIENT(hl_gradient_conv_transpose);

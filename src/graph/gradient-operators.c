@@ -210,6 +210,7 @@ static hl_status evaluate_norm(const hl_graph *graph, const hl_node *node,
 static const hl_operator table[] = {
     OWN("AveragePoolGradient", infer_shape, hl_evaluate_pool_gradient, 1, 1, 1),
     OWN("ConvWeightGradient", infer_shape, hl_evaluate_conv_weight_gradient, 2, 2, 1),
+    OWN("DFTGradient", infer_shape, hl_evaluate_dft_gradient, 1, 3, 1),
     OWN("GridSampleGradient", infer_grid_sample, hl_evaluate_grid_sample_gradient, 3, 3, 2),
     OWN("MaxPoolGradient", infer_shape, hl_evaluate_pool_gradient, 2, 2, 1),
     OWN("ResizeGradient", infer_shape, hl_evaluate_resize_gradient, 1, 4, 1),

@@ -1,5 +1,9 @@
-/* Gradients of MatMul and Gemm. */
+/* Gradients of MatMul, Gemm and Einsum. */
 #include "graph/gradient-kit.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
 
 static hl_value_id transpose_last(hl_gradient *g, hl_value_id value, int32_t rank) {
   int64_t permutation[HL_MAX_RANK];
@@ -86,5 +90,72 @@ hl_status hl_gradient_gemm(hl_gradient *g, const hl_node *node, hl_error *error)
     hl_value_id sum = hl_gradient_sum_to(g, dy, &out, &own);
     hl_gradient_give(g, node, 2, beta == 1 ? sum : G2("Mul", sum, NUMBER((double)beta)));
   }
+  return HL_OK;
+}
+
+/* -- Einsum: sum(dy, all other inputs) over what this input lacks ---------------------------- */
+
+enum { TERMS = 16, LETTERS = HL_MAX_RANK + 1 };
+
+/* Terms of the equation without white space; the last is the output. False for what has no rule
+ * here: "...", a letter twice in a term, no "->". */
+static bool read_terms(const char *equation, size_t count, char ret_terms[TERMS + 1][LETTERS]) {
+  size_t term = 0, length = 0;
+  if (count > TERMS || !strstr(equation, "->")) return false;
+  memset(ret_terms, 0, (TERMS + 1) * sizeof *ret_terms);
+  for (const char *at = equation; *at; at++) {
+    if (isspace((unsigned char)*at) || *at == '>') continue;
+    if (*at == ',' || *at == '-') {
+      term++;
+      length = 0;
+      continue;
+    }
+    bool fits = isalpha((unsigned char)*at) && term <= count && length + 1 < LETTERS;
+    if (!fits || strchr(ret_terms[term], *at)) return false;
+    ret_terms[term][length++] = *at;
+  }
+  return term == count;
+}
+
+/* Of input k; letters that only it has are summed away in the output, so they are repeated. */
+static void give_einsum(hl_gradient *g, const hl_node *node, char terms[TERMS + 1][LETTERS],
+                        size_t k) {
+  hl_value_id inputs[TERMS + 1] = {DY(0)};
+  hl_shape shape = hl_gradient_shape(g, node->inputs[k]), kept = shape;
+  char found[LETTERS] = "", equation[(TERMS + 2) * (LETTERS + 2)];
+  size_t count = node->input_count, used = 1, letters = 0;
+  int length = snprintf(equation, sizeof equation, "%s", terms[count]);
+  for (size_t i = 0; i < count; i++) {
+    if (i == k) continue;
+    inputs[used++] = node->inputs[i];
+    length += snprintf(equation + length, sizeof equation - (size_t)length, ",%s", terms[i]);
+  }
+  for (size_t d = 0; terms[k][d]; d++) {
+    if (strchr(equation, terms[k][d]))
+      found[letters++] = terms[k][d];
+    else
+      kept.dims[d] = 1;
+  }
+  snprintf(equation + length, sizeof equation - (size_t)length, "->%s", found);
+  hl_node *back = NULL;
+  hl_value_id out = hl_gradient_node(g, "Einsum", inputs, used, &back);
+  hl_node_set_text(g->graph, back, "equation", equation);
+  if (letters < strlen(terms[k])) {
+    out = hl_gradient_reshape(g, out, &kept);
+    out = G2("Expand", out, hl_gradient_list(g, shape.dims, (size_t)shape.rank));
+  }
+  hl_gradient_give(g, node, k, out);
+}
+
+hl_status hl_gradient_einsum(hl_gradient *g, const hl_node *node, hl_error *error) {
+  char terms[TERMS + 1][LETTERS];
+  const char *equation = hl_node_text(node, "equation", "");
+  if (!read_terms(equation, node->input_count, terms))
+    return hl_op_fail(node, HL_UNIMPLEMENTED, error,
+                      "the gradient of '%.60s'; of equations with ->, without ... and without a "
+                      "letter twice in a term it is",
+                      equation);
+  for (size_t k = 0; k < node->input_count; k++)
+    if (hl_gradient_wanted(g, node, k)) give_einsum(g, node, terms, k);
   return HL_OK;
 }

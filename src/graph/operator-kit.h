@@ -292,6 +292,7 @@ HL_INFER(hl_infer_window);
 HL_EVALUATE(hl_evaluate_window);
 HL_INFER(hl_infer_dft);
 HL_EVALUATE(hl_evaluate_dft);
+HL_EVALUATE(hl_evaluate_dft_gradient);
 HL_INFER(hl_infer_affine_grid);
 HL_EVALUATE(hl_evaluate_affine_grid);
 #endif

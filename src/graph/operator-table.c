@@ -39,7 +39,7 @@ static const hl_operator table[] = {
 #define GROUP HL_OPERATORS_MATRIX
     ROW("Det", 11, NEWEST, hl_infer_det, NULL, hl_evaluate_det, false, 1, 1, 1),
     ROW("Einsum", 12, NEWEST, hl_infer_einsum, hl_flops_einsum, hl_evaluate_einsum, false, 1, MANY,
-        1),
+        1, RULE(einsum)),
     ROW("GRU", 7, NEWEST, hl_infer_recurrent, hl_flops_recurrent, hl_evaluate_recurrent, false, 3,
         6, 2),
     ROW("Gemm", 6, NEWEST, hl_infer_gemm, hl_flops_gemm, hl_evaluate_gemm, false, 2, 3, 1,
@@ -199,7 +199,7 @@ static const hl_operator table[] = {
     ROW("AffineGrid", 20, NEWEST, hl_infer_affine_grid, NULL, hl_evaluate_affine_grid, false, 2, 2,
         1),
     ROW("BlackmanWindow", 17, NEWEST, hl_infer_window, NULL, hl_evaluate_window, false, 1, 1, 1),
-    ROW("DFT", 17, NEWEST, hl_infer_dft, NULL, hl_evaluate_dft, false, 1, 3, 1),
+    ROW("DFT", 17, NEWEST, hl_infer_dft, NULL, hl_evaluate_dft, false, 1, 3, 1, RULE(move)),
     ROW("GridSample", 16, NEWEST, hl_infer_grid_sample, hl_flops_grid_sample,
         hl_evaluate_grid_sample, false, 2, 2, 1, RULE(grid_sample)),
     ROW("HammingWindow", 17, NEWEST, hl_infer_window, NULL, hl_evaluate_window, false, 1, 1, 1),

@@ -132,6 +132,47 @@ hl_status hl_evaluate_dft(const hl_graph *graph, const hl_node *node, const hl_t
   return HL_OK;
 }
 
+/* The adjoint of transform: from the gradients of both parts of the output to those of the input.
+ */
+static void transform_gradient(const dft *d, const hl_tensor_view *dy, int64_t from, int64_t inner,
+                               bool inverse, int64_t parts, double *dx) {
+  int64_t count = d->in < d->length ? d->in : d->length;
+  double scale = inverse ? 1 / (double)d->length : 1;
+  for (int64_t k = 0; k < d->out; k++) {
+    double real = hl_view_get(dy, 2 * (from + k * inner)) * scale;
+    double imaginary = hl_view_get(dy, 2 * (from + k * inner) + 1) * scale;
+    for (int64_t n = 0; n < count; n++) {
+      double angle = 2 * pi * fmod((double)n * (double)k, (double)d->length) / (double)d->length;
+      double c = cos(angle), s = inverse ? sin(angle) : -sin(angle);
+      dx[n * inner * parts] += real * c + imaginary * s;
+      if (parts == 2) dx[n * inner * parts + 1] += imaginary * c - real * s;
+    }
+  }
+}
+
+/* Inputs: the output's gradient, then length and axis as the operator took them. */
+hl_status hl_evaluate_dft_gradient(const hl_graph *graph, const hl_node *node,
+                                   const hl_tensor_view *inputs, hl_tensor_view *outputs,
+                                   hl_error *error) {
+  const hl_tensor_view *dy = &inputs[0], *x = &outputs[0];
+  dft d;
+  hl_status status = read_dft(graph, node, x->dims, x->rank, &d, error);
+  if (status != HL_OK) return status;
+  HL_CLEANUP(hl_free_pointer)
+  double *dx = calloc((size_t)hl_view_elements(x) + 1, sizeof *dx);
+  if (!dx) return hl_op_no_memory(node, error);
+  int64_t parts = x->dims[x->rank - 1], inner = hl_op_product(x->dims, d.axis + 1, x->rank - 1);
+  int64_t lines = hl_op_product(x->dims, 0, d.axis) * inner;
+  bool inverse = hl_node_int(node, "inverse", 0) != 0;
+  for (int64_t i = 0; i < lines; i++) {
+    int64_t outer = i / inner, at = i % inner;
+    transform_gradient(&d, dy, outer * d.out * inner + at, inner, inverse, parts,
+                       dx + (outer * d.in * inner + at) * parts);
+  }
+  hl_view_put_all(&outputs[0], dx);
+  return HL_OK;
+}
+
 /* -- AffineGrid ----------------------------------------------------------------------------------
  */
 

@@ -82,6 +82,16 @@ static const gradient_case cases[] = {
     CASE("Gemm", "transA=1 transB=1 alpha=0.5 beta=0.25", "3x2", "4x3", "2x1"),
     CASE("Gemm", "transB=1 alpha=2.0", "2x3", "4x3", "1"),
     CASE("Gemm", "transA=1", "3x2", "3x4"),
+    CASE("Einsum", "equation='ij,jk->ik'", "2x3", "3x4"),
+    CASE("Einsum", "equation='bij,bjk,k->bi'", "2x2x3", "2x3x4", "4"),
+    CASE("Einsum", "equation='ij->j'", "2x3"),
+    CASE("Einsum", "equation='ij,k->i'", "2x3", "4"),
+    CASE("DFT", "axis=1", "2x5x2"),
+    CASE("DFT", "axis=1 onesided=1", "2x6x1"),
+    CASE("DFT", "axis=1", "2x5x2", "i:4"),
+    CASE("DFT", "axis=1 inverse=1", "2x5x1", "i:7"),
+    CASE("DFT", "axis=1 inverse=1", "2x5x3x2"),
+
     CASE("Conv", "pads=1,0,1,1", "2x3x5x6", "4x3x3x2", "4"),
     CASE("Conv", "group=2 strides=2,3 pads=1,1,0,1 dilations=2,1", "1x4x7x6", "6x2x3x3", "6"),
     CASE("Conv", "strides=3, pads=1,1", "1x2x8", "3x2x3"),
@@ -406,8 +416,8 @@ static void refuse(const gradient_case *c, bool of_output, hl_status expected, c
 static void test_refusals(void **context) {
   (void)context;
   refuse(&(gradient_case)CASE("Relu", "", "2x3"), true, HL_INVALID_ARGUMENT, "one real number");
-  refuse(&(gradient_case)CASE("Einsum", "equation='ij->ji'", "2x3"), false, HL_UNIMPLEMENTED,
-         "'node' (Einsum): it has no gradient");
+  refuse(&(gradient_case)CASE("Einsum", "equation='ii->i'", "3x3"), false, HL_UNIMPLEMENTED,
+         "'node' (Einsum): the gradient of 'ii->i'");
   refuse(&(gradient_case)CASE("ReduceProd", "", "2x3"), false, HL_UNIMPLEMENTED, "no gradient");
 }
 
