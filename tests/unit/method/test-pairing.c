@@ -235,6 +235,31 @@ static void unknown_steps(void **state) {
   hl_pairing_release(&p);
 }
 
+/* A turn of a process of its own: one sample, nothing before it, whatever it takes. */
+static void turns_of_single_samples(void **state) {
+  (void)state;
+  machine m = {.random = 5, .step_ns = {1e3, 2e9, 5e6}, .cold = 1};
+  const hl_pairing_options options = {
+      .members = 3, .seed = 9, .budget_ns = UINT64_MAX, .rounds = 30, .single = true};
+  hl_pairing p;
+  hl_turn_request request;
+  size_t taken[3] = {0}, first[3] = {0}, turns = 0;
+  hl_pairing_init(&p, &options);
+  for (; hl_pairing_next(&p, true, &request); turns++) {
+    assert_int_equal(request.discard_steps, 0);
+    assert_int_equal(request.steps, 1);
+    if (turns % 3 == 0) first[request.member]++;
+    taken[request.member]++;
+    run_turn(&m, &p, &request);
+  }
+  for (size_t i = 0; i < 3; i++) assert_true(taken[i] == 30 && first[i] > 3);
+  hl_pairing_result r;
+  assert_int_equal(hl_pairing_compare(&p, 0, 2, &r, NULL), HL_OK);
+  assert_int_equal(r.pairs, 30);
+  assert_true(r.ratio > 1e3 / 5e6 * 0.9 && r.ratio < 1e3 / 5e6 * 1.1);
+  hl_pairing_release(&p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(unknown_steps),
@@ -246,6 +271,7 @@ int main(void) {
       cmocka_unit_test(fixed_steps_are_exact),
       cmocka_unit_test(cold_caches_are_given_more_steps),
       cmocka_unit_test(a_member_may_leave),
+      cmocka_unit_test(turns_of_single_samples),
       cmocka_unit_test(senseless_turns_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,6 +81,39 @@ static void test_references(void **state) {
   hl_options_release(&common);
 }
 
+static void test_paths_of_a_commit(void **state) {
+  (void)state;
+  char *argv[] = {"compare", "--plugin=outside.so", "--test-data=out.npz", NULL};
+  hl_options common = common_options(3, argv);
+  hl_operand o;
+  hl_error error = {0};
+  assert_int_equal(
+      hl_operand_parse(
+          "git:main net.onnx plugin=build/a.so plugin=/absolute.so data-path=\"my x.npz\" "
+          "engine-library=openvino=lib/libx.so engine-library=libname.so "
+          "engine_library=./y.so engine=a seed=3",
+          &common, &o, &error),
+      HL_OK);
+  assert_int_equal(hl_operand_rebase(&o, "/tree of it", &error), HL_OK);
+  static const char *const plugins[] = {"outside.so", "/tree of it/build/a.so", "/absolute.so"};
+  for (size_t i = 0; i < 3; i++)
+    assert_string_equal(hl_options_at(&o.options, HL_OPTION_PLUGIN, i), plugins[i]);
+  static const char *const libraries[] = {"openvino=/tree of it/lib/libx.so", "libname.so",
+                                          "/tree of it/./y.so"};
+  for (size_t i = 0; i < 3; i++)
+    assert_string_equal(hl_options_at(&o.options, HL_OPTION_ENGINE_LIBRARY, i), libraries[i]);
+  assert_string_equal(hl_options_get(&o.options, HL_OPTION_TEST_DATA), "/tree of it/my x.npz");
+  assert_string_equal(hl_options_get(&o.options, HL_OPTION_ENGINE), "a");
+  assert_string_equal(hl_options_get(&o.options, HL_OPTION_SEED), "3");
+  assert_string_equal(o.model, "net.onnx");
+  hl_operand_release(&o);
+  assert_int_equal(hl_operand_parse("git:main mlp data=synthetic", &common, &o, &error), HL_OK);
+  assert_int_equal(hl_operand_rebase(&o, "/tree", &error), HL_OK);
+  assert_string_equal(hl_options_get(&o.options, HL_OPTION_TEST_DATA), "synthetic");
+  hl_operand_release(&o);
+  hl_options_release(&common);
+}
+
 static void test_errors_name_the_word(void **state) {
   (void)state;
   char *argv[] = {"compare", NULL};
@@ -116,6 +149,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_words_are_options),
       cmocka_unit_test(test_references),
+      cmocka_unit_test(test_paths_of_a_commit),
       cmocka_unit_test(test_errors_name_the_word),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
