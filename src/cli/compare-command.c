@@ -21,11 +21,14 @@ static hl_status check_prepares(const hl_compare *c, size_t count, hl_error *err
 
 /* What says how a network is run says nothing to a command. */
 static hl_status check_options(const hl_compare *c, hl_error *error) {
-  for (size_t i = 0; i < c->options.item_count; i++)
-    if (hl_option_taken(c->options.item_ids[i], 'c'))
+  for (size_t i = 0; i < c->options.item_count; i++) {
+    hl_option_id id = c->options.item_ids[i];
+    if (hl_option_taken(id, 'c') || id == HL_OPTION_PROCESSES || id == HL_OPTION_MEMORY_LIMIT ||
+        id == HL_OPTION_NO_CHECK || id == HL_OPTION_FORCE)
       return hl_error_set(error, HL_INVALID_ARGUMENT,
                           "--%s is for networks; what --command shall do is said in the command",
-                          hl_option_name(c->options.item_ids[i]));
+                          hl_option_name(id));
+  }
   return HL_OK;
 }
 

@@ -113,6 +113,8 @@ def what_makes_no_sense_is_refused():
                             (('--command', 'true', '--command', ' '), 'a command is empty'),
                             (('mlp', 'mlp', '--command', 'true'), 'git:REF alone'),
                             (('--command', 'a', '--command', 'b', '--engine', 'null'), '--engine is for networks'),
+                            (('--command', 'a', '--command', 'b', '--force'), '--force is for networks'),
+                            (('--command', 'a', '--command', 'b', '--processes', '3'), '--processes is for networks'),
                             (('--command', 'a', '--command', 'b', '--warmup', '-1'), '--warmup-iterations'),
                             (('--command', 'a', '--command', 'b', '--order-seed', 'x'), '--order-seed'),
                             (('mlp', 'mlp', '--prepare', 'true'), '--prepare is for --command'),
