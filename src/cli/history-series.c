@@ -233,9 +233,11 @@ static int write_files(const series *s) {
 static hl_status find_formats(series *s, hl_error *error) {
   const char *list = hl_options_get(s->options, HL_OPTION_EXPORT_FORMAT);
   hl_status status = list ? hl_report_formats(list, &s->formats, error) : HL_OK;
-  if (status == HL_OK && (s->formats & HL_REPORT_CSV))
-    status = hl_error_set(error, HL_INVALID_ARGUMENT,
-                          "--export-format: a history is written as json or md, not as csv");
+  if (status == HL_OK &&
+      (s->formats & (HL_REPORT_CSV | HL_REPORT_GOOGLE_BENCHMARK | HL_REPORT_OPENMETRICS)))
+    status =
+        hl_error_set(error, HL_INVALID_ARGUMENT,
+                     "--export-format: a history is written as json or md, not as '%.60s'", list);
   if (hl_options_on(s->options, HL_OPTION_PLOT_RESULTS)) s->formats |= HL_REPORT_PLOT;
   if (!s->formats && hl_options_given(s->options, HL_OPTION_OUTPUT_DIR))
     s->formats = HL_REPORT_JSON | HL_REPORT_MARKDOWN | HL_REPORT_PLOT;

@@ -60,7 +60,8 @@ static void put_summary(const hl_report_input *input, hl_text *out) {
     }
     summary_of_group(g, out);
   }
-  if (input->analysis->group_count == 0) hl_text_append(out, "Nothing was measured.\n");
+  if (input->analysis->group_count == 0)
+    hl_text_format(out, "No best batch size: %s.\n", hl__markdown_nothing(input->records));
   hl_text_append(out, "\n");
   hl__markdown_verdicts(input->engines, out);
   hl_report_summary(input->records, out);
@@ -215,6 +216,7 @@ static void put_metrics(const hl_report_input *input, const char *plot, hl_text 
       metrics_row(&input->records->items[g->points[p].row], p == g->optimal_point, out);
     hl_text_append(out, "\nThe optimal batch size is bold.\n\n");
   }
+  hl__markdown_rows(input->records, out);
 }
 
 static void put_failed(const hl_records *records, hl_text *out) {
@@ -259,7 +261,8 @@ static void put_notes(const hl_records *records, hl_text *out) {
   if (any) hl_text_char(out, '\n');
 }
 
-static void put_advice(const hl_analysis *analysis, hl_text *out) {
+static void put_advice(const hl_report_input *input, hl_text *out) {
+  const hl_analysis *analysis = input->analysis;
   hl_text_append(out, "## Recommendations\n\n");
   for (size_t i = 0; i < analysis->group_count; i++) {
     const hl_analysis_group *g = &analysis->groups[i];
@@ -276,10 +279,12 @@ static void put_advice(const hl_analysis *analysis, hl_text *out) {
     if (g->recommendation_count == 0) hl_text_append(out, "None.\n");
     hl_text_char(out, '\n');
   }
-  if (analysis->group_count == 0) hl_text_append(out, "None: nothing was measured.\n\n");
+  if (analysis->group_count == 0)
+    hl_text_format(out, "None: %s.\n\n", hl__markdown_nothing(input->records));
 }
 
-static void put_bottleneck(const hl_analysis *analysis, hl_text *out) {
+static void put_bottleneck(const hl_report_input *input, hl_text *out) {
+  const hl_analysis *analysis = input->analysis;
   hl_text_append(out, "## Bottleneck Analysis\n\n");
   for (size_t i = 0; i < analysis->group_count; i++) {
     const hl_analysis_group *g = &analysis->groups[i];
@@ -304,7 +309,8 @@ static void put_bottleneck(const hl_analysis *analysis, hl_text *out) {
     if (fit.length) hl_text_char(out, '\n');
     hl_text_release(&fit);
   }
-  if (analysis->group_count == 0) hl_text_append(out, "Nothing was measured.\n\n");
+  if (analysis->group_count == 0)
+    hl_text_format(out, "None: %s.\n\n", hl__markdown_nothing(input->records));
 }
 
 static void put_definitions(hl_text *out) {
@@ -344,8 +350,8 @@ void hl_report_markdown(const hl_report_input *input, const char *plot, hl_text 
   put_metrics(input, plot, out);
   hl__markdown_details(input->records, out);
   hl__markdown_engines(input->engines, out);
-  put_advice(input->analysis, out);
-  put_bottleneck(input->analysis, out);
+  put_advice(input, out);
+  put_bottleneck(input, out);
   put_failed(input->records, out);
   put_notes(input->records, out);
   put_machine(input->info, out);

@@ -8,4 +8,10 @@
 void hl__markdown_verdicts(const hl_engines *engines, hl_text *out);
 void hl__markdown_engines(const hl_engines *engines, hl_text *out);
 
+/* A table of the rows that are no points of a curve over batch sizes: of load tests, and of other
+ * tools; nothing where there are none. */
+void hl__markdown_rows(const hl_records *records, hl_text *out);
+/* Why there is no curve, for a sentence. */
+const char *hl__markdown_nothing(const hl_records *records);
+
 #endif

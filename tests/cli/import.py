@@ -10,7 +10,7 @@ import statistics
 import subprocess
 import sys
 
-from harness import HOME, Skip, case, file, hotlap, main, refused
+from harness import HOME, SOURCE, Skip, case, file, hotlap, main, refused
 
 try:
     import numpy
@@ -389,6 +389,9 @@ def imported_rows_are_shown_and_written():
     document = json.loads((HOME / 'shown/benchmark_results.json').read_text())
     assert document['analysis']['optimal_batch_size'] is None
     assert [row['model'] for row in document['rows']] == ['BM_a', 'BM_b']
+    page = (HOME / 'shown/BENCHMARK_REPORT.md').read_text()
+    assert '| BM_a | google-benchmark | — | 0.000001 |' in page.replace('1.00e-06', '0.000001'), page
+    assert 'Nothing was measured' not in page
 
 
 @case
@@ -406,6 +409,15 @@ def a_format_can_be_forced():
     refused(['--import', file('forced.json', json.dumps(hyperfine([1])).encode()),
              '--import-format', 'google-benchmark'],
             'forced.json: benchmarks: expected a list of benchmarks', command='history')
+
+
+@case
+def the_documented_members():
+    got = load('members.json', google(entry('a', 1, counter=2)))
+    part = (SOURCE / 'docs/formats.md').read_text().split('### hotlap history --import --json')[1]
+    table = part.split('\n## ')[0]
+    listed = set(re.findall(r'`(\w+)`', table)) - {'hotlap'}
+    assert listed == {*got, *got['not_kept'][0], 'imports'}, listed ^ {*got, *got['not_kept'][0]}
 
 
 # -- hostile files -----------------------------------------------------------------------------
