@@ -2,7 +2,6 @@
 
 #include "base/text.h"
 #include "method/family.h"
-#include "run/compare.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -138,8 +137,9 @@ static void describe(hl__candidate *k, const hl_family_result *result) {
 
 hl_status hl__candidates_judge(hl__candidate *candidates, size_t count, double alpha, double margin,
                                hl_error *error) {
-  hl_family_member members[HL_COMPARE_SIDES] = {{0}};
-  hl_family_result results[HL_COMPARE_SIDES];
+  HL_CLEANUP(hl_free_pointer) hl_family_member *members = calloc(count + 1, sizeof *members);
+  HL_CLEANUP(hl_free_pointer) hl_family_result *results = calloc(count + 1, sizeof *results);
+  if (!members || !results) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for verdicts");
   for (size_t i = 0; i < count; i++)
     members[i] =
         (hl_family_member){candidates[i].ratios, candidates[i].processes, candidates[i].count};

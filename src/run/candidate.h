@@ -37,7 +37,7 @@ hl_status hl__candidate_add_each(hl__candidate *candidate, const hl_pairing *pai
                                  double shift, hl_error *error);
 
 /* Fills verdict, ratio, ci, mde, pairs and voided of each (method/family.h), and a note where the
- * interval was widened. At most HL_COMPARE_SIDES. */
+ * interval was widened. */
 hl_status hl__candidates_judge(hl__candidate *candidates, size_t count, double alpha, double margin,
                                hl_error *error);
 

@@ -16,8 +16,9 @@ typedef struct comparing {
   hl_method_options method;  /* of one process */
   hl__candidate *candidates; /* count - 1 */
   uint64_t random;
-  bool apart;      /* the sides do not fit in memory together */
-  double enough_s; /* budget that would give enough pairs, 0: not known */
+  bool apart;                                /* the sides do not fit in memory together */
+  double enough_s;                           /* budget that would give enough pairs, 0: not known */
+  size_t processes_before, processes_of_all; /* of other groups, and of all: for the view */
 } comparing;
 
 static void differ_text(hl_text *out, const char *what, const char *a, const char *b) {
@@ -134,7 +135,9 @@ static hl_status run_process(comparing *c, size_t process, hl_error *error) {
                           .together = true,
                           .records = records,
                           .alone = alone};
-  if (view->row_begin) view->row_begin(view->context, o->configurations[0], process, o->processes);
+  if (view->row_begin)
+    view->row_begin(view->context, o->configurations[0], c->processes_before + process,
+                    c->processes_of_all);
   hl_status status = hl_interleave_measure(&c->context, &group, error);
   for (size_t i = 0; i < o->count; i++) c->apart |= alone[i];
   if (status == HL_OK && !c->apart) status = take_group(c, process, &group, error);
@@ -162,17 +165,6 @@ static void describe(const comparing *c, size_t index) {
   hl__comparison_note_pairs(to, c->enough_s);
 }
 
-static hl_status judge(comparing *c, hl_comparisons *comparisons, hl_error *error) {
-  size_t count = c->options->count - 1;
-  hl_status status =
-      hl__candidates_judge(c->candidates, count, c->options->alpha, c->options->margin, error);
-  for (size_t i = 0; i < count && status == HL_OK; i++) {
-    describe(c, i);
-    status = hl_comparisons_take(comparisons, &c->candidates[i].comparison, error);
-  }
-  return status;
-}
-
 /* What was found before memory became too small for all is of another kind: begins anew. */
 static hl_status run_apart(comparing *c, hl_error *error) {
   const hl_compare_options *o = c->options;
@@ -187,39 +179,95 @@ static hl_status run_apart(comparing *c, hl_error *error) {
   return hl__alternate(&c->context, &alternation, c->candidates, &c->enough_s, error);
 }
 
-static hl_status run_all(comparing *c, hl_comparisons *comparisons, hl_error *error) {
-  size_t count = c->options->count - 1;
-  c->candidates = calloc(count, sizeof *c->candidates);
-  if (!c->candidates) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for comparisons");
-  for (size_t i = 0; i < count; i++) hl__candidate_init(&c->candidates[i]);
+static hl_status run_group(comparing *c, hl_error *error) {
   hl_status status = HL_OK;
   for (size_t p = 0; p < c->options->processes && !c->apart && status == HL_OK; p++)
     status = run_process(c, p, error);
   if (status == HL_OK && c->apart) status = run_apart(c, error);
-  if (status == HL_OK) status = judge(c, comparisons, error);
-  for (size_t i = 0; i < count; i++) hl__candidate_release(&c->candidates[i]);
-  free(c->candidates);
+  if (status != HL_OK && c->options->name && error)
+    hl_error_prefix(error, "%.200s", c->options->name);
+  return status;
+}
+
+/* Every group in turn; then all candidates are one family. */
+static hl_status run_groups(comparing *groups, size_t group_count, hl_comparisons *comparisons,
+                            hl_error *error) {
+  hl_status status = HL_OK;
+  for (size_t i = 0; i < group_count && status == HL_OK; i++) status = run_group(&groups[i], error);
+  if (status != HL_OK) return status;
+  size_t total = 0;
+  for (size_t i = 0; i < group_count; i++) total += groups[i].options->count - 1;
+  const hl_compare_options *first = groups[0].options;
+  status = hl__candidates_judge(groups[0].candidates, total, first->alpha, first->margin, error);
+  for (size_t i = 0; i < group_count && status == HL_OK; i++)
+    for (size_t k = 0; k + 1 < groups[i].options->count && status == HL_OK; k++) {
+      describe(&groups[i], k);
+      status = hl_comparisons_take(comparisons, &groups[i].candidates[k].comparison, error);
+    }
+  return status;
+}
+
+static hl_status check_groups(const hl_compare_options *groups, size_t group_count,
+                              hl_error *error) {
+  for (size_t i = 0; i < group_count; i++) {
+    const hl_compare_options *o = &groups[i];
+    if (o->count < 2 || o->count > HL_COMPARE_SIDES || o->processes == 0)
+      return hl_error_set(error, HL_INVALID_ARGUMENT, "2 to %d operands are compared",
+                          HL_COMPARE_SIDES);
+    hl_status status = check_work(o, error);
+    if (status != HL_OK && o->name && error) hl_error_prefix(error, "%.200s", o->name);
+    if (status != HL_OK) return status;
+  }
+  return HL_OK;
+}
+
+/* Candidates of all groups lie behind one another. */
+static void prepare(const hl_compare_options *options, size_t group_count,
+                    const hl_row_context *context, comparing *groups, hl__candidate *candidates) {
+  size_t processes = 0;
+  for (size_t i = 0; i < group_count; i++) {
+    comparing *c = &groups[i];
+    *c = (comparing){.options = &options[i],
+                     .context = *context,
+                     .method = *options[i].method,
+                     .candidates = candidates,
+                     .random = options[i].seed + i,
+                     .processes_before = processes};
+    c->method.max_time_s /= (double)options[i].processes;
+    c->method.min_time_s = 0;
+    c->context.method = &c->method;
+    for (size_t k = 0; k + 1 < options[i].count; k++) hl__candidate_init(candidates++);
+    processes += options[i].processes;
+  }
+  for (size_t i = 0; i < group_count; i++) groups[i].processes_of_all = processes;
+}
+
+hl_status hl_compare_live_groups(const hl_compare_options *groups, size_t group_count,
+                                 const hl_run_environment *environment, const hl_run_view *view,
+                                 hl_run_info *info, hl_comparisons *comparisons, hl_error *error) {
+  hl_status status = check_groups(groups, group_count, error);
+  if (status != HL_OK || group_count == 0) return status;
+  size_t total = 0;
+  for (size_t i = 0; i < group_count; i++) total += groups[i].count - 1;
+  hl_reference_cache references = {0};
+  const hl_row_context context = {.environment = environment,
+                                  .view = view,
+                                  .references = &references,
+                                  .info = info,
+                                  .bad_input_ends = true};
+  HL_CLEANUP(hl_free_pointer) comparing *all = calloc(group_count, sizeof *all);
+  HL_CLEANUP(hl_free_pointer) hl__candidate *candidates = calloc(total, sizeof *candidates);
+  if (!all || !candidates)
+    return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for comparisons");
+  prepare(groups, group_count, &context, all, candidates);
+  status = run_groups(all, group_count, comparisons, error);
+  for (size_t i = 0; i < total; i++) hl__candidate_release(&candidates[i]);
+  hl_reference_cache_release(&references);
   return status;
 }
 
 hl_status hl_compare_live(const hl_compare_options *options, const hl_run_environment *environment,
                           const hl_run_view *view, hl_run_info *info, hl_comparisons *comparisons,
                           hl_error *error) {
-  if (options->count < 2 || options->count > HL_COMPARE_SIDES || options->processes == 0)
-    return hl_error_set(error, HL_INVALID_ARGUMENT, "2 to %d operands are compared",
-                        HL_COMPARE_SIDES);
-  hl_reference_cache references = {0};
-  comparing c = {.options = options, .method = *options->method, .random = options->seed};
-  c.method.max_time_s /= (double)options->processes;
-  c.method.min_time_s = 0;
-  c.context = (hl_row_context){.environment = environment,
-                               .view = view,
-                               .method = &c.method,
-                               .references = &references,
-                               .info = info,
-                               .bad_input_ends = true};
-  hl_status status = check_work(options, error);
-  if (status == HL_OK) status = run_all(&c, comparisons, error);
-  hl_reference_cache_release(&references);
-  return status;
+  return hl_compare_live_groups(options, 1, environment, view, info, comparisons, error);
 }

@@ -29,7 +29,8 @@ typedef struct hl_compare_options {
   size_t processes, pairs;         /* of each comparison, at least 1 */
   uint64_t seed;                   /* of the coins */
   double alpha, margin;
-  bool force; /* compare also what is not the same work */
+  bool force;       /* compare also what is not the same work */
+  const char *name; /* what errors and notes call these sides; NULL: nothing */
 } hl_compare_options;
 
 /* Appends a comparison of the baseline with each of the others to `comparisons` (initialised).
@@ -40,6 +41,12 @@ typedef struct hl_compare_options {
 hl_status hl_compare_live(const hl_compare_options *options, const hl_run_environment *environment,
                           const hl_run_view *view, hl_run_info *info, hl_comparisons *comparisons,
                           hl_error *error);
+
+/* The same for several groups of sides, one after the other, each with a baseline of its own.
+ * Holm's correction is for all comparisons together, with the first group's alpha and margin. */
+hl_status hl_compare_live_groups(const hl_compare_options *groups, size_t group_count,
+                                 const hl_run_environment *environment, const hl_run_view *view,
+                                 hl_run_info *info, hl_comparisons *comparisons, hl_error *error);
 
 /* "model (resnet50, vit_b_16), seed (42, 7)": what makes two configurations different work; "" if
  * nothing does. Appended. */
