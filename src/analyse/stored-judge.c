@@ -101,9 +101,11 @@ static void name_sides(hl_comparison *to, const hl_record *a, const hl_record *b
   hl_record_set_text(&to->a_engine, a->engine);
   hl_record_set_text(&to->a_dtype, a->dtype);
   hl_record_set_text(&to->a_device, a->device);
+  hl_record_set_text(&to->a_device_id, a->device_id);
   hl_record_set_text(&to->b_engine, b->engine);
   hl_record_set_text(&to->b_dtype, b->dtype);
   hl_record_set_text(&to->b_device, b->device);
+  hl_record_set_text(&to->b_device_id, b->device_id);
 }
 
 static hl_status describe(hl__stored_comparing *c, const judged *j, size_t pair, hl_error *error) {
