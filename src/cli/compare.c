@@ -19,6 +19,7 @@ static const char usage[] =
     "options of sweep: 'resnet50 engine=native batch=8'. Options given outside hold for all\n"
     "operands. Both sides run in turns, in random order, in several fresh processes; outputs are\n"
     "compared first. Further operands are compared with A as well.\n"
+    "plan:FILE is a file of configurations, compared line by line with another.\n"
     "run:ID is a run of the store, with words that select rows of it: 'run:latest batch=8'. It is\n"
     "compared with another, or with a configuration, which is then measured; without turns.\n"
     "Commands are executed in turns, in random order, and timed from start to end. git:REF is a\n"
@@ -88,6 +89,8 @@ static hl_status compare_sides(hl_compare *c, hl_error *error) {
   hl_status status = check_options(c, error);
   if (status == HL_OK) status = hl_compare_read_operands(c, error);
   if (status != HL_OK) return status;
+  for (size_t i = 0; i < c->count; i++)
+    if (c->operands[i].kind == HL_OPERAND_PLAN) return hl_compare_plan_operands(c, error);
   for (size_t i = 0; i < c->count; i++)
     if (hl_operand_is_stored(&c->operands[i])) return hl_compare_stored_operands(c, error);
   return hl_compare_live_operands(c, error);

@@ -3,6 +3,8 @@
  *
  *     compare.c          options, operands, which kind, what was found, exit status
  *     compare-live.c     configurations, measured now
+ *     compare-plan.c     files of configurations, line by line
+ *     compare-measure.c  how either is measured
  *     compare-command.c  commands, measured now
  *     compare-git.c      commits, for either
  *     compare-stored.c   sides that were measured before
@@ -34,6 +36,13 @@ typedef struct hl_compare {
   char *shown; /* what a kind shows instead of these, text or JSON; NULL: as they are */
 } hl_compare;
 
+/* A kind of comparison: reads what the operands name and appends to `comparisons`. Statuses as
+ * hl_compare_live: INTERRUPTED and UNAVAILABLE have exit statuses of their own. */
+hl_status hl_compare_live_operands(hl_compare *compare, hl_error *error);
+hl_status hl_compare_command_sides(hl_compare *compare, hl_error *error);
+hl_status hl_compare_stored_operands(hl_compare *compare, hl_error *error);
+hl_status hl_compare_plan_operands(hl_compare *compare, hl_error *error);
+
 /* What all sides that are measured now share: budget and limits of the command line. */
 hl_status hl_compare_method(const hl_compare *compare, const hl_plan_model *model,
                             const hl_machine *machine, hl_method_options *ret_method,
@@ -42,11 +51,15 @@ hl_status hl_compare_method(const hl_compare *compare, const hl_plan_model *mode
 /* Reads the positional arguments into texts and operands. */
 hl_status hl_compare_read_operands(hl_compare *compare, hl_error *error);
 
-/* A kind of comparison: reads what the operands name and appends to `comparisons`. Statuses as
- * hl_compare_live: INTERRUPTED and UNAVAILABLE have exit statuses of their own. */
-hl_status hl_compare_live_operands(hl_compare *compare, hl_error *error);
-hl_status hl_compare_command_sides(hl_compare *compare, hl_error *error);
-hl_status hl_compare_stored_operands(hl_compare *compare, hl_error *error);
+/* The one configuration of an operand, with that method: release the plan. INVALID_ARGUMENT for one
+ * that means several. */
+hl_status hl_compare_configuration(const hl_compare *compare, const char *text,
+                                   const hl_operand *operand, const hl_machine *machine,
+                                   hl_plan *ret_plan, hl_error *error);
+
+/* Measures groups of sides as the command line says, and appends to `comparisons`. */
+hl_status hl_compare_measure(hl_compare *compare, const hl_compare_options *groups,
+                             size_t group_count, hl_run_info *info, hl_error *error);
 
 /* Checks out and builds the commits that operands name; nothing where none does. */
 hl_status hl_compare_checkout(hl_compare *compare, hl_error *error);

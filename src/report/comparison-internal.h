@@ -10,4 +10,8 @@ int hl__report_decimals(const hl_comparison *c);
 /* "B is faster: it takes 12.3 % less time than A", a line. */
 void hl__report_verdict(const hl_comparison *c, double margin, hl_text *out);
 
+/* The columns of a table of pairs, up to the one that says what they are of. */
+void hl__report_pairs_head(hl_text *out);
+void hl__report_pairs(const char *name, const hl_comparison *c, hl_text *out);
+
 #endif

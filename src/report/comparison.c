@@ -75,31 +75,41 @@ static void put_outputs(const hl_comparison *c, hl_text *out) {
   if (c->notes) hl_text_format(out, "Note: %s\n", c->notes);
 }
 
-static void put_table(const hl_report_compared *r, hl_text *out) {
-  static const int widths[] = {4, 14, 10, 24, 8, 8, 8};
+static const int widths[] = {4, 14, 10, 24, 8, 8, 8};
+
+void hl__report_pairs_head(hl_text *out) {
   static const char *const titles[] = {"",      "Verdict", "Ratio", "Interval",
                                        "Pairs", "Voided",  "MDE"};
   for (size_t i = 0; i < HL_COUNT(widths); i++) hl_report_pad(out, titles[i], widths[i]);
+}
+
+void hl__report_pairs(const char *name, const hl_comparison *c, hl_text *out) {
+  hl_text interval = HL_TEXT_INIT;
+  char cells[4][32];
+  put_interval(c, &interval);
+  snprintf(cells[0], sizeof cells[0], "%.*f", hl__report_decimals(c), c->ratio);
+  snprintf(cells[1], sizeof cells[1], "%" PRId64, c->pairs);
+  snprintf(cells[2], sizeof cells[2], "%" PRId64, c->voided);
+  snprintf(cells[3], sizeof cells[3], "%.2g %%", 100 * c->mde);
+  hl_report_pad(out, name, widths[0]);
+  hl_report_pad(out, text_or(c->verdict, "-"), widths[1]);
+  hl_report_pad(out, cells[0], widths[2]);
+  hl_report_pad(out, text_or(interval.data, ""), widths[3]);
+  for (size_t k = 1; k < 4; k++) hl_report_pad(out, cells[k], widths[3 + k]);
+  hl_text_release(&interval);
+}
+
+static void put_table(const hl_report_compared *r, hl_text *out) {
+  hl__report_pairs_head(out);
   hl_text_append(out, "Operand\n");
   hl_report_pad(out, "A", widths[0]);
   hl_report_pad(out, "baseline", 14 + 10 + 24 + 8 + 8 + 8);
   hl_text_format(out, "%s\n", r->operands[0]);
   for (size_t i = 0; i < r->comparisons->count; i++) {
     const hl_comparison *c = &r->comparisons->items[i];
-    hl_text interval = HL_TEXT_INIT;
-    char name[2] = {(char)('B' + i), '\0'}, cells[4][32];
-    put_interval(c, &interval);
-    snprintf(cells[0], sizeof cells[0], "%.*f", hl__report_decimals(c), c->ratio);
-    snprintf(cells[1], sizeof cells[1], "%" PRId64, c->pairs);
-    snprintf(cells[2], sizeof cells[2], "%" PRId64, c->voided);
-    snprintf(cells[3], sizeof cells[3], "%.2g %%", 100 * c->mde);
-    hl_report_pad(out, name, widths[0]);
-    hl_report_pad(out, text_or(c->verdict, "-"), widths[1]);
-    hl_report_pad(out, cells[0], widths[2]);
-    hl_report_pad(out, text_or(interval.data, ""), widths[3]);
-    for (size_t k = 1; k < 4; k++) hl_report_pad(out, cells[k], widths[3 + k]);
+    const char name[2] = {(char)('B' + i), '\0'};
+    hl__report_pairs(name, c, out);
     hl_text_format(out, "%s\n", r->operands[i + 1]);
-    hl_text_release(&interval);
   }
   hl_text_format(out,
                  "Ratio: time of A / time of the operand. Corrected for %zu comparisons (Holm, "

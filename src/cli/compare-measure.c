@@ -1,0 +1,82 @@
+/* What comparisons of configurations share: reading one, and measuring groups of them in turns. */
+#include "base/clock.h"
+#include "cli/cli.h"
+#include "cli/compare.h"
+#include "cli/interrupt.h"
+#include "cli/plan.h"
+#include "run/git.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+hl_status hl_compare_method(const hl_compare *compare, const hl_plan_model *model,
+                            const hl_machine *machine, hl_method_options *ret_method,
+                            hl_error *error) {
+  hl_plan plan = {0};
+  hl_status status =
+      hl_plan_build(&compare->options, model, 1, machine->cores, NULL, NULL, &plan, error);
+  if (status == HL_OK) *ret_method = plan.method;
+  hl_plan_release(&plan);
+  return status;
+}
+
+hl_status hl_compare_configuration(const hl_compare *compare, const char *text,
+                                   const hl_operand *operand, const hl_machine *machine,
+                                   hl_plan *ret_plan, hl_error *error) {
+  hl_error inner = {0};
+  hl_plan_model model = {0};
+  hl_plan plan = {0};
+  hl_status status = hl_cli_model(operand->model, &model, &inner);
+  if (status == HL_OK) status = hl_cli_plan(&operand->options, &model, 1, machine, &plan, &inner);
+  if (status == HL_OK) status = hl_compare_method(compare, &model, machine, &plan.method, &inner);
+  free((char *)(uintptr_t)model.name);
+  if (status != HL_OK)
+    hl_error_set(error, status, "operand '%.300s': %s", text, inner.msg);
+  else if (plan.count != 1)
+    status = hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "operand '%.300s' means %zu configurations; an operand is one: name one "
+                          "batch, engine, dtype, device and number of threads",
+                          text, plan.count);
+  if (status == HL_OK)
+    *ret_plan = plan;
+  else
+    hl_plan_release(&plan);
+  return status;
+}
+
+typedef struct progress {
+  size_t process, processes;
+  bool is_shown;
+} progress;
+
+static void row_begin(void *context, const hl_configuration *c, size_t index, size_t count) {
+  progress *p = context;
+  (void)c;
+  p->process = index;
+  p->processes = count;
+}
+
+static void phase(void *context, const char *text) {
+  const progress *p = context;
+  if (p->is_shown)
+    fprintf(stderr, "\r\033[Kprocess %zu of %zu: %s", p->process + 1, p->processes, text);
+}
+
+hl_status hl_compare_measure(hl_compare *compare, const hl_compare_options *groups,
+                             size_t group_count, hl_run_info *info, hl_error *error) {
+  const hl_options *options = &compare->options;
+  HL_CLEANUP(hl_free_pointer) char *cache = NULL, *commit = hl_git_commit();
+  hl_cli_cache_directory(&cache, NULL); /* without one nothing is kept */
+  const hl_run_environment environment = {.program = "/proc/self/exe",
+                                          .cache_directory = cache,
+                                          .verbose = hl_options_on(options, HL_OPTION_VERBOSE),
+                                          .wake_fd = hl_interrupt_catch(),
+                                          .start_ns = hl_clock_ns(),
+                                          .git_commit = commit};
+  progress shown = {.is_shown = !hl_options_on(options, HL_OPTION_QUIET) && isatty(STDERR_FILENO)};
+  const hl_run_view view = {.context = &shown, .row_begin = row_begin, .phase = phase};
+  hl_status status = hl_compare_live_groups(groups, group_count, &environment, &view, info,
+                                            &compare->comparisons, error);
+  if (shown.is_shown) fputs("\r\033[K", stderr);
+  return status;
+}

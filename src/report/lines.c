@@ -1,0 +1,62 @@
+#include "report/lines.h"
+
+#include "report/comparison-internal.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The line of both files, or what each has. */
+static void put_line(const hl_report_line *line, hl_text *out) {
+  if (strcmp(line->texts[0], line->texts[1]) == 0)
+    hl_text_append(out, line->texts[0]);
+  else
+    hl_text_format(out, "%s -> %s", line->texts[0], line->texts[1]);
+}
+
+void hl_report_lines_text(const hl_report_lines *r, hl_text *out) {
+  hl_text_format(out, "A  %s\nB  %s\n", r->operands[0], r->operands[1]);
+  hl__report_pairs_head(out);
+  hl_text_append(out, "Line\n");
+  for (size_t i = 0; i < r->comparisons->count; i++) {
+    char number[24];
+    snprintf(number, sizeof number, "%zu", i + 1);
+    hl__report_pairs(number, &r->comparisons->items[i], out);
+    put_line(&r->lines[i], out);
+    hl_text_char(out, '\n');
+  }
+  hl_text_format(out,
+                 "Ratio: time of A / time of B, line by line. Corrected for %zu comparisons (Holm, "
+                 "alpha %g): each interval is of its own level.\n"
+                 "Seed of the order: %" PRIu64 "\n",
+                 r->comparisons->count, r->alpha, r->seed);
+  for (size_t i = 0; i < r->comparisons->count; i++) {
+    const hl_comparison *c = &r->comparisons->items[i];
+    if (c->notes) hl_text_format(out, "Note on %zu: %s\n", i + 1, c->notes);
+  }
+}
+
+void hl_report_lines_json(const hl_report_lines *r, hl_text *out) {
+  hl_json json;
+  hl_json_init(&json, out, HL_JSON_PRETTY);
+  hl_json_object(&json, NULL);
+  hl_json_bool(&json, "paired", true);
+  hl_json_real(&json, "margin", r->margin);
+  hl_json_real(&json, "alpha", r->alpha);
+  hl_json_int(&json, "seed", (int64_t)r->seed);
+  hl_json_text(&json, "a", r->operands[0]);
+  hl_json_text(&json, "b", r->operands[1]);
+  hl_json_text(&json, "correction", "holm");
+  hl_json_array(&json, "comparisons");
+  for (size_t i = 0; i < r->comparisons->count; i++) {
+    hl_json_object(&json, NULL);
+    hl_json_text(&json, "a", r->lines[i].texts[0]);
+    hl_json_text(&json, "b", r->lines[i].texts[1]);
+    hl_json_int(&json, "a_line", (int64_t)r->lines[i].numbers[0]);
+    hl_json_int(&json, "b_line", (int64_t)r->lines[i].numbers[1]);
+    hl_comparison_write_json(&r->comparisons->items[i], &json);
+    hl_json_end(&json);
+  }
+  hl_json_end(&json);
+  hl_json_end(&json);
+  hl_text_char(out, '\n');
+}
