@@ -20,10 +20,12 @@ int hl_cli_load(int argc, char **argv) {
   int exit_status = hl_cli_options('L', usage, argc, argv, &s.options);
   if (exit_status >= 0) return exit_status;
   hl_run_info_init(&s.info);
-  if (hl_sweep_prepare(&s, argc, argv, &error) != HL_OK)
+  if (hl_sweep_prepare(&s, argc, argv, &error) != HL_OK) {
     exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
-  else
+  } else {
+    hl_record_set_text(&s.info.percentiles, "loadgen");
     exit_status = hl_sweep_run(&s);
+  }
   hl_sweep_release(&s);
   return exit_status;
 }

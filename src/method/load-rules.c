@@ -10,6 +10,9 @@ static const char *const mode_names[] = {
 static const char *const validity_names[] = {
     [HL_LOAD_VALID] = "VALID", [HL_LOAD_INVALID] = "INVALID", [HL_LOAD_UNCLAIMED] = "QUICK"};
 
+/* A twentieth of the shortest run that a mode asks for: machines hesitate. */
+static const uint64_t least_behind_ns = 500000000;
+
 const char *hl_load_mode_name(hl_load_mode mode) {
   return (size_t)mode < HL_COUNT(mode_names) ? mode_names[mode] : "unknown";
 }
@@ -58,8 +61,9 @@ bool hl_load_holds(const hl_load_rules *rules, const hl_load_seen *seen) {
 
 bool hl_load_fell_behind(const hl_load_seen *seen) {
   if (!(seen->rate > 0)) return false;
-  return seen->unserved > 0 ||
-         (seen->behind_ns > seen->duration_ns / 20 && seen->behind_ns > seen->target_ns);
+  if (seen->unserved > 0) return true;
+  return seen->behind_ns > least_behind_ns && seen->behind_ns > seen->duration_ns / 20 &&
+         seen->behind_ns > seen->target_ns;
 }
 
 static void add_reason(hl_text *reasons, const char *text) {
@@ -74,11 +78,11 @@ static void add_behind(const hl_load_seen *seen, hl_text *reasons) {
   double served = seen->duration_ns ? (double)seen->queries / (double)seen->duration_ns * 1e9 : 0;
   bool both = seen->busy < engine_alone;
   int digits = seen->rate < 1000 ? 1 : 0;
-  snprintf(
-      text, sizeof text,
-      "fell %.3g s behind: served %.*f of %.*f queries/s, the engine busy %.0f %% of the time%s",
-      (double)seen->behind_ns / 1e9, digits, served, digits, seen->rate, 100 * seen->busy,
-      both ? ", the generator the rest" : "");
+  snprintf(text, sizeof text, "fell %.3g s behind: served %.*f of %.*f queries/s",
+           (double)seen->behind_ns / 1e9, digits, served, digits, seen->rate);
+  add_reason(reasons, text);
+  snprintf(text, sizeof text, "the engine was busy %.0f %% of the time%s", 100 * seen->busy,
+           both ? ", the generator the rest" : "");
   add_reason(reasons, text);
 }
 

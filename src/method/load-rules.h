@@ -55,8 +55,9 @@ uint64_t hl_load_allowed_slow(const hl_load_rules *rules, uint64_t queries);
 /* Does the target hold, however short the run? What a search for the largest rate asks. */
 bool hl_load_holds(const hl_load_rules *rules, const hl_load_seen *seen);
 
-/* Server: whether the last query was taken later than the target and a twentieth of the run, or
- * queries were left: then the rate was not what is named, and latencies grow with the run. */
+/* Server: whether the last query was taken later than the target, half a second and a twentieth of
+ * the run, or queries were left: then the rate was not what is named, and latencies grow with the
+ * run. */
 bool hl_load_fell_behind(const hl_load_seen *seen);
 
 /* Appends each reason to `reasons`, separated by "; ". A quick run may be as short as it likes; it

@@ -57,7 +57,7 @@ static void append_verdict(const hl_record *r, hl_text *out) {
                    hl_report_number(r->max_qps, "-", text));
   else if (isfinite(r->target_qps))
     hl_text_format(out, " at %s queries/s", hl_report_number(r->target_qps, "-", text));
-  hl_text_format(out, ": %s, ", r->validity ? r->validity : "not judged");
+  hl_text_format(out, ": %s\n    ", r->validity ? r->validity : "not judged");
   if (strcmp(r->scenario, "Offline") == 0)
     hl_text_format(out, "%s samples/s", hl_report_number(r->throughput_ips, "-", text));
   else

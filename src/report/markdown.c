@@ -1,6 +1,7 @@
 #include "formats/markdown.h"
 
 #include "report/details.h"
+#include "report/load-plot.h"
 #include "report/markdown.h"
 #include "report/number.h"
 #include <inttypes.h>
@@ -344,17 +345,23 @@ void hl_report_markdown(const hl_report_input *input, const char *plot, hl_text 
     if (one) hl_text_format(out, "%s ", title.data);
     hl_text_release(&title);
   }
-  hl_text_append(out, "Inference Throughput Benchmark Report\n\n");
-  put_summary(input, out);
+  bool load = hl_load_plot_fits(input->records);
+  hl_text_append(out, load ? "Load Test Report\n\n" : "Inference Throughput Benchmark Report\n\n");
+  if (!load) put_summary(input, out);
   put_configuration(input, out);
-  put_metrics(input, plot, out);
+  if (load)
+    hl__markdown_load(input->records, plot, out);
+  else
+    put_metrics(input, plot, out);
   hl__markdown_details(input->records, out);
-  hl__markdown_engines(input->engines, out);
-  put_advice(input, out);
-  put_bottleneck(input, out);
+  if (!load) {
+    hl__markdown_engines(input->engines, out);
+    put_advice(input, out);
+    put_bottleneck(input, out);
+  }
   put_failed(input->records, out);
   put_notes(input->records, out);
   put_machine(input->info, out);
   put_method(input->info, out);
-  put_definitions(out);
+  if (!load) put_definitions(out);
 }

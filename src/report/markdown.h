@@ -14,4 +14,7 @@ void hl__markdown_rows(const hl_records *records, hl_text *out);
 /* Why there is no curve, for a sentence. */
 const char *hl__markdown_nothing(const hl_records *records);
 
+/* Of load tests; `plot` is the picture's name, or NULL. */
+void hl__markdown_load(const hl_records *records, const char *plot, hl_text *out);
+
 #endif

@@ -12,6 +12,11 @@ def load(*arguments, **keywords):
                   **keywords)
 
 
+def width(text):
+    """Of what a load test says, without the line about hotlap itself."""
+    return max(len(line) for line in text.splitlines() if not line.startswith('hotlap itself'))
+
+
 @case
 def server_serves_what_arrives():
     row, = load('--qps', 500, '--duration', 1, '--mode', 'quick', '--json').passes().rows
@@ -78,6 +83,7 @@ def every_rate_that_was_tried_is_kept():
                '--mode', 'quick')
     run = hotlap('load', MLP, '--engine', 'null', '--no-check', '--store', store, *options, '--json', timeout=300)
     row, = run.passes().rows
+    assert run.document['method']['percentiles'] == 'loadgen', run.document['method']
     rates = row['rates']
     assert [r['purpose'] for r in rates[-3:]] == ['confirm'] * 3 and rates[0]['purpose'] == 'search', rates
     assert all(r['qps'] == row['max_qps'] and r['held'] for r in rates[-3:]), rates
@@ -88,7 +94,12 @@ def every_rate_that_was_tried_is_kept():
         assert r['queries'] > 0 and r['serve_p50_ms'] >= 5, r
     assert hotlap('report', '--store', store, '--json').rows == run.rows
     if shutil.which('gnuplot'):
-        hotlap('report', '--store', store, '--plot-results', '--output-dir', HOME / 'plots').passes('performance_analysis')
+        hotlap('report', '--store', store, '--plot-results', '--export-format', 'md,json', '--output-dir',
+               HOME / 'plots').passes('performance_analysis')
+        text = (HOME / 'plots/BENCHMARK_REPORT.md').read_text()
+        for part in ('Load Test Report', '![Latency against', 'Rates Tried', '| confirm |', '**QUICK**', 'loadgen'):
+            assert part in text, (part, text)
+        assert 'Nothing was measured' not in text and 'Bottleneck' not in text, text
         svg = (HOME / 'plots/performance_analysis.svg').read_text()
         assert 'Latency from the intended start' in svg and 'largest rate: ' in svg and 'target of p99' in svg
         assert (HOME / 'plots/performance_analysis.png').read_bytes().startswith(b'\x89PNG')
@@ -102,7 +113,7 @@ def rows_are_kept_and_reported():
     run = hotlap('load', MLP, '--engine', 'null', '--no-check', '--qps', '100,200', '--duration', 0.3,
                  '--mode', 'quick', '--store', store)
     run.passes('Server at 100', 'Server at 200', 'queue          batching           serving')
-    assert max(map(len, run.out.splitlines())) <= 90, run.out
+    assert width(run.out) <= 90, run.out
     with sqlite3.connect(store) as database:
         rows = database.execute('SELECT scenario, target_qps, queries FROM rows').fetchall()
     assert [r[:2] for r in rows] == [('Server', 100.0), ('Server', 200.0)]
@@ -120,6 +131,8 @@ def the_row_says_how_to_repeat_it():
 
 @case
 def a_rate_that_nobody_can_keep_is_said_and_takes_no_memory():
+    text = load('--qps', '1e8', '--duration', 0.2, '--mode', 'quick', '--p99-target', 10).passes('s behind').out
+    assert width(text) <= 90, text
     low, = load('--qps', 100, '--duration', 0.5, '--mode', 'quick', '--json').rows
     row, = load('--qps', '1e8', '--duration', 0.5, '--mode', 'quick', '--p99-target', 100, '--json').rows
     assert row['validity'] == 'INVALID' and row['unserved_queries'] > 1e6, row

@@ -81,8 +81,8 @@ static void test_behind(void **state) {
   seen.behind_ns++;
   assert_int_equal(judge(&r, seen, &why), HL_LOAD_INVALID);
   assert_string_equal(why.data,
-                      "fell 3 s behind: served 1000 of 1000 queries/s, the engine busy 50 % of the "
-                      "time, the generator the rest");
+                      "fell 3 s behind: served 1000 of 1000 queries/s; the engine was busy 50 % of "
+                      "the time, the generator the rest");
   seen.target_ns = seen.behind_ns; /* as late as that may be */
   assert_int_equal(judge(&r, seen, &why), HL_LOAD_VALID);
   seen.target_ns--;
