@@ -10,9 +10,8 @@ enum { exact_most = 50, exact_sums = exact_most * (exact_most + 1) / 2 + 1, pair
 static const double difference_most = 1e150; /* whose square is finite */
 static const double usual_level = 0.05, power_quantile = 0.84, efficiency = 0.955;
 
-/* Student's distribution of so many degrees is the normal one to 1e-6. */
 static double normal_quantile(double level) {
-  return level == usual_level ? 1.96 : hl_student_quantile(1 - level / 2, 1e6);
+  return hl_normal_quantile(1 - level / 2);
 }
 
 /* Probability of each sum of a random subset of the ranks 1..n. */

@@ -10,6 +10,7 @@
 #include "statistics/bootstrap.h"
 #include "statistics/descriptive.h"
 #include "statistics/distribution.h"
+#include "statistics/early-stopping.h"
 #include "statistics/line.h"
 #include "statistics/paired.h"
 #include "statistics/percentile.h"
@@ -49,6 +50,18 @@ static size_t distribution(const char *name) {
     result[0] = hl_student_quantile(v[0], v[1]);
   else if (strcmp(name, "normal") == 0)
     result[0] = hl_normal_quantile(v[0]);
+  else if (strcmp(name, "passing") == 0)
+    result[0] = (double)hl_early_stopping_passing(v[0], v[1], v[2], (size_t)v[3]);
+  else if (strcmp(name, "allowed") == 0)
+    result[0] = (double)hl_early_stopping_allowed(v[0], v[1], v[2], (size_t)v[3]);
+  else if (strcmp(name, "effective") == 0)
+    result[0] = (double)hl_effective_count((size_t)v[0], v[1]);
+  else if (strcmp(name, "least") == 0)
+    result[0] = (double)hl_percentile_least_n(v[0]);
+  else if (strcmp(name, "cut") == 0)
+    result[0] = (double)hl_signed_rank_cut_at((size_t)v[0], v[1]);
+  else if (strcmp(name, "detectable") == 0)
+    result[0] = hl_paired_detectable_at(v[0], (size_t)v[1], v[2]);
   else if (strcmp(name, "mannwhitney") == 0)
     result[0] = hl_mann_whitney_cdf((int64_t)v[0], (size_t)v[1], (size_t)v[2]);
   else if (strcmp(name, "ranks") == 0) {
@@ -82,6 +95,13 @@ static size_t series(const char *name, size_t n) {
   } else
     return 0;
   return 1;
+}
+
+/* Numbers are a percentile and an autocorrelation, then the values. */
+static size_t interval(const char *name, size_t n) {
+  if (strcmp(name, "interval") != 0) return 0;
+  hl_sort(v + 2, n - 2);
+  return hl_percentile_interval(v + 2, n - 2, v[0], v[1], &result[0], &result[1]) ? 2 : 0;
 }
 
 static size_t paired(const char *name, size_t n) {
@@ -191,6 +211,7 @@ static size_t evaluate(char *line) {
   }
   size_t n = read_numbers(rest, v), count = distribution(line);
   if (!count) count = series(line, n);
+  if (!count) count = interval(line, n);
   if (!count) count = paired(line, n);
   if (!count) count = unpaired(line, n);
   if (!count) count = bootstrap(line, n);

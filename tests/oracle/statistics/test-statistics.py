@@ -47,6 +47,48 @@ def ranks():
             case('ranks', [n, percent], [low, high] if low >= 1 and high <= n else [])
 
 
+def early_stopping():
+    """The definition, with SciPy's incomplete beta function; LoadGen's table is in the unit test."""
+    def passing(x, c, t):
+        h = 1
+        while special.betainc(h, t + 1, x) > 1 - c:
+            h *= 2
+        low = h // 2
+        while h - low > 1:
+            middle = (h + low) // 2
+            low, h = (low, middle) if special.betainc(middle, t + 1, x) <= 1 - c else (middle, h)
+        return h
+    for p, d, c in ((0.9, 0, 0.99), (0.97, 0.02, 0.95), (0.999, 0, 0.99), (0.5, 0.1, 0.6)):
+        for t in (0, 1, 3, 17, 250):
+            h = passing(p - d, c, t)
+            case('passing', [p, d, c, t], h)
+            if t:
+                case('allowed', [p, d, c, h + t], t)
+                case('allowed', [p, d, c, h + t - 1], t - 1)
+
+
+def intervals():
+    for percent in (50, 90, 95, 99, 99.9, 25, 1):
+        p = max(percent, 100 - percent) / 100
+        n = 1
+        while 1 - stats.binom.cdf(n - 1, n, p) > 0.025:  # the largest of n is above
+            n += 1
+        case('least', [percent], n)
+    for n, rho in ((100, 0), (100, 0.5), (777, 0.9), (5, 0.99), (40, -0.3)):
+        worth = n if rho <= 0 else max(1, int(n * (1 - rho) / (1 + rho)))
+        case('effective', [n, rho], worth)
+        for percent in (50, 90, 99):
+            values = np.sort(rng.lognormal(size=n))
+            p, expected = percent / 100, []
+            low = int(stats.binom.ppf(0.025, worth, p))
+            low += stats.binom.cdf(low, worth, p) <= 0.025
+            high = int(stats.binom.isf(0.025, worth, p)) + 1
+            if low >= 1 and high <= worth:
+                expected = [values[math.floor((low - 1) * (n / worth))],
+                            values[min(n, math.ceil(high * (n / worth))) - 1]]
+            case('interval', [percent, rho, *values], expected)
+
+
 def percentiles():
     for n in (1, 2, 3, 10, 100, 777):
         values = rng.lognormal(size=n)
@@ -108,17 +150,21 @@ def lines():
             case('two', [*x, *y, *w], [k, bic(residual, n, 2) - bic(best, n, 5)], 1e-6)
 
 
+def signed_ranks(n, w):
+    """Ranks 1..n with signs of which the positive ones add up to w."""
+    signs, left = -np.ones(n), w
+    for rank in range(n, 0, -1):
+        if left >= rank:
+            signs[rank - 1], left = 1, left - rank
+    return signs * np.arange(1.0, n + 1)
+
+
 def paired():
     for n in (6, 9, 17, 30, 50):
         d = rng.normal(0.01, 0.03, n)
         walsh = np.sort([(d[i] + d[j]) / 2 for i in range(n) for j in range(i, n)])
         for w in (0, n, n * (n + 1) // 4, n * (n + 1) // 2):
-            ranks = np.arange(1.0, n + 1)
-            signs, left = -np.ones(n), w  # signed ranks whose positive ones add up to w
-            for i in range(n - 1, -1, -1):
-                if left >= ranks[i]:
-                    signs[i], left = 1, left - ranks[i]
-            p = stats.wilcoxon(signs * ranks, alternative='less', method='exact').pvalue
+            p = stats.wilcoxon(signed_ranks(n, w), alternative='less', method='exact').pvalue
             case('signedrank', [w, n], p)
         # The interval holds what a two-sided test at 5 % does not refuse.
         def p_value(shift):
@@ -132,6 +178,18 @@ def paired():
         walsh = np.sort([(d[i] + d[j]) / 2 for i in range(n) for j in range(i, n)])
         c = math.floor(len(walsh) / 2 - 1.96 * math.sqrt(n * (n + 1) * (2 * n + 1) / 24))
         case('paired', d, [np.median(walsh), walsh[c - 1], walsh[-c], d.std(ddof=1)])
+
+
+def paired_levels():
+    for n in (5, 6, 12, 25, 50):
+        for level in (0.05, 0.01, 0.1, 0.0016):
+            below = -1
+            while stats.wilcoxon(signed_ranks(n, below + 1), alternative='less',
+                                 method='exact').pvalue <= level / 2:
+                below += 1
+            case('cut', [n, level], below)
+            z = stats.norm.ppf(1 - level / 2) + 0.84
+            case('detectable', [0.03, n, level], z * 0.03 / math.sqrt(n) / 0.955)
 
 
 def unpaired_expected(a, b, level):
@@ -270,8 +328,8 @@ def bootstrap():
 
 
 def main():
-    for make in (distributions, ranks, percentiles, series, lines, paired, unpaired, adjusted,
-                 steps, bootstrap):
+    for make in (distributions, early_stopping, ranks, intervals, percentiles, series, lines, paired,
+                 paired_levels, unpaired, adjusted, steps, bootstrap):
         make()
     run = subprocess.run([sys.argv[1]], input='\n'.join(c[0] for c in cases) + '\n', text=True,
                          capture_output=True, check=True)
