@@ -326,6 +326,7 @@ static hl_status add_rows(hl_importer *importer, const json_t *list, const group
                           const char *commit, const char *version, hl_error *error) {
   hl_status status = HL_OK;
   for (size_t i = 0; i < g->count && status == HL_OK; i++) {
+    if (!g->items[i].entries) continue; /* each has one, which the analyzer cannot know */
     if (count_aggregates(importer, list, &g->items[i])) continue;
     hl_import_row row;
     hl__import_row_init(&row);
