@@ -28,10 +28,10 @@ typedef struct hl_checkup {
 /* May two programs be told apart within 1 % by what the twins showed? */
 bool hl_checkup_holds(const hl_checkup *checkup);
 /* "user mode and kernel", or NULL where nothing is counted. */
-const char *hl_checkup_counters_scope(const hl_checkup *checkup);
+const char *hl_checkup_counters_scope(const hl_checkup *found);
 
-void hl_checkup_write_json(const hl_checkup *checkup, hl_text *out);
-void hl_checkup_view(const hl_checkup *checkup, bool colour, hl_text *out);
+void hl_checkup_write_json(const hl_checkup *found, hl_text *out);
+void hl_checkup_view(const hl_checkup *found, bool colour, hl_text *out);
 
 /* A line for each GPU, or why there is none. */
 void hl_cli_view_gpus(const hl_gpu_set *gpus, hl_text *out);

@@ -89,7 +89,7 @@ hl_status hl_twins_run(int threads, size_t pairs, uint64_t max_ns, double *ret_l
   hl_canary_init(&canary);
   if (canary.least_ns && canary.least_ns < UINT64_MAX)
     t.pieces = (uint64_t)ceil(step_ns / (double)canary.least_ns);
-  pthread_t ids[HL_TWINS_THREADS];
+  pthread_t ids[HL_TWINS_THREADS] = {0};
   hl_status status = HL_OK;
   for (; t.helpers < threads - 1 && status == HL_OK; t.helpers++)
     if (pthread_create(&ids[t.helpers], NULL, help, &t) != 0) {

@@ -20,19 +20,20 @@ void hl__candidate_release(hl__candidate *candidate) {
   hl__candidate_init(candidate);
 }
 
-hl_status hl__candidate_add(hl__candidate *k, const double *ratios, size_t count, double shift,
-                            size_t process, const hl_voiding *voiding, hl_error *error) {
-  size_t all = k->count + count;
-  double *more = realloc(k->ratios, (all + 1) * sizeof *more);
-  if (more) k->ratios = more;
-  size_t *processes = realloc(k->processes, (all + 1) * sizeof *processes);
-  if (processes) k->processes = processes;
+hl_status hl__candidate_add(hl__candidate *candidate, const double *ratios, size_t count,
+                            double shift, size_t process, const hl_voiding *voiding,
+                            hl_error *error) {
+  size_t all = candidate->count + count;
+  double *more = realloc(candidate->ratios, (all + 1) * sizeof *more);
+  if (more) candidate->ratios = more;
+  size_t *processes = realloc(candidate->processes, (all + 1) * sizeof *processes);
+  if (processes) candidate->processes = processes;
   if (!more || !processes) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for pairs");
   for (size_t i = 0; i < count; i++) {
-    k->ratios[k->count] = ratios[i] + shift;
-    k->processes[k->count++] = process;
+    candidate->ratios[candidate->count] = ratios[i] + shift;
+    candidate->processes[candidate->count++] = process;
   }
-  if (voiding) hl_voiding_add(&k->voiding, voiding);
+  if (voiding) hl_voiding_add(&candidate->voiding, voiding);
   return HL_OK;
 }
 
