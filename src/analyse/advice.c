@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ADVICE_MOST = 16 };
-static const double steal_most = 1, system_share_most = 0.2, major_faults_most = 0,
-                    minor_faults_most = 1;
+enum { ADVICE_MOST = 24 };
+static const double steal_most = 1, wait_most = 1, canary_most = 2, system_share_most = 0.2,
+                    major_faults_most = 0, minor_faults_most = 1;
 
 /* Takes `text`; false without memory. */
 static bool add(hl_analysis_group *g, hl_advice kind, int64_t batch, char *text) {
@@ -204,6 +204,24 @@ static bool has_steal(const hl_record *r, double *ret_value) {
   return r->steal_percent > steal_most;
 }
 
+static bool has_throttling(const hl_record *r, double *ret_value) {
+  *ret_value = r->throttled_ms;
+  return r->throttled_ms > 0;
+}
+
+static bool has_waiting(const hl_record *r, double *ret_value) {
+  *ret_value = r->wait_percent;
+  return r->wait_percent > wait_most;
+}
+
+/* Late, and not because of others on the processor: its clock, or a hypervisor that keeps silent.
+ */
+static bool has_slow_clock(const hl_record *r, double *ret_value) {
+  *ret_value = r->canary_lost_percent;
+  return r->canary_lost_percent > canary_most && !(r->wait_percent > wait_most) &&
+         !(r->steal_percent > steal_most);
+}
+
 static bool has_system_time(const hl_record *r, double *ret_value) {
   *ret_value = 100 * r->system_ms_per_step / (r->system_ms_per_step + r->user_ms_per_step);
   /* Of a step that hardly computes, the kernel's share says nothing about the step. */
@@ -250,6 +268,13 @@ static bool hint(const hl_analysis_input *input, hl_analysis_group *g, symptom h
 static bool hints(const hl_analysis_input *input, hl_analysis_group *g) {
   return hint(input, g, has_steal, " % of CPU time", "the hypervisor took CPU time",
               "repeat on a quieter machine before comparing with other runs") &&
+         hint(input, g, has_throttling, " ms", "a CPU quota held the worker back",
+              "give whole CPUs instead of a quota, or fewer --threads") &&
+         hint(input, g, has_waiting, " % of the time", "others had the CPU",
+              "stop what else runs (hotlap doctor), or give it fewer --threads") &&
+         hint(input, g, has_slow_clock, " % of its time",
+              "a fixed piece of work between the slices lost time",
+              "the processor's clock or a hypervisor changes: hotlap doctor says more") &&
          hint(input, g, has_system_time, " % of CPU time", "the kernel took much of the CPU time",
               "look for memory that is allocated and freed in each step") &&
          hint(input, g, has_major_faults, " a step", "pages were read from a disk",

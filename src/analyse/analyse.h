@@ -62,7 +62,7 @@ typedef enum hl_advice {
   HL_ADVICE_BALANCE,
   HL_ADVICE_ACCURACY, /* of a type other than float32 */
   HL_ADVICE_LIMIT,    /* the largest batch, and the margin under it */
-  HL_ADVICE_HINT,     /* steal, system time, page faults, no steady state */
+  HL_ADVICE_HINT,     /* what disturbed rows, page faults, no steady state */
   HL_ADVICE_FALLBACK  /* nothing passed */
 } hl_advice;
 

@@ -96,6 +96,10 @@ void hl_row_noise_fill(const hl_row_noise *n, double steps, bool simulated, hl_r
   r->voluntary_switches_per_step = per_step(n->voluntary_switches, steps);
   r->involuntary_switches_per_step = per_step(n->involuntary_switches, steps);
   r->steal_percent = percent_of(n->steal_s, n->cpu_s);
+  if (simulated) { /* its times are not what the machine did */
+    hl_record_set_text(&r->noise_unknown, "simulated clock");
+    return;
+  }
   r->throttled_ms = n->throttled_s * 1e3;
   r->wait_percent = percent_of(n->wait_s, n->seconds);
   r->pressure_cpu_percent = percent_of(n->pressure_cpu_s, n->seconds);
@@ -103,7 +107,6 @@ void hl_row_noise_fill(const hl_row_noise *n, double steps, bool simulated, hl_r
   r->pressure_io_percent = percent_of(n->pressure_io_s, n->seconds);
   r->canary_lost_percent = percent_of(n->canary_lost_s, n->seconds);
   if (n->unknown[0]) hl_record_set_text(&r->noise_unknown, n->unknown);
-  if (simulated) return;
   note_clock(n, r);
   note_disturbance(r);
 }

@@ -34,7 +34,8 @@ hl_turn_noise hl_row_noise_of_turn(const json_t *reply);
 
 /* Sets page faults, CPU time, steal, throttling, pressure, context switches and the canary of the
  * record; null where unknown, with the reason in noise_unknown. Where one is beyond its bound
- * (docs/measurement.md, The machine) a note begins with "disturbed:", unless `simulated`. */
+ * (docs/measurement.md, The machine) a note begins with "disturbed:". Of a simulated clock neither
+ * throttling nor what follows it is set. */
 void hl_row_noise_fill(const hl_row_noise *noise, double steps, bool simulated, hl_record *record);
 
 #endif

@@ -318,11 +318,21 @@ static void noise_hints(void **state) {
   r->minor_faults_per_step = 900;
   r->major_faults_per_step = 0.1;
   r->steady = 0;
+  r->wait_percent = 12;
+  r->canary_lost_percent = 30; /* for the same reason */
+  r = add_passed(&records, NULL, 4, 4, 2, 0.01);
+  r->throttled_ms = 7;
+  r->wait_percent = 0;
+  r->canary_lost_percent = 3;
   hl_analysis a;
   assert_int_equal(hl_analysis_make(&records, NULL, &a, NULL), HL_OK);
   static const char *const expected[] = {
+      "others had the CPU (up to 12 % of the time) at batch 2:",
+      "a CPU quota held the worker back (up to 7 ms) at batch 4:",
+      "between the slices lost time (up to 3 % of its time) at batch 4:",
       "the hypervisor took CPU time (up to 5.5 % of CPU time) at batches 1, 2:",
-      "(up to 40 % of CPU time) at batch 1:", "read from a disk (up to 0.1 a step) at batch 2:",
+      "(up to 40 % of CPU time) at batch 1:",
+      "read from a disk (up to 0.1 a step) at batch 2:",
       "mapped anew in each step (up to 900 a step) at batch 2:",
       "not steady after warming up at batch 2:"};
   for (size_t e = 0; e < HL_COUNT(expected); e++) {

@@ -72,13 +72,14 @@ static void bounds_are_told(void **state) {
                           json_real(beyond ? cases[i].beyond : cases[i].below));
       hl_record_init(&record);
       hl_row_noise_add(&noise, reply);
-      hl_row_noise_fill(&noise, 1, beyond == 2, &record); /* 2: simulated, no note */
+      hl_row_noise_fill(&noise, 1, beyond == 2, &record); /* 2: simulated */
       if (beyond == 1) {
         assert_non_null(record.notes);
         assert_int_equal(strncmp(record.notes, "disturbed: ", 11), 0);
         assert_int_equal(strncmp(record.notes + 11, cases[i].label, strlen(cases[i].label)), 0);
       } else {
         assert_null(record.notes);
+        assert_true((beyond == 2) == (bool)isnan(record.canary_lost_percent));
       }
       hl_record_release(&record);
       json_decref(reply);
