@@ -17,8 +17,7 @@ static const command commands[] = {
     {"sweep", hl_cli_sweep, "measure a network over batch sizes and say which to use"},
     {"load", hl_cli_load, "serve queries at a rate, and say what latency they meet"},
     {"compare", hl_cli_compare,
-     "say whether one configuration, command or commit is faster than another, and how sure that "
-     "is"},
+     "say whether a configuration, command or commit is faster, and how sure that is"},
     {"models", hl_cli_models, "list the built-in networks; export or quantise one as an ONNX file"},
     {"engines", hl_cli_engines, "list the engines: usable, or why not"},
     {"data", hl_cli_data, "make a simulated scan, or show what a file holds"},
