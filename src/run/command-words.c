@@ -47,7 +47,7 @@ static bool split(hl_command *c) {
     if (!copy_word(&from, &to)) return false;
   }
   c->argv[count] = NULL;
-  return strchr(c->argv[0], '=') == NULL; /* NAME=VALUE before a command sets a variable */
+  return count > 0 && !strchr(c->argv[0], '='); /* NAME=VALUE before a command sets a variable */
 }
 
 void hl__command_by_shell(hl_command *command) {

@@ -53,10 +53,10 @@ hl_status hl_worktrees_open(hl_worktrees *worktrees, const char *cache_directory
 hl_status hl_worktrees_add(hl_worktrees *worktrees, const char *reference, size_t *ret_index,
                            hl_error *error);
 
-/* Runs a shell command there, once for each worktree. UNAVAILABLE where it fails, the end of its
- * output in `ret_said` (free() it); INTERRUPTED. `verbose`: its output to standard error. */
-hl_status hl_worktrees_build(hl_worktrees *worktrees, size_t index, const char *command,
-                             bool verbose, char **ret_said, hl_error *error);
+/* Runs a shell command, `text`, there, once for each worktree. UNAVAILABLE where it fails, the end
+ * of its output in `ret_said` (free() it); INTERRUPTED. `verbose`: its output to standard error. */
+hl_status hl_worktrees_build(hl_worktrees *worktrees, size_t index, const char *text, bool verbose,
+                             char **ret_said, hl_error *error);
 
 /* What a reader of a comparison of two has to know: the same commit, changes that are in none,
  * submodules; "" if nothing. free() it; NULL without memory. */
