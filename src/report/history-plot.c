@@ -150,18 +150,18 @@ static void put_data(const plot *p, size_t number) {
       hl_text_char(p->out, '\n');
     }
     hl_text_format(p->out, "EOD\n$l%zu_%zu << EOD\n", number, line);
-    double before = (double)NAN;
+    double level = (double)NAN, end = 0;
     for (size_t i = 0; i < q->count; i++) {
       const hl_history_point *point = q->placed[i].point;
       if (q->placed[i].line != line || !isfinite(point->level)) continue;
-      if (isfinite(before) && before != point->level) hl_text_char(p->out, '\n');
-      for (int end = -1; end <= 1; end += 2) {
-        put_real(p->out, q->placed[i].x + 0.3 * end);
-        put_real(p->out, point->level);
-        hl_text_char(p->out, '\n');
+      if (point->level != level) {
+        if (isfinite(level)) hl_text_format(p->out, " %.6g %.12g\n\n", end, level);
+        hl_text_format(p->out, " %.6g %.12g\n", q->placed[i].x - 0.3, point->level);
       }
-      before = point->level;
+      level = point->level;
+      end = q->placed[i].x + 0.3;
     }
+    if (isfinite(level)) hl_text_format(p->out, " %.6g %.12g\n\n", end, level);
     hl_text_append(p->out, "NaN NaN\nEOD\n");
   }
 }
@@ -252,7 +252,7 @@ static void put_heading(const plot *p) {
   hl_text_format(&text, "%s over commits", metric->title);
   hl_text_append(p->out, "set label 1 ");
   hl_plot_quote(p->out, text.data, 90);
-  hl_text_append(p->out, " at screen 0.5, screen 0.975 center font 'sans-serif Bold,15'\n");
+  hl_text_append(p->out, " at screen 0.5, screen 0.97 center font 'sans-serif Bold,15'\n");
   hl_text_clear(&text);
   hl_text_format(&text, "%s, %s is better · bars: intervals · grey: levels", metric->key,
                  metric->better == HL_BETTER_HIGHER ? "higher" : "lower");
@@ -263,7 +263,8 @@ static void put_heading(const plot *p) {
   if (left_out) hl_text_format(&text, " · %zu machines left out", left_out);
   hl_text_append(p->out, "set label 2 ");
   hl_plot_quote(p->out, text.data, 140);
-  hl_text_format(p->out, " at screen 0.5, screen 0.945 center font ',10' tc rgb '%s'\n", grey);
+  hl_text_format(p->out, " at screen 0.5, screen %s center font ',10' tc rgb '%s'\n",
+                 drawn(p) > 1 ? "0.94" : "0.915", grey);
   hl_text_release(&text);
 }
 
@@ -314,13 +315,13 @@ static void put_script(const plot *p, hl_plot_kind kind) {
   for (size_t i = 0; i < count; i++) put_data(p, i);
   hl_text_format(p->out,
                  "set datafile missing 'NaN'\nset encoding utf8\n"
-                 "set multiplot layout %zu,%zu margins %s,0.98,%s,0.88 spacing 0.09,%s\n"
+                 "set multiplot layout %zu,%zu margins %s,0.98,%s,%s spacing 0.09,%s\n"
                  "set border 3 lc rgb '%s' lw 0.8\nset tics nomirror out scale 0.6 tc rgb "
                  "'#202020' font ',9'\nset grid y lc rgb '#d8d8d8' lw 0.7 lt 1\n"
                  "set title font 'sans-serif Bold,10'\n"
                  "set key samplen 2.2 spacing 1.15 font ',9' Left reverse noopaque nobox\n",
                  lines, columns, columns > 1 ? "0.06" : "0.09", lines > 1 ? "0.11" : "0.19",
-                 lines > 2 ? "0.13" : "0.19", grey);
+                 lines > 1 ? "0.88" : "0.82", lines > 2 ? "0.13" : "0.19", grey);
   for (size_t i = 0; i < count; i++) put_panel(p, i);
   hl_text_append(p->out, "unset multiplot\n");
 }

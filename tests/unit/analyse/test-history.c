@@ -155,6 +155,16 @@ static void order_is_gits_or_that_of_time(void **state) {
   hl_history_release(&history);
 }
 
+static void what_has_one_time_keeps_its_order(void **state) {
+  (void)state;
+  static const int commits[] = {5, 2, 9, 1, 7, 3};
+  for (size_t i = 0; i < HL_COUNT(commits); i++) add_value(commits[i], 0, (double)commits[i]);
+  hl_history history = make("throughput_ips", 0, NULL);
+  for (size_t i = 0; i < HL_COUNT(commits); i++)
+    assert_true(history.items[0].points[i].value == commits[i]);
+  hl_history_release(&history);
+}
+
 static void what_is_no_commit_is_none(void **state) {
   (void)state;
   static const char *const texts[] = {"",
@@ -431,6 +441,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       HISTORY_TEST(rows_are_kept_apart_and_together),
       HISTORY_TEST(order_is_gits_or_that_of_time),
+      HISTORY_TEST(what_has_one_time_keeps_its_order),
       HISTORY_TEST(what_is_no_commit_is_none),
       HISTORY_TEST(a_step_of_known_size_is_found),
       HISTORY_TEST(two_steps_are_found_where_they_are),
