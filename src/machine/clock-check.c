@@ -64,8 +64,8 @@ hl_status hl_clock_check(const hl_clock_moment *before, const hl_clock_moment *a
                           "the clock jumped while this was measured: CLOCK_MONOTONIC went on by "
                           "%.6g s, CLOCK_MONOTONIC_RAW by %.6g s",
                           monotonic / 1e9, raw / 1e9);
-    double sure = fmax(0, fabs(gained) - slack);
-    course.adjusted_share = raw > 0 ? copysign(sure, gained) / raw : (double)NAN;
+    double sure = fabs(gained) > slack ? gained - copysign(slack, gained) : 0;
+    course.adjusted_share = raw > 0 ? sure / raw : (double)NAN;
   }
   if (before->boot_ns && after->boot_ns) {
     double slept = difference(before->boot_ns, after->boot_ns) - monotonic;
