@@ -399,7 +399,7 @@ static const graph_case graph_cases[] = {
     {"undefined input", undefined_input, HL_BAD_DATA, "uses 'ghost'"},
     {"undefined output", undefined_output, HL_BAD_DATA, "'y' is computed by no node"},
     {"no outputs", no_outputs, HL_BAD_DATA, "no outputs"},
-    {"computed twice", computed_twice, HL_BAD_DATA, "'y' is computed by node '' (Neg) and again"},
+    {"computed twice", computed_twice, HL_BAD_DATA, "'y' is computed by node 'y' (Neg) and again"},
     {"input twice", input_twice, HL_BAD_DATA, "called 'x'"},
     {"output twice", output_twice, HL_BAD_DATA, "'x' is listed twice"},
     {"NUL", name_with_nul, HL_BAD_DATA, "byte 0x00"},

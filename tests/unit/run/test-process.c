@@ -77,7 +77,7 @@ static void deaths_are_explained(void **state) {
       {"printf 'one\\ntwo\\n\\n' >&2; exit 3", HL_CRASHED, "exit status 3: two"},
       {"kill -SEGV $$", HL_CRASHED, "signal 11"},
       {"kill -KILL $$", HL_CRASHED, "signal 9"},
-      {"exit 124", HL_TIMED_OUT, "raise --max-time"},
+      {"exit 124", HL_TIMED_OUT, "did not end within"},
       {"echo garbage; sleep 60", HL_BAD_DATA, "not a message"},
       {"echo '{\"id\": 5, \"ok\": true}'; sleep 60", HL_BAD_DATA, "another request"},
       {"echo '{\"id\": 1}'; sleep 60", HL_BAD_DATA, "'ok'"},
