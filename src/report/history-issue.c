@@ -69,8 +69,9 @@ static void put_rerun(const hl_history_change *change, hl_text *out) {
     hl_text_append(out, "- Rerun: none yet, so this is a candidate only\n");
     return;
   }
-  hl_text_format(out, "- Rerun of both commits in turns, %.10s: ",
-                 check->checked ? check->checked : "date unknown");
+  hl_text_append(out, "- Rerun of both commits in turns, ");
+  hl__history_append_clean(out, check->checked, 10);
+  hl_text_append(out, ": ");
   append_code(out, check->verdict);
   if (isfinite(check->ratio)) hl_text_format(out, ", time before / time after %.4f", check->ratio);
   if (isfinite(check->ci.low) && isfinite(check->ci.high))
@@ -88,7 +89,7 @@ static void put_reproduce(const hl_report_history *r, const hl_history_series *s
   }
   hl_text_append(out, "\nTo see it again, in the repository, on that machine:\n\n```sh\n");
   if (made)
-    hl_text_append(out, made);
+    hl__history_append_clean(out, made, SIZE_MAX);
   else
     hl_report_history_command(r, s, change, out);
   hl_text_append(out, "\n```\n");
@@ -106,8 +107,9 @@ static void put_points(const hl_report_history *r, const hl_history_series *s,
     bool known = isfinite(p->interval.low) && isfinite(p->interval.high);
     hl_text_append(out, i == change->at ? "| **" : "| ");
     append_commit(out, p, COMMIT_SHOWN);
-    hl_text_format(out, "%s | %.19s | %zu | %s | %s%s%s |\n", i == change->at ? "**" : "",
-                   p->time ? p->time : "-", p->runs, hl_report_number(p->value, "-", value),
+    hl_text_append(out, i == change->at ? "** | " : " | ");
+    append_code(out, p->time);
+    hl_text_format(out, " | %zu | %s | %s%s%s |\n", p->runs, hl_report_number(p->value, "-", value),
                    known ? hl_report_number(p->interval.low, "-", low) : "-", known ? " to " : "",
                    known ? hl_report_number(p->interval.high, "-", high) : "");
   }

@@ -17,11 +17,19 @@ static const char *short_commit(const hl_history_point *p, char ret_text[COMMIT_
   return ret_text;
 }
 
-/* "2026-11-28 09:00:12" of "2026-11-28T09:00:12Z". */
-static const char *short_time(const char *time, char ret_text[20]) {
-  snprintf(ret_text, 20, "%.19s", time ? time : "-");
-  if (strlen(ret_text) > 10 && ret_text[10] == 'T') ret_text[10] = ' ';
-  return ret_text;
+void hl__history_append_clean(hl_text *out, const char *text, size_t most) {
+  const char *c = text ? text : "-";
+  for (size_t i = 0; i < most && c[i]; i++)
+    hl_text_char(out, (unsigned char)c[i] < 0x20 || c[i] == 0x7f ? ' ' : c[i]);
+}
+
+/* "2026-11-28 09:00:12" of "2026-11-28T09:00:12Z", in 20 columns. */
+static void put_time(hl_text *out, const char *time) {
+  hl_text text = HL_TEXT_INIT;
+  hl__history_append_clean(&text, time, 19);
+  if (text.length > 10 && text.data[10] == 'T') text.data[10] = ' ';
+  hl_report_pad(out, text.data, 20);
+  hl_text_release(&text);
 }
 
 static void append_line(hl_text *out, const char *text, size_t indent) {
@@ -30,10 +38,8 @@ static void append_line(hl_text *out, const char *text, size_t indent) {
   hl_text_char(out, '\n');
 }
 
-/* Names come from files: control characters would disturb a terminal. */
 static void append_name(hl_text *out, const char *name) {
-  for (const char *c = name ? name : "-"; *c; c++)
-    hl_text_char(out, (unsigned char)*c < 0x20 || *c == 0x7f ? ' ' : *c);
+  hl__history_append_clean(out, name, SIZE_MAX);
 }
 
 void hl_report_history_side(const hl_report_history *r, const hl_history_series *s,
@@ -119,7 +125,7 @@ static bool is_change(const hl_history_series *s, size_t point) {
 
 static void put_point(const hl_history_series *s, size_t i, range all, hl_text *out) {
   const hl_history_point *p = &s->points[i];
-  char commit[COMMIT_SHOWN + 2], time[20], number[HL_NUMBER_BYTES], low[HL_NUMBER_BYTES];
+  char commit[COMMIT_SHOWN + 2], number[HL_NUMBER_BYTES], low[HL_NUMBER_BYTES];
   char high[HL_NUMBER_BYTES], runs[24], interval[2 * HL_NUMBER_BYTES + 4] = "-";
   snprintf(runs, sizeof runs, "%zu", p->runs);
   if (isfinite(p->interval.low) && isfinite(p->interval.high))
@@ -127,7 +133,7 @@ static void put_point(const hl_history_series *s, size_t i, range all, hl_text *
              hl_report_number(p->interval.high, "-", high));
   hl_report_pad(out, is_change(s, i) ? ">" : "", 2);
   hl_report_pad(out, short_commit(p, commit), 13);
-  hl_report_pad(out, short_time(p->time, time), 20);
+  put_time(out, p->time);
   hl_report_pad(out, runs, -4);
   hl_report_pad(out, hl_report_number(p->value, "-", number), -13);
   hl_text_append(out, "  ");
@@ -181,10 +187,10 @@ static void put_check(const hl_history_change *change, hl_text *out) {
   static const char *const says[] = {[HL_CHANGE_CONFIRMED] = "Confirmed",
                                      [HL_CHANGE_REFUTED] = "Not confirmed, so noise or the machine",
                                      [HL_CHANGE_INCONCLUSIVE] = "Not settled"};
-  hl_text_format(&line, "%s%s: a paired rerun on %.10s found the commit after ",
-                 says[change->state],
-                 change->state == HL_CHANGE_CONFIRMED && change->worse ? " regression" : "",
-                 check->checked ? check->checked : "an unknown day");
+  hl_text_format(&line, "%s%s: a paired rerun on ", says[change->state],
+                 change->state == HL_CHANGE_CONFIRMED && change->worse ? " regression" : "");
+  hl__history_append_clean(&line, check->checked, 10);
+  hl_text_append(&line, " found the commit after ");
   append_name(&line, check->verdict);
   if (isfinite(check->ratio)) hl_text_format(&line, ", time ratio %.4f", check->ratio);
   if (isfinite(check->ci.low) && isfinite(check->ci.high))

@@ -34,6 +34,9 @@ void hl_report_history_issue(const hl_report_history *r, hl_text *out);
 hl_status hl_report_history_write(const hl_report_history *r, const char *directory,
                                   unsigned formats, hl_text *ret_written, hl_error *error);
 
+/* Appends at most `most` bytes of a text of the store; control characters become spaces, as they
+ * would disturb a terminal or a page. NULL: "-". */
+void hl__history_append_clean(hl_text *out, const char *text, size_t most);
 /* "git:COMMIT CONFIGURATION", an operand of hotlap compare. */
 void hl_report_history_side(const hl_report_history *r, const hl_history_series *s,
                             const hl_history_point *p, hl_text *out);

@@ -240,8 +240,8 @@ def damaged_rows_do_no_harm():
     points = document['series'][0]['points']
     assert [p['value'] for p in points] == [0, -1] and all(p['commit'] is None for p in points)
     r.history().passes('3 rows without it')
-    r.execute('update rows set configuration = ?', "mlp '\x1b[31m")
-    assert '\x1b' not in r.history().passes().out
+    r.execute('update rows set configuration = ?, timestamp = ?', "mlp '\x1b[31m", '2026-11-28T\x1b[31m')
+    assert '\x1b' not in r.history().passes('2026-11-28').out
 
 
 @case
@@ -355,6 +355,9 @@ def a_rerun_confirms_a_regression_and_is_kept():
     assert check['ratio'] < 0.6 and check['ci'][0] <= check['ratio'] <= check['ci'][1] < 1, check
     assert check['pairs'] <= 12 and check['command'].startswith('hotlap compare git:'), check
     assert check['command'].endswith('--alpha 0.05'), check
+    r.execute("update change_checks set checked = '\x1b[31m', command = command || char(10) || '```'")
+    assert '\x1b' not in r.history().passes('Confirmed regression').out
+    check['command'] += ' ```'  # on its line, so that it ends no block
     again = confirm(r, '--fail-if', 'slower')  # is not asked again, and still holds
     assert again.status == 4 and 'Rerun' not in again.err and 'Confirmed regression' in again.out, again.explain()
     r.history('--fail-if', 'slower').fails(4)
