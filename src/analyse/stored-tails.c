@@ -5,6 +5,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* The bootstrap of so many steps of each side takes seconds. */
+enum { STEPS_MOST = 1 << 18 };
+
 /* A series of steps in order, in nanoseconds: free() it. NULL with the reason where there is none.
  */
 static double *series_of(const hl_record *r, const char **ret_reason) {
@@ -16,9 +19,19 @@ static double *series_of(const hl_record *r, const char **ret_reason) {
     *ret_reason = "steps are timed in groups";
     return NULL;
   }
+  if (r->sample_count > STEPS_MOST) {
+    *ret_reason = "there are more than 262144 steps";
+    return NULL;
+  }
   *ret_reason = "no memory";
   double *series = malloc(r->sample_count * sizeof *series);
-  for (size_t i = 0; series && i < r->sample_count; i++) series[i] = (double)r->samples_ns[i];
+  for (size_t i = 0; series && i < r->sample_count; i++) {
+    series[i] = (double)r->samples_ns[i];
+    if (r->samples_ns[i]) continue;
+    *ret_reason = "a step took no time";
+    free(series);
+    return NULL;
+  }
   return series;
 }
 

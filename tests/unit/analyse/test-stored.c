@@ -328,6 +328,21 @@ static void without_steps_the_rows_intervals_count(void **unused) {
   end(&a, &b, &found);
 }
 
+static void a_step_of_no_time_has_no_ratio(void **unused) {
+  (void)unused;
+  made a, b;
+  begin(&a, "r1");
+  begin(&b, "r2");
+  add(&a, "native", 1, 2, 500)->samples_ns[7] = 0;
+  add(&b, "native", 1, 2, 500);
+  hl_stored found = compared(&a, &b);
+  const hl_comparison *c = &found.comparisons.items[0];
+  has(c->notes, "no steps of A are stored in order");
+  has(c->notes, "no ratio of p95 and p99: a step took no time");
+  assert_true(isfinite(c->ci.low) && isnan(c->p95_ratio));
+  end(&a, &b, &found);
+}
+
 static int ascending(const void *a, const void *b) {
   uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
   return (x > y) - (x < y);
@@ -473,6 +488,7 @@ int main(void) {
       cmocka_unit_test(nothing_in_common_is_refused),
       cmocka_unit_test(few_steps_are_said),
       cmocka_unit_test(without_steps_the_rows_intervals_count),
+      cmocka_unit_test(a_step_of_no_time_has_no_ratio),
       cmocka_unit_test(sorted_steps_are_no_series),
       cmocka_unit_test(several_rows_are_corrected),
       cmocka_unit_test(dependent_steps_do_not_make_differences),
