@@ -116,11 +116,10 @@ static void view_comparison(const hl_checkup *found, hl_text *out) {
   if (hl_checkup_holds(found))
     hl_text_append(out, "a comparison within 1 % can be held now.\n");
   else
-    hl_text_format(
-        out,
-        "a comparison within 1 %% cannot be held now; so many pairs find a difference of "
-        "%.2g %% and more.\n",
-        100 * hl_paired_detectable(twins->deviation, twins->n));
+    hl_text_format(out,
+                   "a comparison within 1 %% cannot be held now: what differs by less than %.2g %% "
+                   "is lost in the noise.\n",
+                   100 * fmax(fabs(expm1(twins->low)), fabs(expm1(twins->high))));
 }
 
 void hl_checkup_view(const hl_checkup *found, bool colour, hl_text *out) {
