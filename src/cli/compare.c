@@ -60,10 +60,16 @@ static hl_status read_how(hl_compare *c, hl_error *error) {
   return status;
 }
 
-/* Options that only commands have. */
+/* Options that only commands and commits have. */
 static hl_status check_options(const hl_compare *c, hl_error *error) {
-  if (hl_options_given(&c->options, HL_OPTION_PREPARE))
+  bool commits = false;
+  for (size_t i = 0; i < c->count; i++) commits |= c->operands[i].kind == HL_OPERAND_GIT;
+  if (hl_options_given(&c->options, HL_OPTION_PREPARE) &&
+      !hl_options_given(&c->options, HL_OPTION_COMMAND))
     return hl_error_set(error, HL_INVALID_ARGUMENT, "--prepare is for --command");
+  if (hl_options_given(&c->options, HL_OPTION_BUILD) && !commits)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "--build is for commits, and no operand is git:REF");
   return HL_OK;
 }
 
@@ -86,8 +92,8 @@ hl_status hl_compare_read_operands(hl_compare *c, hl_error *error) {
 
 static hl_status compare_sides(hl_compare *c, hl_error *error) {
   if (hl_options_given(&c->options, HL_OPTION_COMMAND)) return hl_compare_command_sides(c, error);
-  hl_status status = check_options(c, error);
-  if (status == HL_OK) status = hl_compare_read_operands(c, error);
+  hl_status status = hl_compare_read_operands(c, error);
+  if (status == HL_OK) status = check_options(c, error);
   if (status != HL_OK) return status;
   for (size_t i = 0; i < c->count; i++)
     if (c->operands[i].kind == HL_OPERAND_PLAN) return hl_compare_plan_operands(c, error);

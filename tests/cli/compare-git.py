@@ -145,6 +145,7 @@ def what_cannot_be_is_said():
     compare(repo, 'git:HEAD mlp', 'git:v0', '--command', 'true').fails(2, 'git:REF alone')
     compare(repo, *sides, '--command', 'true', '--command', 'true').fails(2, 'one --command')
     compare(repo, 'mlp', 'mlp', '--build', 'true').fails(2, '--build is for commits')
+    compare(repo, 'run:latest', 'run:latest', '--build', 'true').fails(2, '--build is for commits')
     compare(repo, '--command', 'true', '--command', 'true', '--build', 'true').fails(2, '--build is for commits')
     run = hotlap('compare', *sides, '--command', 'true', cwd=repo,
                  env=environment(XDG_CACHE_HOME='/proc/nosuch'))
