@@ -124,21 +124,21 @@ static void put_log_axis(plot *p, char axis, double low, double high) {
   hl_text_append(p->out, ")\n");
 }
 
-/* The first target, and where it is not that of all servers the line is the first one's. */
-static double target_of(const plot *p) {
+/* The first row with a target: all of a run have the same. */
+static const hl_record *targeted(const plot *p) {
   for (size_t i = 0; i < p->records->count; i++)
-    if (p->records->items[i].target_latency_ms > 0) return p->records->items[i].target_latency_ms;
-  return (double)NAN;
+    if (p->records->items[i].target_latency_ms > 0) return &p->records->items[i];
+  return NULL;
 }
 
-static void put_target(plot *p, double target_ms) {
+static void put_target(plot *p, const hl_record *r) {
   char number[HL_NUMBER_BYTES];
-  if (!(target_ms > 0)) return;
+  double target_ms = r->target_latency_ms;
   hl_text_format(p->out,
                  "set arrow 1 from graph 0, first %.9g to graph 1, first %.9g nohead lw 1.5 dt "
                  "(6,4) lc rgb '%s' back\nset label 1 'target of p%g: %s ms' at graph 0.01, first "
                  "%.9g left offset 0,0.6 font ',10' tc rgb '%s'\n",
-                 target_ms, target_ms, grey, p->servers[0]->target_percentile,
+                 target_ms, target_ms, grey, r->target_percentile,
                  hl_report_number(target_ms, "-", number), target_ms, grey);
 }
 
@@ -253,13 +253,13 @@ hl_status hl_load_plot_script(const hl_report_input *input, hl_text *out, hl_err
             .low_ms = (double)INFINITY};
   find_servers(&p);
   for (size_t s = 0; s < p.server_count; s++) put_data(&p, s);
-  if (!(p.high_qps > 0) || !(p.high_ms > 0))
+  if (p.server_count == 0 || !(p.high_qps > 0) || !(p.high_ms > 0))
     return hl_error_set(error, HL_UNAVAILABLE,
                         "no plots: latency is drawn against the rate of the server scenario, and "
                         "no row has one");
-  double target_ms = target_of(&p);
-  if (target_ms > 0) p.low_ms = fmin(p.low_ms, target_ms);
-  if (target_ms > 0) p.high_ms = fmax(p.high_ms, target_ms);
+  const hl_record *target = targeted(&p);
+  if (target) p.low_ms = fmin(p.low_ms, target->target_latency_ms);
+  if (target) p.high_ms = fmax(p.high_ms, target->target_latency_ms);
   hl_text_format(out,
                  "set datafile missing 'NaN'\nset encoding utf8\nset border 3 lc rgb '%s' lw 0.8\n"
                  "set tics nomirror out scale 0.6 tc rgb '#202020'\nset grid x y lc rgb '#d8d8d8' "
@@ -271,7 +271,7 @@ hl_status hl_load_plot_script(const hl_report_input *input, hl_text *out, hl_err
   put_log_axis(&p, 'x', p.low_qps / 1.3, p.high_qps * 1.3);
   put_log_axis(&p, 'y', p.low_ms / 1.5, p.high_ms * 3);
   put_heading(&p, input->info);
-  put_target(&p, target_ms);
+  if (target) put_target(&p, target);
   put_largest(&p);
   bool first = true;
   put_curves(&p, &first);
