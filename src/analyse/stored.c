@@ -1,6 +1,7 @@
 /* From two runs to verdicts: which row is compared with which. */
 #include "analyse/stored.h"
 
+#include "analyse/number.h"
 #include "analyse/stored-internal.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@ static bool leave(hl__stored_comparing *c, bool is_b, size_t row, char *reason) 
     free(reason);
     return false;
   }
+  hl__one_line(reason);
   left[c->found.left_count++] = (hl_stored_left){is_b, row, reason};
   return true;
 }

@@ -18,7 +18,7 @@
  * differs between two processes, and between two times, is in the ratio and not in its interval:
  * that is what pairs are for (run/compare.h).
  *
- * Pure and thread-safe. Formulas: docs/measurement.md.
+ * Pure and thread-safe. Formulas: docs/compare.md.
  */
 #ifndef HL_ANALYSE_STORED_H
 #define HL_ANALYSE_STORED_H

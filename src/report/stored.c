@@ -196,8 +196,12 @@ static void put_table(const hl_report_stored *r, hl_text *out) {
 }
 
 void hl_report_stored_text(const hl_report_stored *r, hl_text *out) {
+  size_t begin = out->length;
   if (r->found->comparisons.count == 1)
     put_one(r, out);
   else
     put_table(r, out);
+  for (size_t i = begin; i < out->length; i++) /* what a store says must not disturb a terminal */
+    if (((unsigned char)out->data[i] < 0x20 && out->data[i] != '\n') || out->data[i] == 0x7f)
+      out->data[i] = ' ';
 }

@@ -92,6 +92,11 @@ def rows_that_did_not_pass_are_not_missed():
     sides = f'run:{a}', f'run:{b}'
     refused((*sides, '--store', STORE), 'batch 8 of ' + b, 'CRASHED: signal 11', status=3, command='compare')
     compare(*sides, '--force').passes('B did not pass: CRASHED: signal 11')
+    with sqlite3.connect(STORE) as db:
+        db.execute("UPDATE rows SET reason = char(27) || '[31m' || char(10) || 'red' WHERE run_id = ? AND batch_size = 8", (b,))
+        db.execute("UPDATE rows SET engine = engine || char(27) WHERE run_id IN (?, ?)", (a, b))
+    text = compare(*sides, '--force').passes('[31m red').out
+    assert '\x1b' not in text, repr(text)
     assert compare(sides[0] + ' batch=1', sides[1] + ' batch=1', '--json').passes().document['verdict'] == 'equivalent'
 
 
