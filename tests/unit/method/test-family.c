@@ -54,6 +54,35 @@ static void test_processes_that_differ_widen_the_interval(void **state) {
   assert_string_equal(spread.verdict, "inconclusive");
 }
 
+static void test_a_wild_pair_is_outvoted(void **state) {
+  (void)state;
+  double ratios[PAIRS];
+  fill(ratios, -0.03, 0.002, 0);
+  ratios[3] = 1.2;
+  ratios[14] = -2;
+  const hl_family_member member = {ratios, processes, PAIRS};
+  hl_family_result r;
+  assert_int_equal(hl_family_judge(&member, 1, 0.05, 0.01, &r, NULL), HL_OK);
+  assert_string_equal(r.verdict, "slower");
+  assert_true(log(r.high) - log(r.low) < 0.004);
+}
+
+/* Pairs of a process each are independent: their interval is that of the signed ranks. */
+static void test_a_pair_in_each_process(void **state) {
+  (void)state;
+  double ratios[PAIRS];
+  size_t own[PAIRS];
+  fill(ratios, 0.03, 0.01, 0);
+  ratios[0] = 3;
+  for (size_t i = 0; i < PAIRS; i++) own[i] = i;
+  const hl_family_member member = {ratios, own, PAIRS};
+  hl_family_result r;
+  hl_paired pair;
+  assert_int_equal(hl_family_judge(&member, 1, 0.05, 0.01, &r, NULL), HL_OK);
+  assert_int_equal(hl_paired_estimate_at(ratios, PAIRS, 0.05, &pair, NULL), HL_OK);
+  assert_true(r.low == exp(pair.low) && r.high == exp(pair.high));
+}
+
 static void test_holm(void **state) {
   (void)state;
   double ratios[3][PAIRS];
@@ -102,6 +131,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_verdicts),
       cmocka_unit_test(test_processes_that_differ_widen_the_interval),
+      cmocka_unit_test(test_a_wild_pair_is_outvoted),
+      cmocka_unit_test(test_a_pair_in_each_process),
       cmocka_unit_test(test_holm),
       cmocka_unit_test(test_no_pairs),
       cmocka_unit_test(test_cuts_are_those_of_the_table),
