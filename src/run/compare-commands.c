@@ -168,8 +168,8 @@ static void note_shell(const runner *r, size_t b, hl_comparison *to) {
   for (size_t i = 0; i < 2; i++) {
     double share = r->shell_ms / hl_side_summarise(&r->sides[pair[i]]).median_ms;
     if (r->commands[pair[i]].by_shell && share > shell_share)
-      hl_text_format(&shares, "%s%.2g %% of the time of %c", shares.length ? ", " : "", 100 * share,
-                     (char)('A' + pair[i]));
+      hl_text_format(&shares, "%s%.*f %% of the time of %c", shares.length ? ", " : "",
+                     share < 0.1 ? 1 : 0, 100 * share, (char)('A' + pair[i]));
   }
   if (shares.length)
     hl__comparison_note(to, "the shell's own start, %.2g ms, is %s", r->shell_ms, shares.data);

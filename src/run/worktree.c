@@ -253,7 +253,7 @@ static bool lacks_changes(const hl_worktrees *w, const hl_worktree *tree) {
 char *hl_worktrees_remark(const hl_worktrees *w, size_t a, size_t b) {
   hl_text text = HL_TEXT_INIT;
   const hl_worktree *const pair[2] = {&w->items[a], &w->items[b]};
-  if (a == b) hl_text_append(&text, "both are the same commit");
+  if (same(pair[0]->commit, pair[1]->commit)) hl_text_append(&text, "both are the same commit");
   for (size_t i = 0; i < (a == b ? 1 : 2); i++) {
     if (lacks_changes(w, pair[i]))
       hl_text_format(&text, "%scommit %.12s lacks changes of the working tree, which is git:.",
