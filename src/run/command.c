@@ -256,8 +256,8 @@ static void close_child(child *c) {
 
 static hl_status explain_start(const child *c, const char *program, hl_error *error) {
   if (c->note->no_directory)
-    return hl_error_set(error, HL_IO, "cannot enter directory '%.300s': %s",
-                        c->place->directory, strerror(c->note->no_directory));
+    return hl_error_set(error, HL_IO, "cannot enter directory '%.300s': %s", c->place->directory,
+                        strerror(c->note->no_directory));
   if (c->note->no_program)
     return hl_error_set(error, HL_NOT_FOUND, "cannot run '%.300s': %s", program,
                         strerror(c->note->no_program));
