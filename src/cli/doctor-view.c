@@ -1,5 +1,7 @@
 /* What hotlap doctor prints. */
 #include "cli/doctor.h"
+
+#include "report/number.h"
 #include <math.h>
 
 void hl_cli_view_gpus(const hl_gpu_set *gpus, hl_text *out) {
@@ -34,7 +36,8 @@ static void view_meters(const hl_checkup *found, hl_text *out) {
   if (found->counters)
     hl_text_format(&counters, "of %s (--counters)", hl_checkup_counters_scope(found));
   if (found->counters_reason[0])
-    hl_text_format(&counters, "%s%s", counters.length ? "; " : "", found->counters_reason);
+    hl_text_format(&counters, "%s%s", counters.length ? "; not known: " : "",
+                   found->counters_reason);
   view_line(out, "Energy", energy.data);
   view_line(out, "Counters", counters.data);
   hl_text_release(&energy);
@@ -104,22 +107,25 @@ static void view_findings(const hl_checkup *found, bool colour, hl_text *out) {
 static void view_comparison(const hl_checkup *found, hl_text *out) {
   const hl_paired *twins = &found->twins;
   if (!found->measured) return;
-  hl_text_format(out, "Two identical loops on %d thread%s differed by %.2g %% here in %zu pairs",
+  char low[HL_NUMBER_BYTES], high[HL_NUMBER_BYTES], text[HL_NUMBER_BYTES];
+  hl_text_format(out, "Two identical loops on %d thread%s differed by %s here in %zu pairs",
                  found->twin_threads, found->twin_threads == 1 ? "" : "s",
-                 100 * fabs(expm1(twins->estimate)), twins->n);
+                 hl_report_percent(100 * fabs(expm1(twins->estimate)), text), twins->n);
   if (isnan(twins->low)) {
     hl_text_append(out, ", too few for an interval: nothing can be compared within 1 % now.\n");
     return;
   }
-  hl_text_format(out, " (95 %% interval %+.2g %% to %+.2g %%):\n", 100 * expm1(twins->low),
-                 100 * expm1(twins->high));
+  hl_text_format(out, " (95 %% interval %s%s to %s%s):\n", twins->low > 0 ? "+" : "",
+                 hl_report_percent(100 * expm1(twins->low), low), twins->high > 0 ? "+" : "",
+                 hl_report_percent(100 * expm1(twins->high), high));
   if (hl_checkup_holds(found))
     hl_text_append(out, "a comparison within 1 % can be held now.\n");
   else
-    hl_text_format(out,
-                   "a comparison within 1 %% cannot be held now: what differs by less than %.2g %% "
-                   "is lost in the noise.\n",
-                   100 * fmax(fabs(expm1(twins->low)), fabs(expm1(twins->high))));
+    hl_text_format(
+        out,
+        "a comparison within 1 %% cannot be held now: what differs by less than %s is "
+        "lost in the noise.\n",
+        hl_report_percent(100 * fmax(fabs(expm1(twins->low)), fabs(expm1(twins->high))), text));
 }
 
 void hl_checkup_view(const hl_checkup *found, bool colour, hl_text *out) {

@@ -28,7 +28,7 @@ static void put_interval(const hl_comparison *c, hl_text *out) {
   if (isfinite(c->ci.low))
     hl_text_format(out, "%.*f to %.*f", n, c->ci.low, n, c->ci.high);
   else
-    hl_text_append(out, "no interval: too few pairs");
+    hl_text_append(out, "none: too few pairs"); /* fits the table's column */
 }
 
 void hl__report_verdict(const hl_comparison *c, double margin, hl_text *out) {
@@ -54,13 +54,18 @@ static void put_pairs(const hl_report_compared *r, const hl_comparison *c, hl_te
   else
     hl_text_format(out, "over %" PRId64 " fresh processes of each", c->processes);
   if (c->voided_by) hl_text_format(out, ", %" PRId64 " voided: %s", c->voided, c->voided_by);
-  if (isfinite(c->mde)) hl_text_format(out, "; least detectable effect %.2g %%", 100 * c->mde);
+  char effect[HL_NUMBER_BYTES];
+  if (isfinite(c->mde))
+    hl_text_format(out, "; least detectable effect %s", hl_report_percent(100 * c->mde, effect));
   hl_text_format(out, "\nSeed of the order: %" PRIu64 "\n", r->seed);
 }
 
 static void put_found(const hl_report_compared *r, const hl_comparison *c, hl_text *out) {
   hl_text_format(out, "Ratio, time of A / time of B: %.*f, ", hl__report_decimals(c), c->ratio);
-  if (isfinite(c->ci.low)) hl_text_format(out, "%g %% interval ", 100 * (1 - r->alpha));
+  if (isfinite(c->ci.low))
+    hl_text_format(out, "%g %% interval ", 100 * (1 - r->alpha));
+  else
+    hl_text_append(out, "interval ");
   put_interval(c, out);
   hl_text_char(out, '\n');
   put_pairs(r, c, out);
@@ -85,12 +90,12 @@ void hl__report_pairs_head(hl_text *out) {
 
 void hl__report_pairs(const char *name, const hl_comparison *c, hl_text *out) {
   hl_text interval = HL_TEXT_INIT;
-  char cells[4][32];
+  char cells[4][HL_NUMBER_BYTES];
   put_interval(c, &interval);
   snprintf(cells[0], sizeof cells[0], "%.*f", hl__report_decimals(c), c->ratio);
   snprintf(cells[1], sizeof cells[1], "%" PRId64, c->pairs);
   snprintf(cells[2], sizeof cells[2], "%" PRId64, c->voided);
-  snprintf(cells[3], sizeof cells[3], "%.2g %%", 100 * c->mde);
+  hl_report_percent(100 * c->mde, cells[3]);
   hl_report_pad(out, name, widths[0]);
   hl_report_pad(out, text_or(c->verdict, "-"), widths[1]);
   hl_report_pad(out, cells[0], widths[2]);

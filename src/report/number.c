@@ -32,6 +32,16 @@ const char *hl_report_int(int64_t value, const char *unknown, char ret_text[HL_N
   return ret_text;
 }
 
+const char *hl_report_percent(double percent, char ret_text[HL_NUMBER_BYTES]) {
+  if (!isfinite(percent))
+    snprintf(ret_text, HL_NUMBER_BYTES, "-");
+  else if (fabs(percent) < 99.5)
+    snprintf(ret_text, HL_NUMBER_BYTES, "%.2g %%", percent);
+  else
+    snprintf(ret_text, HL_NUMBER_BYTES, fabs(percent) < 1e6 ? "%.0f %%" : "%.1e %%", percent);
+  return ret_text;
+}
+
 const char *hl_report_half_width(hl_pair interval, double value, const char *unknown,
                                  char ret_text[HL_NUMBER_BYTES]) {
   double percent = 50 * (interval.high - interval.low) / value;

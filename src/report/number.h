@@ -13,6 +13,9 @@ const char *hl_report_int(int64_t value, const char *unknown, char ret_text[HL_N
 /* Half the width of an interval as percent of a value: "0.8"; `unknown` where there is none. */
 const char *hl_report_half_width(hl_pair interval, double value, const char *unknown,
                                  char ret_text[HL_NUMBER_BYTES]);
+/* A percentage of two significant digits, and all of those before the point: "0.85 %", "9.1 %",
+ * "130 %"; "-" where it is not finite. Returns ret_text. */
+const char *hl_report_percent(double percent, char ret_text[HL_NUMBER_BYTES]);
 
 /* Columns on a terminal: code points of UTF-8. */
 size_t hl_report_columns(const char *text);

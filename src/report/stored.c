@@ -129,7 +129,9 @@ static void put_one(const hl_report_stored *r, hl_text *out) {
                    c->a_values, c->b_values, c->p, c->cliffs_delta);
   else if (isfinite(c->p))
     hl_text_format(out, "From the intervals of both rows; p %.2g", c->p);
-  if (isfinite(c->mde)) hl_text_format(out, "; least detectable effect %.2g %%", 100 * c->mde);
+  char effect[HL_NUMBER_BYTES];
+  if (isfinite(c->mde))
+    hl_text_format(out, "; least detectable effect %s", hl_report_percent(100 * c->mde, effect));
   if (isfinite(c->p)) hl_text_char(out, '\n');
   put_tail(95, c->p95_ratio, c->p95_ratio_ci, out);
   put_tail(99, c->p99_ratio, c->p99_ratio_ci, out);
@@ -164,12 +166,12 @@ static void put_row_notes(const hl_report_stored *r, hl_text *out) {
 static void put_row(const hl_report_stored *r, size_t i, labels vary, hl_text *out) {
   static const int widths[] = {4, 14, 9, 20, 10};
   const hl_comparison *c = &r->found->comparisons.items[i];
-  char number[24], ratio[32] = "-", detectable[32] = "-";
+  char number[24], ratio[32] = "-", detectable[HL_NUMBER_BYTES];
   hl_text interval = HL_TEXT_INIT;
   put_interval(c, &interval);
   snprintf(number, sizeof number, "%zu", i + 1);
   if (isfinite(c->ratio)) snprintf(ratio, sizeof ratio, "%.*f", decimals_of(c), c->ratio);
-  if (isfinite(c->mde)) snprintf(detectable, sizeof detectable, "%.2g %%", 100 * c->mde);
+  hl_report_percent(100 * c->mde, detectable);
   const char *cells[] = {number, c->verdict ? c->verdict : "-", ratio, interval.data, detectable};
   for (size_t k = 0; k < HL_COUNT(cells); k++) hl_report_pad(out, cells[k], widths[k]);
   put_label(record_of(r, false, r->found->pairs[i].a), vary, out);

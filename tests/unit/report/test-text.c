@@ -25,6 +25,13 @@ static void numbers_have_four_digits(void **state) {
     assert_string_equal(hl_report_number(cases[i].value, "-", text), cases[i].text);
   assert_string_equal(hl_report_number((double)NAN, "-", text), "-");
   assert_string_equal(hl_report_number((double)INFINITY, "—", text), "—");
+  static const struct {
+    double value;
+    const char *text;
+  } percents[] = {{0.854, "0.85 %"}, {9.14, "9.1 %"},  {99.4, "99 %"},    {99.6, "100 %"},
+                  {-130, "-130 %"},  {5321, "5321 %"}, {(double)NAN, "-"}};
+  for (size_t i = 0; i < HL_COUNT(percents); i++)
+    assert_string_equal(hl_report_percent(percents[i].value, text), percents[i].text);
   assert_string_equal(hl_report_half_width((hl_pair){99, 101}, 100, "-", text), "1.0");
   assert_string_equal(hl_report_half_width((hl_pair){(double)NAN, 1}, 100, "-", text), "-");
 }
