@@ -76,7 +76,7 @@ static void note_values(hl_comparison *to, const judged *j, const hl__stored_com
                       "may be too narrow",
                       name);
     if (v->count && v->count < HL_BATCHES && !v->joined)
-      hl__stored_note(to, "%s has %zu steps only", name, v->count);
+      hl__stored_note(to, "%s has %zu step%s only", name, v->count, v->count == 1 ? "" : "s");
     if (hl__stored_record(c, side, pair)->steady == 0)
       hl__stored_note(to, "%s had reached no steady state", name);
   }

@@ -59,8 +59,10 @@ hl_status hl__stored_tails(const hl_record *a, const hl_record *b, double shift,
                                                      &options, &r, error);
     if (status != HL_OK) return status;
     if (!isfinite(r.low)) {
-      hl__stored_note(comparison, "no ratio of p%g: too few steps", tails[i].percent);
-      continue;
+      /* what has too few steps for a percentile has too few for a higher one */
+      hl__stored_note(comparison, i == 0 ? "no ratio of p95 and p99: too few steps"
+                                         : "no ratio of p99: too few steps");
+      break;
     }
     double factor = exp(shift);
     *tails[i].ratio = r.ratio * factor;

@@ -133,24 +133,38 @@ static hl_status match(hl__stored_comparing *c, hl_error *error) {
   return HL_OK;
 }
 
+/* An operand that selects a row of A, for a message: by its model where models differ. */
+static char *example_of(const hl__stored_comparing *c) {
+  const char *id = c->run[0]->info->id;
+  for (size_t k = 0; k < HL__STORED_KEYS; k++) {
+    bool differs = c->differences.apart[k] && !c->differences.common[k];
+    if (differs && strcmp(hl__stored_keys[k].name, "model") == 0 && c->rows[0].count)
+      return hl_format(
+          "'run:%s \"%.60s\"'", id,
+          hl__stored_or_unknown(c->run[0]->records->items[c->rows[0].items[0].row].model));
+  }
+  return hl_format("'run:%s batch=8'", id);
+}
+
 /* Nothing to compare: in what the runs are apart, or which rows did not pass. */
 static hl_status refuse_empty(const hl__stored_comparing *c, hl_error *error) {
   hl_text apart = HL_TEXT_INIT;
   for (size_t k = 0; k < HL__STORED_KEYS; k++)
     if (c->differences.apart[k] && !c->differences.common[k])
       hl_text_format(&apart, "%s%s", apart.length ? ", " : "", hl__stored_keys[k].name);
+  char *example = example_of(c);
   const char *failed = NULL;
   for (size_t i = 0; i < c->found.left_count && !failed; i++)
     if (!strstr(c->found.left[i].reason, "no such row")) failed = c->found.left[i].reason;
   hl_status status =
-      failed
-          ? hl_error_set(error, HL_UNAVAILABLE, "no row of %s and %s passed in both: %.250s",
-                         c->run[0]->info->id, c->run[1]->info->id, failed)
-          : hl_error_set(error, HL_INVALID_ARGUMENT,
-                         "no row of %s measures what a row of %s does%s%s; select one row of "
-                         "each to compare them: run:%s batch=8",
-                         c->run[0]->info->id, c->run[1]->info->id,
-                         apart.length ? ": all differ in " : "", apart.data, c->run[0]->info->id);
+      failed ? hl_error_set(error, HL_UNAVAILABLE, "no row of %s and %s passed in both: %.250s",
+                            c->run[0]->info->id, c->run[1]->info->id, failed)
+             : hl_error_set(error, HL_INVALID_ARGUMENT,
+                            "no row of %s measures what a row of %s does%s%s; select one row of "
+                            "each to compare them: %s",
+                            c->run[0]->info->id, c->run[1]->info->id,
+                            apart.length ? ": all differ in " : "", apart.data, example);
+  free(example);
   hl_text_release(&apart);
   return status;
 }

@@ -292,7 +292,7 @@ static void few_steps_are_said(void **unused) {
   assert_true(fabs(c->ratio - 0.5) < 0.02 && isnan(c->ci.low) && isnan(c->p95_ratio));
   has(c->notes, "A has 3 steps only");
   has(c->notes, "no interval: too few steps");
-  has(c->notes, "no ratio of p95: too few steps");
+  has(c->notes, "no ratio of p95 and p99: too few steps");
   hl_stored_release(&found);
   hl_records_release(&b.records);
   add(&b, "native", 1, 4, 8);
