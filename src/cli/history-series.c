@@ -247,8 +247,13 @@ static hl_status find_formats(series *s, hl_error *error) {
 /* Rows there are, but none has the metric. */
 static hl_status check_data(const series *s, hl_error *error) {
   if (!s->rows.count || s->history.count) return HL_OK;
-  return hl_error_set(error, HL_UNAVAILABLE, "none of the %zu rows of '%.100s' has %s (%s)",
-                      s->rows.count, s->filter.model, s->metric->key, s->metric->doc);
+  bool imported = false;
+  for (size_t i = 0; i < s->rows.count; i++)
+    imported |= hl_workload_is_imported(s->rows.items[i].workload);
+  return hl_error_set(error, HL_UNAVAILABLE, "none of the %zu rows of '%.100s' has %s (%s)%s",
+                      s->rows.count, s->filter.model, s->metric->key, s->metric->doc,
+                      imported ? "; what other tools measured mostly has --metric latency_p50_ms"
+                               : "");
 }
 
 static hl_status run(series *s, hl_error *error) {

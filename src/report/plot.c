@@ -535,6 +535,12 @@ void hl_plot_script(const hl_report_input *input, hl_plot_kind kind, hl_text *ou
   hl_text_append(out, "unset multiplot\n");
 }
 
+static bool any_passed(const hl_records *records) {
+  for (size_t i = 0; i < records->count; i++)
+    if (hl_record_passed(&records->items[i])) return true;
+  return false;
+}
+
 static hl_status make_script(const hl_report_input *input, hl_plot_kind kind, hl_text *out,
                              hl_error *error) {
   if (hl_load_plot_fits(input->records)) {
@@ -545,8 +551,9 @@ static hl_status make_script(const hl_report_input *input, hl_plot_kind kind, hl
   for (size_t g = 0; g < input->analysis->group_count; g++)
     points += input->analysis->groups[g].point_count;
   if (points == 0)
-    return hl_error_set(error, HL_UNAVAILABLE,
-                        "no plots: no row passed, so there is nothing to draw");
+    return hl_error_set(error, HL_UNAVAILABLE, "no plots: %s, so there is nothing to draw",
+                        any_passed(input->records) ? "no row is a point of a curve over batch sizes"
+                                                   : "no row passed");
   hl_plot_script(input, kind, out);
   return HL_OK;
 }
