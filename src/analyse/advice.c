@@ -133,7 +133,10 @@ static bool balance(hl_analysis_group *g) {
   if (smaller_ties) p = optimal;
   hl_text text = HL_TEXT_INIT;
   hl_text_format(&text, "Balance: batch %" PRId64, p->batch_size);
-  if (p == best)
+  if (p == best && p == &g->points[0])
+    hl_text_format(&text, " is the best size, and the smallest that was measured: %s images/s",
+                   HL_NUM(best->throughput_ips));
+  else if (p == best)
     hl_text_format(&text, " is the best size, and no smaller one reaches 95 %% of its %s images/s",
                    HL_NUM(best->throughput_ips));
   else if (smaller_ties)
