@@ -5,7 +5,8 @@
  *     hl_stored found;
  *     hl_status status = hl_stored_compare(&a, &b, &options, &found, error);
  *     for (size_t i = 0; i < found.comparisons.count; i++)
- * puts(found.comparisons.items[i].verdict); hl_stored_release(&found);
+ *       ... found.pairs[i], found.comparisons.items[i].verdict ...
+ *     hl_stored_release(&found);
  *
  * Rows are matched by what they measure: model, engine, type, batch, threads, device, data ... What
  * all rows of A have in common and all rows of B have in common, but not the same, is what is being

@@ -80,7 +80,7 @@ hl_status hl_gradient_split(hl_gradient *g, const hl_node *node, hl_error *error
 }
 
 /* "SliceGradient" and so on, also "ResizeGradient": the gradient, then what the operator took
- * beside its data, and its attributes with the shape of the data. See operators-gradient-move.c. */
+ * beside its data, and its attributes with the shape of the data. See gradient-operators.c. */
 hl_status hl_gradient_move(hl_gradient *g, const hl_node *node, hl_error *error) {
   HL_CLEANUP(hl_free_pointer)
   hl_value_id *inputs = calloc(node->input_count + 1, sizeof *inputs);

@@ -31,8 +31,8 @@ void hl_comparison_release(hl_comparison *comparison);
 void hl_comparison_write_json(const hl_comparison *comparison, hl_json *json);
 
 /* The verdict on B of an interval of the ratio, tested in this order: "equivalent" (it lies within
- * 1
- * +- `margin`), "faster", "slower" (it excludes 1), "inconclusive", also where it is not known. */
+ * `margin` of 1), "faster", "slower" (it excludes 1), "inconclusive", also where it is not known.
+ */
 const char *hl_comparison_verdict(hl_pair ci, double margin);
 
 /* A growing list. */
