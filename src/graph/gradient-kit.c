@@ -13,6 +13,14 @@ bool hl_gradient_wanted(const hl_gradient *g, const hl_node *node, size_t input)
   return input < node->input_count && node->inputs[input] >= 0 && g->wanted[node->inputs[input]];
 }
 
+hl_status hl_gradient_refuse(const hl_gradient *g, const hl_node *node, size_t first,
+                             const char *what, hl_error *error) {
+  for (size_t i = first; i < node->input_count; i++)
+    if (hl_gradient_wanted(g, node, i))
+      return hl_op_fail(node, HL_UNIMPLEMENTED, error, "the gradient of %s", what);
+  return HL_OK;
+}
+
 void hl_gradient_give(hl_gradient *g, const hl_node *node, size_t input, hl_value_id gradient) {
   if (!hl_gradient_wanted(g, node, input)) return;
   hl_value_id *sum = &g->of_value[node->inputs[input]];
@@ -88,6 +96,15 @@ hl_value_id hl_gradient_transpose(hl_gradient *g, hl_value_id value, int32_t ran
 
 hl_value_id hl_gradient_sum(hl_gradient *g, hl_value_id value, const int64_t *axes, size_t count) {
   return G2("ReduceSum", value, hl_gradient_list(g, axes, count));
+}
+
+hl_value_id hl_gradient_sum_channels(hl_gradient *g, hl_value_id value, int32_t rank,
+                                     const hl_shape *channels) {
+  int64_t axes[HL_MAX_RANK];
+  size_t count = 0;
+  for (int32_t d = 0; d < rank; d++)
+    if (d != 1) axes[count++] = d;
+  return hl_gradient_reshape(g, hl_gradient_sum(g, value, axes, count), channels);
 }
 
 hl_value_id hl_gradient_sum_to(hl_gradient *g, hl_value_id value, const hl_shape *from,

@@ -28,6 +28,10 @@ struct hl_gradient {
 hl_value_id hl_gradient_arrived(const hl_gradient *g, const hl_node *node, size_t output);
 /* Whether the input is there and its gradient needed. */
 bool hl_gradient_wanted(const hl_gradient *g, const hl_node *node, size_t input);
+/* UNIMPLEMENTED where an input from place `first` on wants a gradient: `what` names it. A rule
+ * refuses so what it does not differentiate, which would else pass for 0. */
+hl_status hl_gradient_refuse(const hl_gradient *g, const hl_node *node, size_t first,
+                             const char *what, hl_error *error);
 /* Adds a gradient to an input that wants one; else does nothing. */
 void hl_gradient_give(hl_gradient *g, const hl_node *node, size_t input, hl_value_id gradient);
 
@@ -52,6 +56,9 @@ hl_value_id hl_gradient_sum_to(hl_gradient *g, hl_value_id value, const hl_shape
                                const hl_shape *to);
 /* Sum over the axes, which stay with length 1. */
 hl_value_id hl_gradient_sum(hl_gradient *g, hl_value_id value, const int64_t *axes, size_t count);
+/* Sum over everything but the channels, dimension 1 of `rank`, as a value of that shape. */
+hl_value_id hl_gradient_sum_channels(hl_gradient *g, hl_value_id value, int32_t rank,
+                                     const hl_shape *channels);
 
 /* Copies an attribute of `from`, if it is there. */
 void hl_gradient_keep(hl_gradient *g, hl_node *to, const hl_node *from, const char *attribute);

@@ -10,8 +10,9 @@
  * nodes, mostly of ONNX's own operators, else of the domain "hotlap" (gradient-operators.c). So a
  * gradient is evaluated, optimised and planned as any other part of a graph.
  *
- * Where a function has a kink the rules follow PyTorch: 0 for Relu and Abs at 0; equal elements
- * share the gradient of Max and Min; Clip passes it on at its bounds.
+ * Where a function has a kink the rules follow PyTorch: 0 for Relu, Abs and ReduceL2 at 0, and for
+ * Pow with exponent 0; equal elements share the gradient of Max and Min; Clip passes it on at its
+ * bounds.
  */
 #ifndef HL_GRAPH_GRADIENT_H
 #define HL_GRAPH_GRADIENT_H

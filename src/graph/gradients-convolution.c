@@ -15,17 +15,11 @@ static void set_window(hl_gradient *g, hl_node *to, const hl_node *from, const h
   hl_gradient_keep(g, to, from, "group");
 }
 
-/* Sum over everything but the channels. */
 static void give_bias(hl_gradient *g, const hl_node *node, size_t input) {
   if (!hl_gradient_wanted(g, node, input)) return;
-  hl_shape out = hl_gradient_shape(g, node->outputs[0]);
+  int32_t rank = hl_gradient_shape(g, node->outputs[0]).rank;
   hl_shape own = hl_gradient_shape(g, node->inputs[input]);
-  int64_t axes[HL_MAX_RANK];
-  size_t count = 0;
-  for (int32_t d = 0; d < out.rank; d++)
-    if (d != 1) axes[count++] = d;
-  hl_gradient_give(g, node, input,
-                   hl_gradient_reshape(g, hl_gradient_sum(g, DY(0), axes, count), &own));
+  hl_gradient_give(g, node, input, hl_gradient_sum_channels(g, DY(0), rank, &own));
 }
 
 /* The weights' gradient of the convolution that takes `x` to something like `dy`. */

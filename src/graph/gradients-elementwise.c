@@ -207,7 +207,8 @@ static void give_power(hl_gradient *g, const hl_node *node) {
   hl_value_id x = node->inputs[0], p = node->inputs[1], dy = DY(0);
   if (hl_gradient_wanted(g, node, 0)) {
     hl_value_id slope = G2("Mul", p, G2("Pow", x, G2("Sub", p, hl_gradient_number(g, p, 1))));
-    give_summed(g, node, 0, G2("Mul", dy, slope));
+    hl_value_id constant = G2("Equal", p, hl_gradient_number(g, p, 0)); /* also at 0 */
+    give_summed(g, node, 0, G2("Mul", dy, G3("Where", constant, NUMBER(0), slope)));
   }
   if (hl_gradient_wanted(g, node, 1)) {
     hl_value_id log = G3("Where", positive(g, node, x), G1("Log", x), NUMBER(0));
@@ -273,7 +274,8 @@ hl_status hl_gradient_where(hl_gradient *g, const hl_node *node, hl_error *error
 }
 
 hl_status hl_gradient_clip(hl_gradient *g, const hl_node *node, hl_error *error) {
-  (void)error;
+  hl_status status = hl_gradient_refuse(g, node, 1, "its bounds", error);
+  if (status != HL_OK) return status;
   hl_value_id kept = G2("Equal", node->inputs[0], node->outputs[0]);
   hl_gradient_give(g, node, 0, G3("Where", kept, DY(0), NUMBER(0)));
   return HL_OK;

@@ -62,9 +62,8 @@ hl_status hl_gradient_batch_norm(hl_gradient *g, const hl_node *node, hl_error *
     give_three(g, node, "BatchNormalizationGradient", 2);
     return HL_OK;
   }
-  for (size_t i = 3; i < 5; i++)
-    if (hl_gradient_wanted(g, node, i))
-      return hl_op_fail(node, HL_UNIMPLEMENTED, error, "the gradient of given statistics");
+  status = hl_gradient_refuse(g, node, 3, "given statistics", error);
+  if (status != HL_OK) return status;
   hl_shape x = hl_gradient_shape(g, node->inputs[0]);
   hl_shape plane = {.rank = x.rank > 1 ? x.rank - 1 : 1};
   for (int32_t d = 0; d < plane.rank; d++) plane.dims[d] = 1;
@@ -74,29 +73,23 @@ hl_status hl_gradient_batch_norm(hl_gradient *g, const hl_node *node, hl_error *
   hl_value_id inverse = G1("Reciprocal", G1("Sqrt", G2("Add", node->inputs[4], epsilon)));
   hl_value_id factor = hl_gradient_reshape(g, G2("Mul", node->inputs[1], inverse), &plane);
   hl_gradient_give(g, node, 0, G2("Mul", dy, factor));
-  int64_t axes[HL_MAX_RANK];
-  size_t count = 0;
-  for (int32_t d = 0; d < x.rank; d++)
-    if (d != 1) axes[count++] = d;
   if (hl_gradient_wanted(g, node, 1)) {
     hl_value_id centred =
         G2("Sub", node->inputs[0], hl_gradient_reshape(g, node->inputs[3], &plane));
     hl_value_id normal = G2("Mul", centred, hl_gradient_reshape(g, inverse, &plane));
-    hl_value_id sum = hl_gradient_sum(g, G2("Mul", dy, normal), axes, count);
-    hl_gradient_give(g, node, 1, hl_gradient_reshape(g, sum, &channels));
+    hl_value_id product = G2("Mul", dy, normal);
+    hl_gradient_give(g, node, 1, hl_gradient_sum_channels(g, product, x.rank, &channels));
   }
   if (hl_gradient_wanted(g, node, 2))
-    hl_gradient_give(g, node, 2,
-                     hl_gradient_reshape(g, hl_gradient_sum(g, dy, axes, count), &channels));
+    hl_gradient_give(g, node, 2, hl_gradient_sum_channels(g, dy, x.rank, &channels));
   return HL_OK;
 }
 
 /* dy, scores, classes and weights to the gradient of the scores. */
 hl_status hl_gradient_class_loss(hl_gradient *g, const hl_node *node, hl_error *error) {
   hl_status status = only_first(g, node, error);
+  if (status == HL_OK) status = hl_gradient_refuse(g, node, 2, "class weights", error);
   if (status != HL_OK) return status;
-  if (hl_gradient_wanted(g, node, 2))
-    return hl_op_fail(node, HL_UNIMPLEMENTED, error, "the gradient of class weights");
   char op[64];
   snprintf(op, sizeof op, "%.40sGradient", node->op);
   hl_value_id inputs[4] = {DY(0)}, out = -1;

@@ -57,7 +57,10 @@ static hl_value_id reduce(hl_gradient *g, const hl_node *node, const hl_shape *f
     return expand(g, G2("Mul", dy, NUMBER(share(from, to))), from);
   if (strcmp(op, "ReduceSumSquare") == 0) return G2("Mul", G2("Mul", dy, NUMBER(2)), x);
   if (strcmp(op, "ReduceL1") == 0) return G2("Mul", dy, G1("Sign", x));
-  if (strcmp(op, "ReduceL2") == 0) return G2("Mul", G2("Div", dy, y), x);
+  if (strcmp(op, "ReduceL2") == 0) {
+    hl_value_id factor = G3("Where", G2("Greater", y, NUMBER(0)), G2("Div", dy, y), NUMBER(0));
+    return G2("Mul", factor, x);
+  }
   if (strcmp(op, "ReduceLogSum") == 0)
     return expand(g, G2("Mul", dy, G1("Exp", G1("Neg", y))), from);
   if (strcmp(op, "ReduceLogSumExp") == 0) return G2("Mul", dy, G1("Exp", G2("Sub", x, y)));

@@ -7,7 +7,8 @@
 
 /* Reshape, Flatten, Squeeze, Unsqueeze, Identity, and Dropout as it is in inference. */
 hl_status hl_gradient_reshape_rule(hl_gradient *g, const hl_node *node, hl_error *error) {
-  (void)error;
+  hl_status status = hl_gradient_refuse(g, node, 1, "its ratio", error);
+  if (status != HL_OK) return status;
   hl_shape shape = hl_gradient_shape(g, node->inputs[0]);
   hl_shape out = hl_gradient_shape(g, node->outputs[0]);
   bool same = shape.rank == out.rank &&
@@ -82,6 +83,10 @@ hl_status hl_gradient_split(hl_gradient *g, const hl_node *node, hl_error *error
 /* "SliceGradient" and so on, also "ResizeGradient": the gradient, then what the operator took
  * beside its data, and its attributes with the shape of the data. See gradient-operators.c. */
 hl_status hl_gradient_move(hl_gradient *g, const hl_node *node, hl_error *error) {
+  /* What Resize takes beside its data decides shapes and is constant. */
+  bool pad = strcmp(node->op, "Pad") == 0;
+  hl_status status = pad ? hl_gradient_refuse(g, node, 1, "the value it pads with", error) : HL_OK;
+  if (status != HL_OK) return status;
   HL_CLEANUP(hl_free_pointer)
   hl_value_id *inputs = calloc(node->input_count + 1, sizeof *inputs);
   if (!inputs) return hl_op_no_memory(node, error);

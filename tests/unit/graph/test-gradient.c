@@ -406,8 +406,9 @@ static void test_uses(void **context) {
 static void refuse(const gradient_case *c, bool of_output, hl_status expected, const char *text) {
   hl_error error = {0};
   built b = build(c);
-  hl_value_id gradient, loss = of_output ? hl_graph_find(b.graph, "node_out") : b.loss;
-  assert_int_equal(hl_graph_differentiate(b.graph, loss, b.reals, 1, &gradient, &error), expected);
+  hl_value_id gradients[MOST], loss = of_output ? hl_graph_find(b.graph, "node_out") : b.loss;
+  assert_int_equal(hl_graph_differentiate(b.graph, loss, b.reals, b.real_count, gradients, &error),
+                   expected);
   assert_non_null(strstr(error.msg, text));
   for (size_t i = 0; i < b.real_count; i++) free(b.data[i]);
   hl_graph_free(b.graph);
@@ -419,10 +420,37 @@ static void test_refusals(void **context) {
   refuse(&(gradient_case)CASE("Einsum", "equation='ii->i'", "3x3"), false, HL_UNIMPLEMENTED,
          "'node' (Einsum): the gradient of 'ii->i'");
   refuse(&(gradient_case)CASE("ReduceProd", "", "2x3"), false, HL_UNIMPLEMENTED, "no gradient");
+  refuse(&(gradient_case)CASE("Clip", "", "2x3", "1"), false, HL_UNIMPLEMENTED, "its bounds");
+  refuse(&(gradient_case)CASE("Pad", "", "2x3", "i:1,0,1,2", "1"), false, HL_UNIMPLEMENTED,
+         "the value it pads with");
+}
+
+/* Where a quotient or a power would make NaN of zeros. */
+static void test_zeros(void **context) {
+  (void)context;
+  const gradient_case zero_cases[] = {CASE("ReduceL2", "axes=1, keepdims=0", "2x3"),
+                                      CASE("Pow", "", "2x3", "=0")};
+  for (size_t i = 0; i < HL_COUNT(zero_cases); i++) {
+    const gradient_case *c = &zero_cases[i];
+    hl_error error = {0};
+    built b = build(c);
+    hl_value_id gradient;
+    memset(b.data[0], 0, 6 * sizeof *b.data[0]);
+    ok(hl_graph_differentiate(b.graph, b.loss, b.reals, 1, &gradient, &error), &error, c->op);
+    hl_graph_output(b.graph, gradient);
+    hl_tensor_view output = {0};
+    evaluate(&b, &output);
+    for (int k = 0; k < 6; k++)
+      if (((double *)output.data)[k] != 0)
+        fail_msg("%s of zeros: %g", c->op, ((double *)output.data)[k]);
+    free(output.data);
+    free(b.data[0]);
+    hl_graph_free(b.graph);
+  }
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_operators), cmocka_unit_test(test_uses),
-                                     cmocka_unit_test(test_refusals)};
+                                     cmocka_unit_test(test_refusals), cmocka_unit_test(test_zeros)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
