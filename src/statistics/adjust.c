@@ -27,19 +27,6 @@ static hl_status ordered(const double *p, size_t n, test **ret_tests, hl_error *
   return HL_OK;
 }
 
-hl_status hl_adjust_holm(const double *p, size_t n, double *ret_adjusted, hl_error *error) {
-  test *tests;
-  hl_status status = ordered(p, n, &tests, error);
-  if (status != HL_OK) return status;
-  double most = 0;
-  for (size_t k = 0; k < n; k++) {
-    most = fmax(most, fmin(1, tests[k].p * (double)(n - k)));
-    ret_adjusted[tests[k].place] = most;
-  }
-  free(tests);
-  return HL_OK;
-}
-
 hl_status hl_adjust_benjamini_hochberg(const double *p, size_t n, double *ret_adjusted,
                                        hl_error *error) {
   test *tests;

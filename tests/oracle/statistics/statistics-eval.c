@@ -161,11 +161,8 @@ static size_t steps(const char *name, size_t n) {
 }
 
 static size_t adjust(const char *name, size_t n) {
-  bool holm = strcmp(name, "holm") == 0;
-  if (!holm && strcmp(name, "benjaminihochberg") != 0) return 0;
-  hl_status status =
-      holm ? hl_adjust_holm(v, n, result, NULL) : hl_adjust_benjamini_hochberg(v, n, result, NULL);
-  return status == HL_OK ? n : 0;
+  if (strcmp(name, "benjaminihochberg") != 0) return 0;
+  return hl_adjust_benjamini_hochberg(v, n, result, NULL) == HL_OK ? n : 0;
 }
 
 /* Numbers are x of all points, then y, then weights. */
