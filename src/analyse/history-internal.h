@@ -4,6 +4,10 @@
 
 #include "analyse/history.h"
 
+/* The length of a commit's id, 40 hexadecimal digits, at the start of "ID" or "ID-dirty"; else, and
+ * for NULL, 0. */
+size_t hl__history_commit_length(const char *text);
+
 /* Fits levels to the points of a series, and makes its changes or says why there can be none; `row`
  * is one of its rows. */
 hl_status hl__history_find_changes(const hl_history_input *input, const hl_history_row *row,

@@ -1,4 +1,4 @@
-#include "analyse/history.h"
+#include "analyse/history-internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +86,12 @@ bool hl_history_has_file(const char *operand) {
   return false;
 }
 
+size_t hl__history_commit_length(const char *text) {
+  enum { DIGITS = sizeof((hl_history_commit *)NULL)->id - 1 };
+  if (!text || strspn(text, "0123456789abcdef") != DIGITS) return 0;
+  return !text[DIGITS] || strcmp(text + DIGITS, "-dirty") == 0 ? DIGITS : 0;
+}
+
 static int by_id(const void *a, const void *b) {
   return strcmp(((const hl_history_commit *)a)->id, ((const hl_history_commit *)b)->id);
 }
@@ -97,8 +103,9 @@ hl_status hl_history_commits(const hl_history_rows *rows, hl_history_commit **re
   size_t count = 0, kept = 0;
   for (size_t i = 0; i < rows->count; i++) {
     const char *commit = rows->items[i].commit;
-    if (!commit || strspn(commit, "0123456789abcdef") != 40) continue;
-    memcpy(commits[count].id, commit, 40);
+    size_t length = hl__history_commit_length(commit);
+    if (!length) continue;
+    memcpy(commits[count].id, commit, length);
     commits[count++].behind = -1;
   }
   qsort(commits, count, sizeof *commits, by_id);

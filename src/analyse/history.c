@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CAP_BYTES = 512 << 20, COMMIT_DIGITS = 40 };
+enum { CAP_BYTES = 512 << 20 };
 
 /* A row with what it is sorted by. */
 typedef struct entry {
@@ -73,10 +73,10 @@ static hl_status name_entry(maker *m, entry *e, hl_error *error) {
   e->name = hl_arena_text(arena, operand ? name.data : configuration);
   hl_text_release(&name);
   const char *commit = e->row->commit;
-  size_t digits = commit ? strspn(commit, "0123456789abcdef") : 0;
-  if (digits == COMMIT_DIGITS && (!commit[digits] || strcmp(commit + digits, "-dirty") == 0)) {
-    e->dirty = commit[digits] != '\0';
-    e->commit = hl_arena_text_n(arena, commit, COMMIT_DIGITS);
+  size_t length = hl__history_commit_length(commit);
+  if (length) {
+    e->dirty = commit[length] != '\0';
+    e->commit = hl_arena_text_n(arena, commit, length);
     if (!e->commit) return no_memory(error);
   }
   return e->name ? HL_OK : no_memory(error);

@@ -70,6 +70,9 @@ hl_status hl__stored_values_make(const hl_record *record, hl__stored_values *ret
 hl_status hl__stored_estimate(const hl__stored_values *a, const hl__stored_values *b, double shift,
                               double level, hl_unpaired *ret_estimate, hl_error *error);
 
+/* Whether the row's clock was simulated, so that its times were not measured. */
+bool hl__stored_is_simulated(const hl_record *record);
+
 /* Whether steps came back from a histogram, in ascending order. */
 bool hl__stored_order_is_lost(const hl_record *record);
 

@@ -71,7 +71,7 @@ static const char *device_of(const hl_record *r) {
   return r->device_id ? r->device_id : r->device_type ? r->device_type : r->device;
 }
 
-static bool is_simulated(const hl_record *r) {
+bool hl__stored_is_simulated(const hl_record *r) {
   return r->reproduce && strstr(r->reproduce, " --simulated-clock ");
 }
 
@@ -94,7 +94,7 @@ static bool fill(hl__stored_row *row) {
         synthetic && r->n_images == r->batch_size ? hl_strdup("a batch") : int_text(r->n_images);
   v[KEY_SEED] = int_text(r->seed);
   v[KEY_SHAPE] = shape_of(r);
-  v[KEY_CLOCK] = hl_strdup(is_simulated(r) ? "simulated" : "real");
+  v[KEY_CLOCK] = hl_strdup(hl__stored_is_simulated(r) ? "simulated" : "real");
   const bool known[HL__STORED_KEYS] = {[KEY_WORKLOAD] = r->workload,
                                        [KEY_MODEL] = r->model,
                                        [KEY_ENGINE] = r->engine,

@@ -68,7 +68,7 @@ void hl__stored_note_runs(hl__stored_comparing *c) {
   for (size_t i = 0; i < c->found.comparisons.count; i++) {
     const hl_record *left = hl__stored_record(c, 0, i), *right = hl__stored_record(c, 1, i);
     note_versions(c, left, right);
-    if (left->reproduce && strstr(left->reproduce, " --simulated-clock "))
+    if (hl__stored_is_simulated(left))
       hl__stored_note_all(c, "simulated clock: these times are not measured");
   }
   if (a->id && b->id && strcmp(a->id, b->id) == 0)
