@@ -44,6 +44,10 @@ int hl_cli_options(char command, const char *usage, int argc, char **argv, hl_op
 /* Prints "hotlap: message" on standard error; returns `exit_status`. */
 int hl_cli_fail(const hl_error *error, int exit_status);
 
+/* Adds to the message of a damaged store what is shown of it all the same: "2 rows of it are shown,
+ * 1 cannot be read". */
+void hl_cli_damage(hl_error *error, size_t shown, size_t lost, const char *noun);
+
 /* The store's path from --store and the environment: free() it; NULL for 'none'. INVALID_ARGUMENT
  * where there is no home directory. */
 hl_status hl_cli_store_path(const hl_options *options, char **ret_path, hl_error *error);

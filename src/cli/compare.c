@@ -1,6 +1,7 @@
 #include "cli/compare.h"
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "cli/interrupt.h"
 #include "report/comparison.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -167,6 +168,7 @@ int hl_cli_compare(int argc, char **argv) {
   hl_error error = {0};
   int exit_status = hl_cli_options('C', usage, argc, argv, &c.options);
   if (exit_status >= 0) return exit_status;
+  hl_interrupt_catch();
   hl_status status = read_how(&c, &error);
   if (status == HL_OK) status = compare_sides(&c, &error);
   if (status == HL_OK) hl_compare_remark(&c);

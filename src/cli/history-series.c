@@ -1,5 +1,7 @@
 #include "cli/history.h"
 
+#include "cli/interrupt.h"
+
 #include "machine/topology.h"
 #include "report/history.h"
 #include "run/git.h"
@@ -28,6 +30,7 @@ typedef struct series {
   char *arguments;  /* of a confirming command */
   hl_store *store;  /* with --confirm */
   size_t failed;    /* reruns that could not be made */
+  bool damaged;     /* the store; some of its rows are missing */
 } series;
 
 /* ---- what is asked for ---- */
@@ -116,6 +119,12 @@ static hl_status load(series *s, hl_error *error) {
     status = hl_store_change_checks_load(store, s->metric->key, &s->checks, error);
   if (status == HL_OK && hl_options_on(s->options, HL_OPTION_JSON))
     status = hl_store_runs_list(store, &s->filter, &s->runs, error);
+  if (status == HL_BAD_DATA && s->rows.count && !confirm) {
+    s->damaged = true;
+    hl_cli_damage(error, s->rows.count, 0, "row");
+    hl_cli_fail(error, HL_EXIT_USAGE);
+    status = HL_OK;
+  }
   if (confirm && status == HL_OK)
     s->store = store; /* for the verdicts */
   else
@@ -281,6 +290,7 @@ int hl_cli_history_series(const hl_options *options) {
   series s = {.options = options};
   hl_error error = {0};
   int exit_status = HL_EXIT_OK;
+  if (hl_options_on(options, HL_OPTION_CONFIRM)) hl_interrupt_catch();
   hl_history_rows_init(&s.rows);
   s.arguments = hl__history_compare_arguments(options);
   hl_change_checks_init(&s.checks);
@@ -289,6 +299,7 @@ int hl_cli_history_series(const hl_options *options) {
     show(&s);
     exit_status = write_files(&s);
     if (exit_status == HL_EXIT_OK && s.failed) exit_status = HL_EXIT_NOTHING;
+    if (s.damaged) exit_status = HL_EXIT_USAGE;
     if (exit_status != HL_EXIT_USAGE && gate_holds(&s)) exit_status = HL_EXIT_GATE;
   } else {
     exit_status = hl_cli_fail(&error, exit_status_of(status));

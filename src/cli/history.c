@@ -130,6 +130,11 @@ static hl_status list_runs(const hl_options *options, hl_store_runs *ret_runs, h
   hl_status status = hl__history_filter(options, &filter, error);
   if (status == HL_OK) status = hl__history_open(options, HL_STORE_READ, &store, error);
   if (store) status = hl_store_runs_list(store, &filter, ret_runs, error);
+  if (store && status == HL_BAD_DATA) { /* `error` stays: what is shown is not all */
+    size_t lost = 0;
+    if (hl_store_runs_salvage(store, &filter, ret_runs, &lost, NULL) == HL_OK)
+      hl_cli_damage(error, ret_runs->count, lost, "run");
+  }
   hl_store_free(store);
   return status;
 }
@@ -154,13 +159,12 @@ static int show_list(const hl_options *options) {
   int exit_status = HL_EXIT_OK;
   hl_status status = check_list(options, &error);
   if (status == HL_OK) status = list_runs(options, &runs, &error);
-  if (status != HL_OK)
-    exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
-  else if (hl_options_on(options, HL_OPTION_JSON))
+  if (status != HL_OK) exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
+  if (hl_options_on(options, HL_OPTION_JSON) && (status == HL_OK || runs.count))
     print_json(&runs);
   else if (runs.count)
     print_table(&runs);
-  else if (!hl_options_on(options, HL_OPTION_QUIET))
+  else if (status == HL_OK && !hl_options_on(options, HL_OPTION_QUIET))
     puts("No such runs. `hotlap sweep MODEL` makes one.");
   hl_store_runs_release(&runs);
   return exit_status;

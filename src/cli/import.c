@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/json-writer.h"
 #include "cli/cli.h"
+#include "cli/interrupt.h"
 #include "plan/configuration.h"
 #include "report/number.h"
 #include "store/store.h"
@@ -59,8 +60,9 @@ static hl_status add_rows(hl_store *store, const taken *t, hl_error *error) {
   const hl_import *import = &t->import;
   hl_status status = HL_OK;
   for (size_t i = 0; i < import->records.count && status == HL_OK; i++)
-    status = hl_store_row_add(store, t->run, import->keys[i], (int64_t)i, &import->records.items[i],
-                              error);
+    status = hl_interrupt_caught() ? hl_error_set(error, HL_INTERRUPTED, "interrupted")
+                                   : hl_store_row_add(store, t->run, import->keys[i], (int64_t)i,
+                                                      &import->records.items[i], error);
   return status;
 }
 
@@ -70,19 +72,20 @@ static hl_status write_run(hl_store *store, taken *t, hl_error *error) {
   hl_text_append(&command, "hotlap history --import ");
   hl_shell_quote(&command, t->file);
   info->command = hl_text_take(&command);
-  /* An import that was cut off is gone on with. */
+  /* An import that was cut off by an earlier hotlap is gone on with. */
   hl_status status =
       hl_store_run_resumable(store, t->import.hash, info->machine_id, &t->run, error);
   if (status == HL_OK && !t->run) status = choose_id(store, t, &t->run, error);
   if (status != HL_OK) return status;
   hl_record_set_text(&info->id, t->run);
   if (!info->id || !info->command) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory");
+  /* The whole file or nothing of it. */
+  status = hl_store_batch_begin(store, error);
+  if (status != HL_OK) return status;
   status = hl_store_run_begin(store, info, t->import.hash, error);
   if (status == HL_OK) status = add_rows(store, t, error);
-  hl_status ended =
-      hl_store_run_end(store, info, status == HL_OK ? HL_RUN_FINISHED : HL_RUN_INTERRUPTED,
-                       status == HL_OK ? error : NULL);
-  return status == HL_OK ? ended : status;
+  if (status == HL_OK) status = hl_store_run_end(store, info, HL_RUN_FINISHED, error);
+  return hl_store_batch_end(store, status, error);
 }
 
 static hl_status take_file(const hl_options *options, hl_store *store,
@@ -191,6 +194,7 @@ int hl_cli_import(const hl_options *options) {
   hl_import_format format;
   hl_store *store = NULL;
   bool given = false, as_json = hl_options_on(options, HL_OPTION_JSON);
+  hl_interrupt_catch();
   if (prepare(options, &format, &given, &store, &error) != HL_OK)
     return hl_cli_fail(&error, HL_EXIT_USAGE);
   int exit_status = HL_EXIT_OK;
@@ -199,10 +203,13 @@ int hl_cli_import(const hl_options *options) {
   hl_json_init(&json, &text, HL_JSON_PRETTY);
   hl_json_object(&json, NULL);
   hl_json_array(&json, "imports");
-  for (size_t i = 0; file_at(options, i); i++) {
+  for (size_t i = 0; file_at(options, i) && !hl_interrupt_caught(); i++) {
     taken t = {.file = file_at(options, i)};
     /* A file that cannot be read does not hold up the others. */
-    if (take_file(options, store, given ? &format : NULL, &t, &error) != HL_OK)
+    hl_status status = take_file(options, store, given ? &format : NULL, &t, &error);
+    if (status == HL_INTERRUPTED)
+      exit_status = HL_EXIT_INTERRUPTED;
+    else if (status != HL_OK)
       exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
     else if (as_json)
       write_json(&t, &json);
@@ -221,5 +228,7 @@ int hl_cli_import(const hl_options *options) {
   }
   hl_text_release(&text);
   hl_store_free(store);
-  return exit_status;
+  if (!hl_interrupt_caught()) return exit_status;
+  fputs("hotlap: interrupted; files that were not shown are not imported\n", stderr);
+  return HL_EXIT_INTERRUPTED;
 }

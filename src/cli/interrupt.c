@@ -41,3 +41,7 @@ int hl_interrupt_catch(void) {
     sigaction(SIGHUP, &action, NULL);
   return wake[0];
 }
+
+bool hl_interrupt_caught(void) {
+  return caught;
+}

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "cli/interrupt.h"
 
 static const char usage[] =
     "Usage: hotlap load MODEL... --qps LIST | --find-max-qps --p99-target MS [OPTION]...\n"
@@ -19,6 +20,7 @@ int hl_cli_load(int argc, char **argv) {
   hl_error error = {0};
   int exit_status = hl_cli_options('L', usage, argc, argv, &s.options);
   if (exit_status >= 0) return exit_status;
+  hl_interrupt_catch();
   hl_run_info_init(&s.info);
   if (hl_sweep_prepare(&s, argc, argv, &error) != HL_OK) {
     exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);

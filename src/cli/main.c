@@ -42,9 +42,10 @@ static void print_help(FILE *stream) {
         stream);
 }
 
-/* Descriptors 0 to 2 are open, so that no file or pipe of ours gets such a number. */
+/* Descriptors 0 to 2 are open, so that no file or pipe of ours gets such a number. What is written
+ * to an output that was closed is an error, as on a full disk, and not lost in silence. */
 static void open_standard_streams(void) {
-  for (int fd = open("/dev/null", O_RDWR); fd >= 0; fd = open("/dev/null", O_RDWR))
+  for (int fd = open("/dev/null", O_RDONLY); fd >= 0; fd = open("/dev/null", O_RDONLY))
     if (fd > 2) {
       close(fd);
       return;

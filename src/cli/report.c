@@ -16,7 +16,21 @@ static const char usage[] =
     "of\n"
     "one, or latest (the default). With --output-dir alone every file is written.\n";
 
-/* The run that was asked for. */
+/* What can still be read of a damaged run; `error` stays and says so. */
+static void salvage(hl_store *store, const char *id, hl_run_info *ret_info, hl_records *ret_records,
+                    hl_error *error) {
+  hl_run_info info;
+  hl_records records = {0};
+  size_t lost = 0;
+  if (hl_store_run_salvage(store, id, &info, &records, &lost, NULL) != HL_OK) return;
+  hl_run_info_release(ret_info);
+  hl_records_release(ret_records);
+  *ret_info = info;
+  *ret_records = records;
+  hl_cli_damage(error, records.count, lost, "row");
+}
+
+/* The run that was asked for; of a damaged one BAD_DATA, with what can be read. */
 static hl_status load_run(const hl_options *options, hl_run_info *ret_info, hl_records *ret_records,
                           hl_comparisons *comparisons, hl_error *error) {
   if (options->positional_count > 1)
@@ -33,6 +47,7 @@ static hl_status load_run(const hl_options *options, hl_run_info *ret_info, hl_r
   if (status == HL_OK) status = hl_store_run_resolve(store, wanted, &id, error);
   if (status == HL_OK) status = hl_store_run_load(store, id, ret_info, ret_records, error);
   if (status == HL_OK) status = hl_store_comparisons_load(store, id, comparisons, error);
+  if (status == HL_BAD_DATA && id) salvage(store, id, ret_info, ret_records, error);
   hl_store_free(store);
   return status;
 }
@@ -97,6 +112,9 @@ int hl_cli_report(int argc, char **argv) {
   hl_run_info_init(&info);
   hl_status status = formats_of(&options, &formats, &error);
   if (status == HL_OK) status = load_run(&options, &info, &records, &comparisons, &error);
+  bool damaged = status == HL_BAD_DATA && records.count > 0;
+  if (damaged) status = HL_OK;
+  if (damaged) exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
   if (status == HL_OK) status = hl_analysis_make(&records, &info, &analysis, &error);
   if (status == HL_OK)
     status = hl_engines_make(&analysis, &records, &comparisons, &engines, &error);
@@ -109,7 +127,10 @@ int hl_cli_report(int argc, char **argv) {
                              .engines = &engines,
                              .comparisons = &comparisons};
     show(&options, &input);
-    exit_status = formats ? write_files(&options, &input, formats) : HL_EXIT_OK;
+    if (damaged) formats = 0; /* a file would not say that rows are missing */
+    exit_status = damaged   ? HL_EXIT_USAGE
+                  : formats ? write_files(&options, &input, formats)
+                            : HL_EXIT_OK;
     if (exit_status == HL_EXIT_OK && records.count == 0) exit_status = HL_EXIT_NOTHING;
   }
   hl_engines_release(&engines);

@@ -95,13 +95,23 @@ static hl_status open_store(hl_sweep *s, hl_error *error) {
   HL_CLEANUP(hl_free_pointer) char *path = NULL;
   hl_status status = hl_cli_store_path(&s->options, &path, error);
   if (status == HL_OK && path) status = hl_store_open(path, HL_STORE_WRITE, &s->store, error);
-  if (status != HL_OK && error->msg[0]) {
-    char old[sizeof error->msg];
-    memcpy(old, error->msg, sizeof old);
-    hl_error_set(error, status, "%.400s (--store FILE names another, --store none keeps nothing)",
-                 old);
+  if (status == HL_OK) return HL_OK;
+  /* A full disk or missing rights are no mistake of the command line: what it asks for can be
+   * measured. A store that is not one, a newer or a damaged one has to be named otherwise. */
+  bool goes_on = (status == HL_IO || status == HL_UNAVAILABLE) &&
+                 !hl_options_on(&s->options, HL_OPTION_RESUME);
+  if (goes_on) {
+    fprintf(stderr,
+            "hotlap: nothing is kept: %s. Measuring goes on; the rows are in the other outputs "
+            "only\n",
+            error->msg);
+    s->no_store = true;
+    return HL_OK;
   }
-  return status;
+  char old[sizeof error->msg];
+  memcpy(old, error->msg, sizeof old);
+  return hl_error_set(error, status,
+                      "%.400s (--store FILE names another, --store none keeps nothing)", old);
 }
 
 hl_status hl_sweep_prepare(hl_sweep *sweep, int argc, char **argv, hl_error *error) {

@@ -84,6 +84,17 @@ static void message(void *context, const char *text) {
   fflush(stdout);
 }
 
+/* Said at once, and once: the rest of a long sweep is not lost on a disk that is full. */
+static void not_kept(void *context, const hl_error *error) {
+  hl_sweep_view *v = context;
+  clear_progress(v);
+  if (v->not_kept++ == 0)
+    fprintf(stderr,
+            "hotlap: not kept: %s. Measuring goes on; what is not kept is in the other "
+            "outputs only\n",
+            error->msg);
+}
+
 void hl_sweep_view_init(hl_sweep_view *view, const hl_plan *plan, const hl_options *options) {
   bool quiet = hl_options_on(options, HL_OPTION_QUIET);
   *view = (hl_sweep_view){.show_table = !quiet && !hl_options_on(options, HL_OPTION_JSON),
@@ -105,5 +116,6 @@ hl_run_view hl_sweep_view_hooks(hl_sweep_view *view) {
                        .row_end = row_end,
                        .phase = phase,
                        .probe = probe,
-                       .message = message};
+                       .message = message,
+                       .not_kept = not_kept};
 }

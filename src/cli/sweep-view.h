@@ -18,6 +18,7 @@ typedef struct hl_sweep_view {
   char current[160]; /* the row that is measured now */
   uint64_t start_ns;
   double budget_s; /* of a row */
+  size_t not_kept; /* writes that the store did not take */
 } hl_sweep_view;
 
 /* `quiet` and `json` leave standard output alone. */

@@ -135,6 +135,13 @@ static void warn_of_threads(const hl_sweep *s) {
             (long long)most, s->machine.cores, s->machine.cores == 1 ? "" : "s");
 }
 
+/* A signal after the last row stops a script that goes on with the results. */
+static int ended(int exit_status) {
+  if (!hl_interrupt_caught() || exit_status == HL_EXIT_INTERRUPTED) return exit_status;
+  fputs("hotlap: interrupted after the last row\n", stderr);
+  return HL_EXIT_INTERRUPTED;
+}
+
 int hl_sweep_run(hl_sweep *sweep) {
   hl_sweep *s = sweep;
   hl_error error = {0};
@@ -153,13 +160,14 @@ int hl_sweep_run(hl_sweep *sweep) {
                                     &s->comparisons, &error);
   hl_sweep_view_end(&view);
   int exit_status = exit_status_of(s);
+  if (view.not_kept || s->no_store) exit_status = HL_EXIT_USAGE;
   if (status == HL_INTERRUPTED) {
     if (s->records.count == 0)
       fputs("hotlap: interrupted before the first row\n", stderr);
     else
       fprintf(stderr, "hotlap: interrupted; %zu row%s kept%s\n", s->records.count,
               s->records.count == 1 ? " is" : "s are",
-              s->store ? ", --resume goes on with the rest" : "");
+              s->store && !view.not_kept ? ", --resume goes on with the rest" : "");
     exit_status = HL_EXIT_INTERRUPTED;
   } else if (status != HL_OK) {
     exit_status = hl_cli_fail(&error, s->records.count ? HL_EXIT_ROW_FAILED : HL_EXIT_USAGE);
@@ -167,10 +175,10 @@ int hl_sweep_run(hl_sweep *sweep) {
   bool json = hl_options_on(&s->options, HL_OPTION_JSON);
   if (s->records.count == 0 && !(json && status == HL_INTERRUPTED)) return exit_status;
   status = show_results(s, &error);
-  if (status == HL_OK) return exit_status;
+  if (status == HL_OK) return ended(exit_status);
   hl_cli_fail(&error, 0);
-  if (status == HL_UNAVAILABLE) return exit_status; /* only the plots are missing */
-  if (s->store)
+  if (status == HL_UNAVAILABLE) return ended(exit_status); /* only the plots are missing */
+  if (s->store && !view.not_kept)
     fprintf(stderr, "hotlap: the rows are in the store; 'hotlap report %s' writes them again\n",
             s->info.id);
   return exit_status == HL_EXIT_OK ? HL_EXIT_USAGE : exit_status;
@@ -181,6 +189,7 @@ int hl_cli_sweep(int argc, char **argv) {
   hl_error error = {0};
   int exit_status = hl_cli_options('S', usage, argc, argv, &s.options);
   if (exit_status >= 0) return exit_status;
+  hl_interrupt_catch(); /* preparing is part of it: one status, one message */
   hl_run_info_init(&s.info);
   if (hl_sweep_prepare(&s, argc, argv, &error) != HL_OK)
     exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);

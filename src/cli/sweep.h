@@ -25,6 +25,7 @@ typedef struct hl_sweep {
   char *cache_directory, *commit;
   unsigned formats;
   bool resumed;
+  bool no_store;     /* it was asked for, and cannot be opened */
   uint64_t start_ns; /* when the command began */
 } hl_sweep;
 

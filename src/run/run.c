@@ -15,8 +15,9 @@ typedef struct runner {
   hl_store *store;
   hl_records *records;
   hl_comparisons *comparisons;
-  bool *done;     /* of each row of the plan */
-  size_t *places; /* of each record: its row in the plan */
+  bool *done;      /* of each row of the plan */
+  size_t *places;  /* of each record: its row in the plan */
+  bool incomplete; /* the store lacks something of this run */
 } runner;
 
 /* Whether a resumed run has the row already. */
@@ -45,13 +46,26 @@ static hl_status take_record(runner *r, size_t place, hl_record *record, hl_erro
   return HL_OK;
 }
 
+/* Of a write to the store: a run goes on without it where the view can say so. */
+static hl_status kept(runner *r, hl_status status, const hl_error *inner, hl_error *error) {
+  const hl_run_view *view = r->context.view;
+  if (status == HL_OK) return HL_OK;
+  if (!view->not_kept || status == HL_OUT_OF_MEMORY)
+    return hl_error_set(error, status, "%s", inner->msg);
+  view->not_kept(view->context, inner);
+  r->incomplete = true;
+  return HL_OK;
+}
+
 static hl_status keep_row(runner *r, size_t index, hl_record *record, hl_error *error) {
   const hl_run_view *view = r->context.view;
   HL_CLEANUP(hl_free_pointer) char *key = hl_configuration_key(&r->plan->items[index]);
   if (!key) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a row");
   hl_status status = HL_OK;
+  hl_error inner = {0};
   if (r->store)
-    status = hl_store_row_add(r->store, r->context.info->id, key, (int64_t)index, record, error);
+    status = hl_store_row_add(r->store, r->context.info->id, key, (int64_t)index, record, &inner);
+  status = kept(r, status, &inner, error);
   if (status == HL_OK && view->row_end) view->row_end(view->context, record);
   r->done[index] = true;
   return status == HL_OK ? take_record(r, index, record, error) : status;
@@ -98,8 +112,11 @@ static hl_status keep_pair(runner *r, const size_t *indices, hl_interleaved_pair
   char *b = hl_configuration_key(&r->plan->items[indices[pair->b]]);
   if (!a || !b) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a comparison");
   hl_status status = HL_OK;
+  hl_error inner = {0};
   if (r->store)
-    status = hl_store_comparison_add(r->store, r->context.info->id, a, b, &pair->comparison, error);
+    status =
+        hl_store_comparison_add(r->store, r->context.info->id, a, b, &pair->comparison, &inner);
+  status = kept(r, status, &inner, error);
   return status == HL_OK ? hl_comparisons_take(r->comparisons, &pair->comparison, error) : status;
 }
 
@@ -174,8 +191,10 @@ static hl_status set_boundary(runner *r, const hl_configuration *c, int64_t boun
     hl_configuration row = hl_configuration_with_batch(c, record->batch_size);
     HL_CLEANUP(hl_free_pointer) char *key = hl_configuration_key(&row);
     if (!key) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a row");
+    hl_error inner = {0};
     if (r->store)
-      status = hl_store_row_set_boundary(r->store, r->context.info->id, key, boundary, error);
+      status = hl_store_row_set_boundary(r->store, r->context.info->id, key, boundary, &inner);
+    status = kept(r, status, &inner, error);
   }
   return status;
 }
@@ -289,14 +308,20 @@ hl_status hl_run_execute(const hl_plan *plan, const hl_run_environment *environm
   r.done = calloc(plan->count + 1, sizeof *r.done);
   hl_status status =
       r.done ? load_earlier(&r, error) : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory");
-  if (status == HL_OK && store) status = hl_store_run_begin(store, info, hash, error);
+  hl_error inner = {0};
+  if (status == HL_OK && store)
+    status = kept(&r, hl_store_run_begin(store, info, hash, &inner), &inner, error);
   bool begun = status == HL_OK;
+  if (r.incomplete) store = r.store = NULL; /* it has no place for the rows */
   if (begun) status = run_all(&r, error);
   hl_reference_cache_release(&references);
   free(r.done);
   free(r.places);
   if (!store || !begun) return status; /* a run that was not begun is not ended either */
-  hl_run_state state = status == HL_OK ? HL_RUN_FINISHED : HL_RUN_INTERRUPTED;
-  hl_status ended = hl_store_run_end(store, info, state, status == HL_OK ? error : NULL);
-  return status == HL_OK ? ended : status;
+  /* A run of which something is missing can be resumed. */
+  bool whole = status == HL_OK && !r.incomplete;
+  inner = (hl_error){0};
+  hl_status ended =
+      hl_store_run_end(store, info, whole ? HL_RUN_FINISHED : HL_RUN_INTERRUPTED, &inner);
+  return status == HL_OK ? kept(&r, ended, &inner, error) : status;
 }

@@ -42,6 +42,9 @@ typedef struct hl_run_view {
   void (*phase)(void *context, const char *phase); /* "loading", "checking outputs", ... */
   void (*probe)(void *context, const hl_run_probe *probe);
   void (*message)(void *context, const char *text); /* a sentence for the reader */
+  /* A row, or what is known of the run, could not be kept in the store; measuring goes on. Where
+   * this is NULL the run ends with that error instead. */
+  void (*not_kept)(void *context, const hl_error *error);
 } hl_run_view;
 
 /* Runs every configuration of the plan, then the searches. `store` may be NULL. `info` (id,

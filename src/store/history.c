@@ -88,6 +88,8 @@ hl_status hl_store_history_load(hl_store *store, const hl_metric *metric,
     status = hl_history_rows_add(rows, &row, error);
     if (status != HL_OK) break;
   }
+  /* Damage can look like the end of a table. */
+  if (status == HL_OK && rows->count == 0) status = hl__store_check_pages(store, error);
   return status;
 }
 

@@ -5,11 +5,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-/* "HLAP" in the file's header, so that another program's database is not taken for a store. */
-enum { APPLICATION_ID = 0x484c4150, BUSY_MS = 10000 };
+enum { BUSY_MS = 10000 };
 
 static hl_status check_identity(hl_store *store, int64_t *ret_version, hl_error *error) {
   int64_t id = 0, version = 0, tables = 0;
@@ -18,15 +16,9 @@ static hl_status check_identity(hl_store *store, int64_t *ret_version, hl_error 
   if (status == HL_OK)
     status = hl_sql_int(store, "SELECT count(*) FROM sqlite_master", &tables, error);
   if (status != HL_OK) return status;
-  if (id != APPLICATION_ID && (version != 0 || tables != 0))
-    return hl_error_set(error, HL_BAD_DATA,
-                        "%s: an SQLite database of another program. Name another file with --store",
-                        store->path);
-  if (version < 0 || version > hl_store_schema_count)
-    return hl_error_set(error, HL_BAD_DATA,
-                        "%s: schema %" PRId64 " was written by a newer hotlap; this one knows "
-                        "schemas up to %d. Use that hotlap, or name another store with --store",
-                        store->path, version, hl_store_schema_count);
+  bool foreign = id != HL_STORE_APPLICATION_ID && (version != 0 || tables != 0);
+  if (foreign || version < 0 || version > hl_store_schema_count)
+    return hl__store_refuse_identity(store->path, foreign, version, error);
   *ret_version = version;
   return HL_OK;
 }
@@ -77,14 +69,15 @@ static hl_status migrate(hl_store *store, hl_error *error) {
   /* Read again under the lock: another process may have been first. */
   int64_t version = 0;
   status = check_identity(store, &version, error);
+  if (status == HL_OK && version > 0) status = hl__store_check_pages(store, error);
   for (int64_t v = version; status == HL_OK && v < hl_store_schema_count; v++)
     status = hl_sql_run(store, hl_store_schemas[v], error);
   size_t missing = 0;
   if (status == HL_OK) status = columns_missing(store, true, &missing, error);
   if (status == HL_OK) {
     HL_CLEANUP(hl_free_pointer)
-    char *sql = hl_format("PRAGMA application_id = %d; PRAGMA user_version = %d", APPLICATION_ID,
-                          hl_store_schema_count);
+    char *sql = hl_format("PRAGMA application_id = %d; PRAGMA user_version = %d",
+                          HL_STORE_APPLICATION_ID, hl_store_schema_count);
     status =
         sql ? hl_sql_run(store, sql, error) : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory");
   }
@@ -102,16 +95,20 @@ static hl_status enter_wal(hl_store *store, hl_error *error) {
   return status;
 }
 
-static hl_status prepare_store(hl_store *store, hl_error *error) {
+static hl_status prepare_store(hl_store *store, hl_store_mode mode, hl_error *error) {
   sqlite3_busy_timeout(store->db, BUSY_MS);
   sqlite3_extended_result_codes(store->db, 1);
   /* A damaged or hostile file gets no chance to run what it says. */
   sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
   sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+  /* A store that is refused keeps its bytes, also where another process left a write-ahead log. */
+  sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
   int64_t version = 0;
-  hl_status status = check_identity(store, &version, error);
+  hl_status status = hl_sql_run(store, "PRAGMA cell_size_check = ON", error);
+  if (status == HL_OK) status = check_identity(store, &version, error);
   size_t missing = 0;
-  if (status == HL_OK && version == hl_store_schema_count)
+  /* To a reader an absent column is null; only a writer adds it. */
+  if (status == HL_OK && version == hl_store_schema_count && mode == HL_STORE_WRITE)
     status = columns_missing(store, false, &missing, error);
   bool current = version == hl_store_schema_count && missing == 0;
   if (sqlite3_db_readonly(store->db, "main") == 1) {
@@ -121,11 +118,15 @@ static hl_status prepare_store(hl_store *store, hl_error *error) {
                           "read-only. Copy it to a place that can be written, and name it with "
                           "--store",
                           store->path);
-    return status; /* an absent column reads as null */
+    return status;
   }
-  if (status == HL_OK) status = enter_wal(store, error);
+  if (status == HL_OK && mode == HL_STORE_WRITE && version > 0)
+    status = hl__store_check_pages(store, error);
+  if (status == HL_OK && (mode == HL_STORE_WRITE || !current)) status = enter_wal(store, error);
   if (status == HL_OK) status = hl_sql_run(store, "PRAGMA foreign_keys = ON", error);
-  return status == HL_OK && !current ? migrate(store, error) : status;
+  if (status == HL_OK && !current) status = migrate(store, error);
+  if (status == HL_OK) sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+  return status;
 }
 
 static hl_status make_parent(const char *path, hl_error *error) {
@@ -140,14 +141,9 @@ static hl_status make_parent(const char *path, hl_error *error) {
 /* SQLite takes an empty name, ':memory:' and 'file:...' for something else than a file of that
  * name, where rows would be lost; a device or pipe it reports as a failing disk. */
 static hl_status check_name(const char *path, hl_error *error) {
-  if (!path[0])
-    return hl_error_set(error, HL_INVALID_ARGUMENT,
-                        "the name of the store is empty. Name a file with --store");
-  struct stat st;
-  if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-    return hl_error_set(error, HL_IO, "%s: not a regular file. Name another store with --store",
-                        path);
-  return HL_OK;
+  if (path[0]) return HL_OK;
+  return hl_error_set(error, HL_INVALID_ARGUMENT,
+                      "the name of the store is empty. Name a file with --store");
 }
 
 static int open_database(hl_store *store, int flags) {
@@ -160,13 +156,8 @@ hl_status hl_store_open(const char *path, hl_store_mode mode, hl_store **ret_sto
                         hl_error *error) {
   hl_status status = check_name(path, error);
   if (status != HL_OK) return status;
-  if (mode == HL_STORE_WRITE)
-    status = make_parent(path, error);
-  else if (access(path, F_OK) != 0)
-    status = hl_error_set(error, HL_NOT_FOUND,
-                          "%s: there is no store here yet. `hotlap sweep` makes one; --store names "
-                          "another",
-                          path);
+  if (mode == HL_STORE_WRITE) status = make_parent(path, error);
+  if (status == HL_OK) status = hl__store_check_file(path, mode, error);
   if (status != HL_OK) return status;
   hl_store *store = calloc(1, sizeof *store);
   if (store) store->path = hl_strdup(path);
@@ -179,7 +170,7 @@ hl_status hl_store_open(const char *path, hl_store_mode mode, hl_store **ret_sto
   if (open_database(store, flags) != SQLITE_OK)
     status = hl_sql_error(store, error);
   else
-    status = prepare_store(store, error);
+    status = prepare_store(store, mode, error);
   if (status == HL_OK && mode == HL_STORE_WRITE && sqlite3_db_readonly(store->db, "main") == 1)
     status = hl_error_set(error, HL_IO,
                           "%s: the store is read-only. Change its permissions, or name another "

@@ -60,6 +60,20 @@ static hl_status load_samples(hl_store *store, int64_t row_id, hl_record *record
   return status;
 }
 
+/* The row that a statement of "SELECT * FROM rows" stands on. */
+static hl_status take_row(hl_store *store, sqlite3_stmt *statement, hl_records *records,
+                          hl_error *error) {
+  hl_record record;
+  hl_record_init(&record);
+  hl_sql_read_fields(statement, &hl_store_rows_table, &record);
+  int64_t row_id = sqlite3_column_int64(statement, 0);
+  hl_status status = load_samples(store, row_id, &record, error);
+  if (status == HL_OK) status = hl__store_rates_load(store, row_id, &record.rates, error);
+  if (status == HL_OK) status = hl_records_take(records, &record, error);
+  hl_record_release(&record);
+  return status;
+}
+
 static hl_status load_rows(hl_store *store, const char *run_id, hl_records *records,
                            hl_error *error) {
   HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
@@ -67,22 +81,26 @@ static hl_status load_rows(hl_store *store, const char *run_id, hl_records *reco
       store, "SELECT * FROM rows WHERE run_id = ? ORDER BY position, row_id", &statement, error);
   hl_sql_bind_text(statement, 1, run_id);
   bool row = false;
-  while (status == HL_OK && (status = hl_sql_step(store, statement, &row, error)) == HL_OK && row) {
-    hl_record record;
-    hl_record_init(&record);
-    hl_sql_read_fields(statement, &hl_store_rows_table, &record);
-    status = load_samples(store, sqlite3_column_int64(statement, 0), &record, error);
-    if (status == HL_OK)
-      status =
-          hl__store_rates_load(store, sqlite3_column_int64(statement, 0), &record.rates, error);
-    if (status == HL_OK) status = hl_records_take(records, &record, error);
-    hl_record_release(&record);
-  }
+  while (status == HL_OK && (status = hl_sql_step(store, statement, &row, error)) == HL_OK && row)
+    status = take_row(store, statement, records, error);
+  if (status == HL_OK && records->count == 0) status = hl__store_check_pages(store, error);
   return status;
 }
 
-static hl_status load_info(hl_store *store, const char *run_id, hl_run_info *info,
-                           hl_error *error) {
+hl_status hl__store_row_load(hl_store *store, int64_t row_id, hl_records *records,
+                             hl_error *error) {
+  HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
+  hl_status status =
+      hl_sql_prepare(store, "SELECT * FROM rows WHERE row_id = ?", &statement, error);
+  if (status != HL_OK) return status;
+  sqlite3_bind_int64(statement, 1, row_id);
+  bool row = false;
+  status = hl_sql_step(store, statement, &row, error);
+  return status == HL_OK && row ? take_row(store, statement, records, error) : status;
+}
+
+hl_status hl__store_info_load(hl_store *store, const char *run_id, hl_run_info *info,
+                              hl_error *error) {
   HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
   hl_status status = hl_sql_prepare(store, "SELECT * FROM runs WHERE id = ?", &statement, error);
   hl_sql_bind_text(statement, 1, run_id);
@@ -106,7 +124,7 @@ hl_status hl_store_run_load(hl_store *store, const char *run_id, hl_run_info *re
   /* One transaction: a run that is still being written is seen at one moment. */
   hl_status status = hl_sql_run(store, "BEGIN", error);
   if (status != HL_OK) return status;
-  status = load_info(store, run_id, &info, error);
+  status = hl__store_info_load(store, run_id, &info, error);
   if (status == HL_OK) status = load_rows(store, run_id, &records, error);
   status = hl_sql_end(store, status, error);
   if (status != HL_OK) {
@@ -159,9 +177,10 @@ static hl_status append_run(hl_store_runs *runs, sqlite3_stmt *s, hl_error *erro
   return HL_OK;
 }
 
-hl_status hl_store_runs_list(hl_store *store, const hl_store_filter *filter,
-                             hl_store_runs *ret_runs, hl_error *error) {
-  static const char sql[] =
+hl_status hl__store_runs_append(hl_store *store, const hl_store_filter *filter, int64_t run,
+                                hl_store_runs *runs, hl_error *error) {
+  HL_CLEANUP(hl_free_pointer)
+  char *sql = hl_format(
       "SELECT r.id, r.created, r.state, r.machine_id, r.cpu, r.command,"
       " (SELECT group_concat(model, char(10)) FROM"
       "   (SELECT DISTINCT model FROM rows WHERE run_id = r.id ORDER BY row_id)),"
@@ -174,17 +193,28 @@ hl_status hl_store_runs_list(hl_store *store, const hl_store_filter *filter,
       " WHERE (?1 IS NULL OR EXISTS"
       "   (SELECT 1 FROM rows WHERE run_id = r.id AND instr(model, ?1) > 0))"
       " AND (?2 IS NULL OR r.machine_id = ?2 OR instr(lower(r.cpu), lower(?2)) > 0)"
-      " ORDER BY r.created DESC, r.rowid DESC LIMIT ?3";
+      " AND %s ORDER BY r.created DESC, r.rowid DESC LIMIT ?3",
+      run ? "r.rowid = ?4" : "?4 = 0");
+  if (!sql) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the list of runs");
   HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
   hl_status status = hl_sql_prepare(store, sql, &statement, error);
   if (status != HL_OK) return status;
   hl_sql_bind_text(statement, 1, filter ? filter->model : NULL);
   hl_sql_bind_text(statement, 2, filter ? filter->machine : NULL);
   sqlite3_bind_int64(statement, 3, filter && filter->limit > 0 ? filter->limit : -1);
-  hl_store_runs runs = {0};
+  sqlite3_bind_int64(statement, 4, run);
   bool row = false;
   while (status == HL_OK && (status = hl_sql_step(store, statement, &row, error)) == HL_OK && row)
-    status = append_run(&runs, statement, error);
+    status = append_run(runs, statement, error);
+  return status;
+}
+
+hl_status hl_store_runs_list(hl_store *store, const hl_store_filter *filter,
+                             hl_store_runs *ret_runs, hl_error *error) {
+  hl_store_runs runs = {0};
+  hl_status status = hl__store_runs_append(store, filter, 0, &runs, error);
+  /* Damage can look like the end of a table. */
+  if (status == HL_OK && runs.count == 0) status = hl__store_check_pages(store, error);
   if (status == HL_OK)
     *ret_runs = runs;
   else

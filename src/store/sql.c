@@ -29,6 +29,9 @@ hl_status hl_sql_error(hl_store *store, hl_error *error) {
                         path, said);
   case SQLITE_CORRUPT:
   case SQLITE_NOTADB:
+  case SQLITE_ERROR: /* our statements are right, so what lacks a table or column is damaged */
+    /* What is left may be worth saving: it stays as it is. */
+    sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     return hl_error_set(error, HL_BAD_DATA,
                         "%s: the store is damaged, or is no SQLite file (%s). Move it away, or "
                         "name another with --store; `sqlite3 FILE .recover` may save its rows",

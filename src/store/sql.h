@@ -18,7 +18,23 @@
 struct hl_store {
   sqlite3 *db;
   char *path;
+  bool batch; /* a transaction of several writes is open */
 };
+
+/* "HLAP" in the file's header, so that another program's database is not taken for a store. */
+enum { HL_STORE_APPLICATION_ID = 0x484c4150 };
+
+/*
+ * Whether the file may be opened at all, by its first bytes and without SQLite, which makes files
+ * beside it: BAD_DATA for a newer hotlap's, another program's or no database and for an empty file
+ * that is to be read, INVALID_ARGUMENT for no regular file, NOT_FOUND where a reader finds none.
+ */
+hl_status hl__store_check_file(const char *path, hl_store_mode mode, hl_error *error);
+/* BAD_DATA: of another program where `foreign`, else of a newer hotlap. */
+hl_status hl__store_refuse_identity(const char *path, bool foreign, int64_t version,
+                                    hl_error *error);
+/* Reads every page; BAD_DATA where one is damaged, which is then not written to. */
+hl_status hl__store_check_pages(hl_store *store, hl_error *error);
 
 /* The status of the last failed call on this store, with a message that says what to do. */
 hl_status hl_sql_error(hl_store *store, hl_error *error);
@@ -51,6 +67,14 @@ void hl_sql_read_fields(sqlite3_stmt *statement, const hl_store_table *table, vo
 hl_status hl__store_upsert(hl_store *store, const hl_store_table *table, const char *const *keys,
                            size_t key_count, const char *conflict, sqlite3_stmt **ret_statement,
                            hl_error *error);
+
+/* Parts of what store.h reads, for a damaged store. Appends the run of this row id, or all runs
+ * where it is 0; appends one row. */
+hl_status hl__store_runs_append(hl_store *store, const hl_store_filter *filter, int64_t run,
+                                hl_store_runs *runs, hl_error *error);
+hl_status hl__store_row_load(hl_store *store, int64_t row_id, hl_records *records, hl_error *error);
+hl_status hl__store_info_load(hl_store *store, const char *run_id, hl_run_info *info,
+                              hl_error *error);
 
 /* The rates of a load test's row; written with it, and appended to the list when read. */
 hl_status hl__store_rates_add(hl_store *store, int64_t row_id, const hl_rates *rates,

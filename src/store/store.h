@@ -32,7 +32,10 @@ typedef enum hl_store_mode {
 typedef enum hl_run_state { HL_RUN_RUNNING, HL_RUN_FINISHED, HL_RUN_INTERRUPTED } hl_run_state;
 const char *hl_run_state_name(hl_run_state state);
 
-/* Opens the store and brings it to this version's tables. */
+/*
+ * Opens the store and brings it to this version's tables. A store that is refused is left as it is,
+ * byte for byte; a damaged one is refused for writing, and may still be readable in part.
+ */
 hl_status hl_store_open(const char *path, hl_store_mode mode, hl_store **ret_store,
                         hl_error *error);
 void hl_store_free(hl_store *store); /* NULL is fine */
@@ -51,6 +54,14 @@ hl_status hl_store_run_begin(hl_store *store, const hl_run_info *info, const cha
  */
 hl_status hl_store_row_add(hl_store *store, const char *run_id, const char *configuration,
                            int64_t position, const hl_record *record, hl_error *error);
+
+/*
+ * Makes one transaction of what is written until hl_store_batch_end: many rows at once, all or
+ * none. With `status` HL_OK it is committed, else all of it is undone; returns the status of the
+ * whole.
+ */
+hl_status hl_store_batch_begin(hl_store *store, hl_error *error);
+hl_status hl_store_batch_end(hl_store *store, hl_status status, hl_error *error);
 
 /* Adds a comparison of the rows of configurations `a` and `b`, or replaces it. */
 hl_status hl_store_comparison_add(hl_store *store, const char *run_id, const char *a, const char *b,
@@ -101,6 +112,13 @@ hl_status hl_store_run_resolve(hl_store *store, const char *text, char **ret_id,
 hl_status hl_store_run_load(hl_store *store, const char *run_id, hl_run_info *ret_info,
                             hl_records *ret_records, hl_error *error);
 
+/*
+ * The same of a damaged store, for where hl_store_run_load says BAD_DATA: the rows that can still
+ * be read, and how many more are known of. Release both. `ret_info` may lack everything but the id.
+ */
+hl_status hl_store_run_salvage(hl_store *store, const char *run_id, hl_run_info *ret_info,
+                               hl_records *ret_records, size_t *ret_lost, hl_error *error);
+
 /* One line of the history. */
 typedef struct hl_store_run {
   char *id, *created, *state, *machine_id, *cpu, *command;
@@ -129,10 +147,15 @@ typedef struct hl_store_filter {
 hl_status hl_store_runs_list(hl_store *store, const hl_store_filter *filter,
                              hl_store_runs *ret_runs, hl_error *error);
 
+/* The same of a damaged store, for where hl_store_runs_list says BAD_DATA: the runs that can still
+ * be read, the last begun first, and how many more are known of. */
+hl_status hl_store_runs_salvage(hl_store *store, const hl_store_filter *filter,
+                                hl_store_runs *ret_runs, size_t *ret_lost, hl_error *error);
+
 /*
  * Appends the metric of every row that passed and whose model and machine the filter takes, in the
  * order of measuring, to an initialised list; its `limit` is not used. Rows without the metric have
- * NaN.
+ * NaN. At BAD_DATA the list has the rows before the damage.
  */
 hl_status hl_store_history_load(hl_store *store, const hl_metric *metric,
                                 const hl_store_filter *filter, hl_history_rows *rows,

@@ -144,9 +144,20 @@ static hl_status insert_row(hl_store *store, const char *run_id, const char *con
   return hl_sql_finish(store, statement, error);
 }
 
+hl_status hl_store_batch_begin(hl_store *store, hl_error *error) {
+  hl_status status = hl_sql_run(store, "BEGIN IMMEDIATE", error);
+  store->batch = status == HL_OK;
+  return status;
+}
+
+hl_status hl_store_batch_end(hl_store *store, hl_status status, hl_error *error) {
+  store->batch = false;
+  return hl_sql_end(store, status, error);
+}
+
 hl_status hl_store_row_add(hl_store *store, const char *run_id, const char *configuration,
                            int64_t position, const hl_record *record, hl_error *error) {
-  hl_status status = hl_sql_run(store, "BEGIN IMMEDIATE", error);
+  hl_status status = store->batch ? HL_OK : hl_sql_run(store, "BEGIN IMMEDIATE", error);
   if (status != HL_OK) return status;
   /* The earlier row goes with its samples, so that rows stay in the order of measuring. */
   status = delete_row(store, run_id, configuration, error);
@@ -154,7 +165,7 @@ hl_status hl_store_row_add(hl_store *store, const char *run_id, const char *conf
   int64_t row_id = sqlite3_last_insert_rowid(store->db);
   if (status == HL_OK) status = insert_samples(store, row_id, record, error);
   if (status == HL_OK) status = hl__store_rates_add(store, row_id, &record->rates, error);
-  return hl_sql_end(store, status, error);
+  return store->batch ? status : hl_sql_end(store, status, error);
 }
 
 hl_status hl_store_row_set_boundary(hl_store *store, const char *run_id, const char *configuration,

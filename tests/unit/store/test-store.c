@@ -466,7 +466,7 @@ static void foreign_newer_and_damaged_files_are_refused(void **state) {
   memset(junk, 'x', sizeof junk);
   assert_int_equal(hl_file_write(path_of("junk.db"), junk, sizeof junk, NULL), HL_OK);
   expect_open("junk.db", HL_STORE_WRITE, HL_BAD_DATA, "damaged");
-  expect_open(".", HL_STORE_WRITE, HL_IO, NULL);
+  expect_open(".", HL_STORE_WRITE, HL_INVALID_ARGUMENT, "not a regular file");
   assert_int_equal(mkdir(path_of("file"), 0700), 0);
   assert_int_equal(hl_file_write(path_of("file/x"), "x", 1, NULL), HL_OK);
   expect_open("file/x/store.db", HL_STORE_WRITE, HL_IO, NULL);
