@@ -142,10 +142,12 @@ static hl_status open_store(stored *s, hl_error *error) {
   bool measures = false;
   for (size_t i = 0; i < s->compare->count; i++)
     measures = measures || s->compare->operands[i].kind != HL_OPERAND_RUN;
-  /* A store that is not there holds no run: it is not made. */
-  if (measures && access(path, F_OK) == 0)
-    return hl_store_open(path, HL_STORE_WRITE, &s->store, error);
-  return hl_store_open(path, HL_STORE_READ, &s->store, error);
+  /* A store that is not there, or an empty file, holds no run: it is not made. */
+  status = hl_store_open(path, HL_STORE_READ, &s->store, error);
+  if (status != HL_OK || !measures) return status;
+  hl_store_free(s->store);
+  s->store = NULL;
+  return hl_store_open(path, HL_STORE_WRITE, &s->store, error);
 }
 
 static hl_status check_kinds(const hl_compare *c, hl_error *error) {

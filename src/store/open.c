@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { BUSY_MS = 10000 };
@@ -152,6 +153,37 @@ static int open_database(hl_store *store, int flags) {
   return name ? sqlite3_open_v2(name, &store->db, flags, NULL) : SQLITE_NOMEM;
 }
 
+/*
+ * A store in WAL mode is read with the help of a file beside it. Where none can be made (a
+ * read-only directory or medium) it is read as one that nobody changes, unless a log there says
+ * that somebody does.
+ */
+static hl_status open_immutable(hl_store *store, hl_error *error) {
+  struct stat st;
+  HL_CLEANUP(hl_free_pointer) char *log = hl_format("%s-wal", store->path);
+  if (!log || (stat(log, &st) == 0 && st.st_size > 0))
+    return hl_error_set(error, HL_IO,
+                        "%s: cannot write beside the store, and its write-ahead log holds rows. "
+                        "Copy both to a place that can be written, and name it with --store",
+                        store->path);
+  hl_text name = HL_TEXT_INIT;
+  hl_text_append(&name, store->path[0] == '/' ? "file:" : "file:./");
+  for (const char *c = store->path; *c; c++)
+    if (strchr("%?#", *c))
+      hl_text_format(&name, "%%%02x", (unsigned)(unsigned char)*c);
+    else
+      hl_text_char(&name, *c);
+  hl_text_append(&name, "?immutable=1");
+  sqlite3_close(store->db);
+  store->db = NULL;
+  int code = name.failed ? SQLITE_NOMEM
+                         : sqlite3_open_v2(name.data, &store->db,
+                                           SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+  hl_text_release(&name);
+  return code == SQLITE_OK ? prepare_store(store, HL_STORE_READ, error)
+                           : hl_sql_error(store, error);
+}
+
 hl_status hl_store_open(const char *path, hl_store_mode mode, hl_store **ret_store,
                         hl_error *error) {
   hl_status status = check_name(path, error);
@@ -171,6 +203,8 @@ hl_status hl_store_open(const char *path, hl_store_mode mode, hl_store **ret_sto
     status = hl_sql_error(store, error);
   else
     status = prepare_store(store, mode, error);
+  if (status == HL_IO && mode == HL_STORE_READ && sqlite3_db_readonly(store->db, "main") == 1)
+    status = open_immutable(store, error);
   if (status == HL_OK && mode == HL_STORE_WRITE && sqlite3_db_readonly(store->db, "main") == 1)
     status = hl_error_set(error, HL_IO,
                           "%s: the store is read-only. Change its permissions, or name another "

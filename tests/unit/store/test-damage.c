@@ -85,7 +85,10 @@ static void make(char **ret_bytes, size_t *ret_count) {
 
 /* ---- what is asked of it ---- */
 
+static size_t damages_seen;
+
 static void check_said(hl_status status, const hl_error *error) {
+  damages_seen += status == HL_BAD_DATA;
   if (status == HL_OK || status == HL_NOT_FOUND) return;
   if (!strstr(error->msg, path)) fail_msg("'%s' does not name the file", error->msg);
   if (status == HL_BAD_DATA && !strstr(error->msg, "--store") && !strstr(error->msg, "samples"))
@@ -192,7 +195,7 @@ static void assert_unchanged(const char *bytes, size_t count, const char *what, 
 static void every_byte_of_a_page_s_head_may_be_wrong(void **state) {
   (void)state;
   char *bytes = NULL;
-  size_t count = 0, refused = 0, tries = 0;
+  size_t count = 0, seen = 0, tries = 0;
   make(&bytes, &count);
   for (size_t page = 0; page * PAGE < count; page++)
     for (size_t i = 0; i < 24; i += 5, tries++) {
@@ -201,12 +204,14 @@ static void every_byte_of_a_page_s_head_may_be_wrong(void **state) {
       char good = bytes[at], mask = (char)(i % 2 ? 0xff : 0x11);
       bytes[at] = (char)(good ^ mask);
       put(bytes, count);
-      refused += read_all() != HL_OK;
+      size_t before = damages_seen;
+      (void)read_all();
+      seen += damages_seen > before;
       assert_unchanged(bytes, count, "byte", at);
       bytes[at] = good;
     }
   free(bytes);
-  if (refused < tries / 20) fail_msg("only %zu of %zu damages were seen", refused, tries);
+  if (seen < tries / 10) fail_msg("only %zu of %zu damages were seen", seen, tries);
 }
 
 static void every_byte_of_the_header_may_be_wrong(void **state) {
