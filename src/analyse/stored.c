@@ -46,7 +46,9 @@ static hl_status read_rows(hl__stored_comparing *c, size_t side, hl_error *error
 static hl_status check_machines(hl__stored_comparing *c, hl_error *error) {
   const char *a = hl__stored_or_unknown(c->run[0]->info->machine_id);
   const char *b = hl__stored_or_unknown(c->run[1]->info->machine_id);
-  if (strcmp(a, b) == 0) return HL_OK;
+  bool known = c->run[0]->info->machine_id && c->run[1]->info->machine_id;
+  bool same_run = strcmp(c->run[0]->info->id, c->run[1]->info->id) == 0;
+  if (same_run || (known && strcmp(a, b) == 0)) return HL_OK;
   if (!c->options->force)
     return hl_error_set(error, HL_INVALID_ARGUMENT,
                         "%s and %s were measured on different machines (%s, %s); --force compares "

@@ -13,12 +13,14 @@ int hl_cli_fail(const hl_error *error, int exit_status) {
 void hl_cli_damage(hl_error *error, size_t shown, size_t lost, const char *noun) {
   char message[sizeof error->msg];
   memcpy(message, error->msg, sizeof message);
-  hl_text text = HL_TEXT_INIT;
-  if (lost) hl_text_format(&text, "; %zu more cannot be read", lost);
-  hl_error_set(error, error->status,
-               "%.340s. Shown is what could be read, %zu %s%s%s; there may have been more", message,
-               shown, noun, shown == 1 ? "" : "s", text.length ? text.data : "");
-  hl_text_release(&text);
+  if (!shown) {
+    hl_error_set(error, error->status, "%.400s. No %s of it could be read", message, noun);
+    return;
+  }
+  char more[64] = "there may have been more";
+  if (lost) snprintf(more, sizeof more, "%zu more cannot be read", lost);
+  hl_error_set(error, error->status, "%.360s. Shown is what could be read, %zu %s%s; %s", message,
+               shown, noun, shown == 1 ? "" : "s", more);
 }
 
 int hl_cli_options(char command, const char *usage, int argc, char **argv,

@@ -24,7 +24,7 @@ typedef struct hl_dataset {
   int64_t count;          /* inputs (first dimension) */
   size_t input_count;     /* arrays, in the model's order */
   hl_tensor_view *inputs; /* owned */
-  char *description;      /* one line: file or generator, what was done to it */
+  char *description;      /* one line: file or generator, what was done to it, of a file a hash */
 } hl_dataset;
 
 void hl_dataset_free(hl_dataset *dataset);

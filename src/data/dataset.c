@@ -1,3 +1,4 @@
+#include "base/hash.h"
 #include "data/array.h"
 #include "data/dataset-internal.h"
 #include "data/neighbours.h"
@@ -336,6 +337,19 @@ static hl_status read_arrays(hl_npz *npz, const hl_port *ports, const hl_data_ru
   return dataset->description ? HL_OK : no_memory(error);
 }
 
+/* Says in the description which contents they are: another file of the same name is other data. */
+static hl_status add_fingerprint(hl_dataset *dataset, size_t count, hl_error *error) {
+  uint64_t hash = HL_HASH_START;
+  for (size_t i = 0; i < count; i++)
+    hash = hl_hash_bytes(hash, dataset->inputs[i].data, (size_t)dataset->inputs[i].bytes);
+  char *description =
+      hl_format("%s; contents %08" PRIx32, dataset->description, (uint32_t)(hash ^ hash >> 32));
+  if (!description) return no_memory(error);
+  free(dataset->description);
+  dataset->description = description;
+  return HL_OK;
+}
+
 hl_status hl_dataset_read(const char *path, const hl_port *ports, const hl_data_rule *rules,
                           size_t port_count, int64_t max_images, uint64_t seed,
                           hl_dataset **ret_dataset, hl_error *error) {
@@ -361,6 +375,7 @@ hl_status hl_dataset_read(const char *path, const hl_port *ports, const hl_data_
                  : read_arrays(npz, ports, rules, port_count, max_images, dataset, &notes, error);
     hl_text_release(&notes);
   }
+  if (status == HL_OK) status = add_fingerprint(dataset, port_count, error);
   hl_npz_free(npz);
   if (status != HL_OK)
     hl_dataset_free(dataset);

@@ -60,14 +60,19 @@ static hl_status load_samples(hl_store *store, int64_t row_id, hl_record *record
   return status;
 }
 
-/* The row that a statement of "SELECT * FROM rows" stands on. */
-static hl_status take_row(hl_store *store, sqlite3_stmt *statement, hl_records *records,
-                          hl_error *error) {
+/* The row that a statement of "SELECT * FROM rows" stands on; where `salvage`, without samples that
+ * are damaged. */
+static hl_status take_row(hl_store *store, sqlite3_stmt *statement, bool salvage,
+                          hl_records *records, hl_error *error) {
   hl_record record;
   hl_record_init(&record);
   hl_sql_read_fields(statement, &hl_store_rows_table, &record);
   int64_t row_id = sqlite3_column_int64(statement, 0);
   hl_status status = load_samples(store, row_id, &record, error);
+  if (salvage && status == HL_BAD_DATA) {
+    hl_record_note(&record, "the samples of this row are damaged in the store");
+    status = HL_OK;
+  }
   if (status == HL_OK) status = hl__store_rates_load(store, row_id, &record.rates, error);
   if (status == HL_OK) status = hl_records_take(records, &record, error);
   hl_record_release(&record);
@@ -82,7 +87,7 @@ static hl_status load_rows(hl_store *store, const char *run_id, hl_records *reco
   hl_sql_bind_text(statement, 1, run_id);
   bool row = false;
   while (status == HL_OK && (status = hl_sql_step(store, statement, &row, error)) == HL_OK && row)
-    status = take_row(store, statement, records, error);
+    status = take_row(store, statement, false, records, error);
   if (status == HL_OK && records->count == 0) status = hl__store_check_pages(store, error);
   return status;
 }
@@ -96,7 +101,7 @@ hl_status hl__store_row_load(hl_store *store, int64_t row_id, hl_records *record
   sqlite3_bind_int64(statement, 1, row_id);
   bool row = false;
   status = hl_sql_step(store, statement, &row, error);
-  return status == HL_OK && row ? take_row(store, statement, records, error) : status;
+  return status == HL_OK && row ? take_row(store, statement, true, records, error) : status;
 }
 
 hl_status hl__store_info_load(hl_store *store, const char *run_id, hl_run_info *info,

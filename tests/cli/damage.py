@@ -196,6 +196,59 @@ def sweeps_share_a_store():
     assert [(r['rows'], r['passed'], r['state']) for r in runs] == [(12, 12, 'finished')] * 3, runs
 
 
+# -- what is not the same ----------------------------------------------------------------------
+
+@case
+def another_file_of_the_same_name_is_other_data():
+    runs = []
+    for seed in (1, 1, 2):
+        hotlap('data', 'make', 'ptychography', 'scan.npz', '--n-images', '8', '--size', '64', '--seed', seed).passes()
+        run = hotlap('sweep', 'ptychopinn:N=64', '--test-data', 'scan.npz', '--no-check', *QUICK, '--store', 'data.db', '--json')
+        runs.append('run:' + run.passes().document['run'])
+    hotlap('compare', runs[0], runs[1], '--store', 'data.db').passes()
+    refused((runs[0], runs[2], '--store', 'data.db'), 'data (scan.npz', '--force', command='compare')
+    hotlap('compare', runs[0], runs[2], '--store', 'data.db', '--force').passes('not the same work')
+
+
+@case
+def machines_that_are_not_known_are_not_taken_for_one():
+    path = make('unknown.db')
+    make('unknown.db')
+    with sqlite3.connect(path) as db:
+        db.execute('update runs set machine_id = null')
+        a, b = (r[0] for r in db.execute('select id from runs'))
+    db.close()
+    refused((f'run:{a}', f'run:{b}', '--store', 'unknown.db'), 'different machines (unknown, unknown)', '--force', command='compare')
+    hotlap('compare', f'run:{a}', f'run:{b}', '--store', 'unknown.db', '--force').passes()
+
+
+@case
+def values_that_no_measurement_gives_are_survived():
+    path = make('odd.db')
+    with sqlite3.connect(path) as db:
+        db.execute("update rows set throughput_ips = 9e999, latency_p50_ms = -9e999, latency_p95_ms = 'text',"
+                   " latency_mean_ms = x'00ff', memory_mb = 9e999, threads = 9e18, engine = null,"
+                   " model = 'mlp' || char(27) || '[31m', reason = char(27) || ']0;x' || char(7) where batch_size = 1")
+        db.execute('update rows set throughput_ips = 0, latency_p50_ms = 0, latency_mean_ms = 0 where batch_size = 2')
+    db.close()
+    for command in (('history',), ('history', 'mlp'), ('report',), ('compare', 'run:latest', 'run:latest')):
+        run = hotlap(*command, '--store', 'odd.db')
+        assert run.status in (0, 2, 3) and 'Sanitizer' not in run.err and 'runtime error' not in run.err, run.explain()
+        assert '\x1b' not in run.out + run.err and '\x07' not in run.out + run.err, run.explain()
+    run = hotlap('report', '--store', 'odd.db', '--json', '--plot-results', '--output-dir', 'odd-values', '--export-format',
+                 'json,csv,md,google-benchmark,openmetrics')
+    assert run.status == 0 and run.rows[0]['throughput_ips'] is None, run.explain()
+    for file in (HOME / 'odd-values').glob('*.json'):
+        json.loads(file.read_text(), parse_constant=lambda word: 1 / 0)
+    text = (HOME / 'odd-values/benchmark_results.prom').read_text()
+    assert text.endswith('# EOF\n') and not [line for line in text.splitlines() if line.endswith(('nan', 'inf', 'NaN'))]
+    with sqlite3.connect(path) as db:
+        db.execute("update samples set count = 9223372036854775807")
+    db.close()
+    run = hotlap('report', '--store', 'odd.db', '--json').fails(2, 'samples are damaged', '2 rows')
+    assert all('samples of this row are damaged' in r['notes'] for r in run.rows)
+
+
 # -- signals -----------------------------------------------------------------------------------
 
 def default_signals():
