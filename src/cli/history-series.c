@@ -297,9 +297,9 @@ int hl_cli_history_series(const hl_options *options) {
   hl_status status = run(&s, &error);
   if (status == HL_OK) {
     show(&s);
-    exit_status = write_files(&s);
+    /* A file would not say that rows are missing. */
+    exit_status = s.damaged ? HL_EXIT_USAGE : write_files(&s);
     if (exit_status == HL_EXIT_OK && s.failed) exit_status = HL_EXIT_NOTHING;
-    if (s.damaged) exit_status = HL_EXIT_USAGE;
     if (exit_status != HL_EXIT_USAGE && gate_holds(&s)) exit_status = HL_EXIT_GATE;
   } else {
     exit_status = hl_cli_fail(&error, exit_status_of(status));

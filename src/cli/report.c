@@ -114,7 +114,7 @@ int hl_cli_report(int argc, char **argv) {
   if (status == HL_OK) status = load_run(&options, &info, &records, &comparisons, &error);
   bool damaged = status == HL_BAD_DATA && records.count > 0;
   if (damaged) status = HL_OK;
-  if (damaged) exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
+  if (damaged) (void)hl_cli_fail(&error, HL_EXIT_USAGE);
   if (status == HL_OK) status = hl_analysis_make(&records, &info, &analysis, &error);
   if (status == HL_OK)
     status = hl_engines_make(&analysis, &records, &comparisons, &engines, &error);
