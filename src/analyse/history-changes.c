@@ -44,7 +44,9 @@ static const char *obstacle_of(const hl_history_input *input, const hl_history_r
   if (hl_workload_is_load(row->workload)) return "a load test cannot be rerun in pairs";
   if (is_simulated(s)) return "the clock was simulated";
   if (!input->by_command && !can_be_named)
-    return "the configuration cannot be written as an operand of hotlap compare";
+    return "the configuration cannot be written as an operand of hotlap compare; name with "
+           "--command "
+           "what runs in both commits";
   if (!input->by_command && !hl_history_has_file(s->name))
     return "no file of the commits is in this configuration; name with --command what runs in both";
   if (!before->commit || !after->commit) return "a commit is not known";

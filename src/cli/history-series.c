@@ -232,7 +232,7 @@ static int write_files(const series *s) {
       &report, hl_options_get(s->options, HL_OPTION_OUTPUT_DIR), s->formats, &written, &error);
   bool silent =
       hl_options_on(s->options, HL_OPTION_QUIET) || hl_options_on(s->options, HL_OPTION_JSON);
-  if (written.length && !silent) printf("\nWrote\n%s", written.data);
+  if (written.length && !silent) printf("\nWritten:\n%s", written.data);
   hl_text_release(&written);
   if (status == HL_OK) return HL_EXIT_OK;
   return hl_cli_fail(&error, status == HL_UNAVAILABLE ? HL_EXIT_OK : HL_EXIT_USAGE);

@@ -1,5 +1,6 @@
 #include "report/history.h"
 
+#include "report/comparison-internal.h"
 #include "report/number.h"
 #include <inttypes.h>
 #include <math.h>
@@ -73,9 +74,11 @@ static void put_rerun(const hl_history_change *change, hl_text *out) {
   hl__history_append_clean(out, check->checked, 10);
   hl_text_append(out, ": ");
   append_code(out, check->verdict);
-  if (isfinite(check->ratio)) hl_text_format(out, ", time before / time after %.4f", check->ratio);
+  int digits = hl__report_decimals(&(hl_comparison){.ci = check->ci});
+  if (isfinite(check->ratio))
+    hl_text_format(out, ", time before / time after %.*f", digits, check->ratio);
   if (isfinite(check->ci.low) && isfinite(check->ci.high))
-    hl_text_format(out, ", interval %.4f to %.4f", check->ci.low, check->ci.high);
+    hl_text_format(out, ", interval %.*f to %.*f", digits, check->ci.low, digits, check->ci.high);
   if (check->pairs != HL_INT_NULL) hl_text_format(out, ", %" PRId64 " pairs", check->pairs);
   hl_text_char(out, '\n');
 }

@@ -1,5 +1,6 @@
 #include "report/history.h"
 
+#include "report/comparison-internal.h"
 #include "report/number.h"
 #include <inttypes.h>
 #include <math.h>
@@ -192,9 +193,11 @@ static void put_check(const hl_history_change *change, hl_text *out) {
   hl__history_append_clean(&line, check->checked, 10);
   hl_text_append(&line, " found the commit after ");
   append_name(&line, check->verdict);
-  if (isfinite(check->ratio)) hl_text_format(&line, ", time ratio %.4f", check->ratio);
+  int digits = hl__report_decimals(&(hl_comparison){.ci = check->ci});
+  if (isfinite(check->ratio))
+    hl_text_format(&line, ", time before / time after %.*f", digits, check->ratio);
   if (isfinite(check->ci.low) && isfinite(check->ci.high))
-    hl_text_format(&line, " [%.4f, %.4f]", check->ci.low, check->ci.high);
+    hl_text_format(&line, " [%.*f, %.*f]", digits, check->ci.low, digits, check->ci.high);
   if (check->pairs != HL_INT_NULL) hl_text_format(&line, ", %" PRId64 " pairs", check->pairs);
   append_line(out, line.data, 2);
   hl_text_release(&line);
