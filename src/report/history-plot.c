@@ -203,7 +203,7 @@ static void put_y_axis(const plot *p, const panel *q) {
   double span = fmax(high - low, 0.02 * fmax(fabs(high), fabs(low)));
   if (!(span > 0)) span = 1;
   hl_text_format(p->out, "set yrange [%.9g:%.9g]\n", low - 0.1 * span, high + 0.3 * span);
-  hl_text_format(p->out, "set format y '%s'\n", fabs(high) >= 1e5 ? "%.4s%c" : "%g");
+  hl_text_format(p->out, "set format y '%s'\n", fabs(high) >= 1e7 ? "%g" : "%.9g");
 }
 
 /* ---- changes ---- */
@@ -315,12 +315,12 @@ static void put_script(const plot *p, hl_plot_kind kind) {
   for (size_t i = 0; i < count; i++) put_data(p, i);
   hl_text_format(p->out,
                  "set datafile missing 'NaN'\nset encoding utf8\n"
-                 "set multiplot layout %zu,%zu margins %s,0.98,%s,%s spacing 0.09,%s\n"
+                 "set multiplot layout %zu,%zu margins %s,0.98,%s,%s spacing 0.11,%s\n"
                  "set border 3 lc rgb '%s' lw 0.8\nset tics nomirror out scale 0.6 tc rgb "
                  "'#202020' font ',9'\nset grid y lc rgb '#d8d8d8' lw 0.7 lt 1\n"
                  "set title font 'sans-serif Bold,10'\n"
                  "set key samplen 2.2 spacing 1.15 font ',9' Left reverse noopaque nobox\n",
-                 lines, columns, columns > 1 ? "0.06" : "0.09", lines > 1 ? "0.11" : "0.19",
+                 lines, columns, columns > 1 ? "0.08" : "0.12", lines > 1 ? "0.11" : "0.19",
                  lines > 1 ? "0.88" : "0.82", lines > 2 ? "0.13" : "0.19", grey);
   for (size_t i = 0; i < count; i++) put_panel(p, i);
   hl_text_append(p->out, "unset multiplot\n");
