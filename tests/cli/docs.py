@@ -124,7 +124,8 @@ def options_in_examples_exist():
     # Those of git, gh, meson, pkg-config, ./quickstart, ./check, tools and test tools.
     foreign = {'destdir', 'buildtype', 'variable', 'cflags', 'suite', 'quick', 'all', 'self-test',
                'profile', 'engines', 'topo-order', 'init', 'title', 'body-file',
-               'benchmark', 'benchmark_out', 'export-json'}  # of meson, google-benchmark, hyperfine
+               'benchmark', 'benchmark_out', 'benchmark_repetitions', 'benchmark_context',
+               'export-json'}  # of meson, google-benchmark, hyperfine
     for path in PAGES:
         for option in re.findall(r'(?<![\w-])--([a-z][\w-]+)', path.read_text()):
             assert option in known | foreign, f'{path.name}: there is no option --{option}'
