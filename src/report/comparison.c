@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { LINE_WIDTH = 100 };
+
 static const char *text_or(const char *text, const char *otherwise) {
   return text ? text : otherwise;
 }
@@ -17,6 +19,12 @@ int hl__report_decimals(const hl_comparison *c) {
   if (!(width > 0)) return isfinite(width) ? 4 : 3;
   double digits = ceil(-log10(width)) + 1;
   return digits < 3 ? 3 : digits > 6 ? 6 : (int)digits;
+}
+
+void hl__report_note(const char *head, const char *text, hl_text *out) {
+  hl_text_append(out, head);
+  hl_text_wrap(out, text, strlen(head), 2, LINE_WIDTH);
+  hl_text_char(out, '\n');
 }
 
 static bool is(const hl_comparison *c, const char *verdict) {
@@ -48,16 +56,19 @@ void hl__report_verdict(const hl_comparison *c, double margin, hl_text *out) {
 }
 
 static void put_pairs(const hl_report_compared *r, const hl_comparison *c, hl_text *out) {
-  hl_text_format(out, "%" PRId64 " pairs in random order ", c->pairs);
+  hl_text line = HL_TEXT_INIT;
+  hl_text_format(&line, "%" PRId64 " pairs in random order ", c->pairs);
   if (r->sides[0].command)
-    hl_text_append(out, "of one execution of each");
+    hl_text_append(&line, "of one execution of each");
   else
-    hl_text_format(out, "over %" PRId64 " fresh processes of each", c->processes);
-  if (c->voided_by) hl_text_format(out, ", %" PRId64 " voided: %s", c->voided, c->voided_by);
+    hl_text_format(&line, "over %" PRId64 " fresh processes of each", c->processes);
+  if (c->voided_by) hl_text_format(&line, ", %" PRId64 " voided: %s", c->voided, c->voided_by);
   char effect[HL_NUMBER_BYTES];
   if (isfinite(c->mde))
-    hl_text_format(out, "; least detectable effect %s", hl_report_percent(100 * c->mde, effect));
-  hl_text_format(out, "\nSeed of the order: %" PRIu64 "\n", r->seed);
+    hl_text_format(&line, "; least detectable effect %s", hl_report_percent(100 * c->mde, effect));
+  hl__report_note("", line.data, out);
+  hl_text_release(&line);
+  hl_text_format(out, "Seed of the order: %" PRIu64 "\n", r->seed);
 }
 
 static void put_found(const hl_report_compared *r, const hl_comparison *c, hl_text *out) {
@@ -77,7 +88,7 @@ static void put_outputs(const hl_comparison *c, hl_text *out) {
   if (c->agree == 0)
     hl_text_format(out, "Outputs do NOT agree: largest relative difference %.2g\n",
                    c->max_relative);
-  if (c->notes) hl_text_format(out, "Note: %s\n", c->notes);
+  if (c->notes) hl__report_note("Note: ", c->notes, out);
 }
 
 static const int widths[] = {4, 14, 10, 24, 8, 8, 8};
@@ -104,6 +115,18 @@ void hl__report_pairs(const char *name, const hl_comparison *c, hl_text *out) {
   hl_text_release(&interval);
 }
 
+void hl__report_pairs_legend(const char *other, size_t count, double alpha, uint64_t seed,
+                             hl_text *out) {
+  hl_text line = HL_TEXT_INIT;
+  hl_text_format(&line,
+                 "Ratio: time of A / time of %s. Corrected for %zu comparisons (Holm, alpha %g): "
+                 "each interval is of its own level.",
+                 other, count, alpha);
+  hl__report_note("", line.data, out);
+  hl_text_release(&line);
+  hl_text_format(out, "Seed of the order: %" PRIu64 "\n", seed);
+}
+
 static void put_table(const hl_report_compared *r, hl_text *out) {
   hl__report_pairs_head(out);
   hl_text_append(out, "Operand\n");
@@ -116,14 +139,12 @@ static void put_table(const hl_report_compared *r, hl_text *out) {
     hl__report_pairs(name, c, out);
     hl_text_format(out, "%s\n", r->operands[i + 1]);
   }
-  hl_text_format(out,
-                 "Ratio: time of A / time of the operand. Corrected for %zu comparisons (Holm, "
-                 "alpha %g): each interval is of its own level.\n",
-                 r->comparisons->count, r->alpha);
-  hl_text_format(out, "Seed of the order: %" PRIu64 "\n", r->seed);
+  hl__report_pairs_legend("the operand", r->comparisons->count, r->alpha, r->seed, out);
   for (size_t i = 0; i < r->comparisons->count; i++) {
     const hl_comparison *c = &r->comparisons->items[i];
-    if (c->notes) hl_text_format(out, "Note on %c: %s\n", (char)('B' + i), c->notes);
+    char head[16];
+    snprintf(head, sizeof head, "Note on %c: ", (char)('B' + i));
+    if (c->notes) hl__report_note(head, c->notes, out);
   }
 }
 

@@ -1,7 +1,6 @@
 #include "report/lines.h"
 
 #include "report/comparison-internal.h"
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,14 +23,12 @@ void hl_report_lines_text(const hl_report_lines *r, hl_text *out) {
     put_line(&r->lines[i], out);
     hl_text_char(out, '\n');
   }
-  hl_text_format(out,
-                 "Ratio: time of A / time of B, line by line. Corrected for %zu comparisons (Holm, "
-                 "alpha %g): each interval is of its own level.\n"
-                 "Seed of the order: %" PRIu64 "\n",
-                 r->comparisons->count, r->alpha, r->seed);
+  hl__report_pairs_legend("B, line by line", r->comparisons->count, r->alpha, r->seed, out);
   for (size_t i = 0; i < r->comparisons->count; i++) {
     const hl_comparison *c = &r->comparisons->items[i];
-    if (c->notes) hl_text_format(out, "Note on %zu: %s\n", i + 1, c->notes);
+    char head[40];
+    snprintf(head, sizeof head, "Note on %zu: ", i + 1);
+    if (c->notes) hl__report_note(head, c->notes, out);
   }
 }
 

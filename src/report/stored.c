@@ -85,18 +85,11 @@ static void put_tail(int percent, double ratio, hl_pair ci, hl_text *out) {
   hl_text_char(out, '\n');
 }
 
-/* A note of several sentences, wrapped under its first word. */
-static void put_note(const char *head, const char *text, hl_text *out) {
-  hl_text_append(out, head);
-  hl_text_wrap(out, text, strlen(head), 2, 100);
-  hl_text_char(out, '\n');
-}
-
 static void put_notes(const hl_report_stored *r, hl_text *out) {
   for (const char *line = r->found->notes; *line;) {
     size_t length = strcspn(line, "\n");
     HL_CLEANUP(hl_free_pointer) char *text = hl_format("%.*s", (int)length, line);
-    put_note("Note: ", text ? text : "", out);
+    hl__report_note("Note: ", text ? text : "", out);
     line += length + (line[length] == '\n');
   }
 }
@@ -136,9 +129,9 @@ static void put_one(const hl_report_stored *r, hl_text *out) {
   put_tail(95, c->p95_ratio, c->p95_ratio_ci, out);
   put_tail(99, c->p99_ratio, c->p99_ratio_ci, out);
   put_left(r, labels_of(r), out);
-  put_note("Note: ", hl_report_stored_warning, out);
+  hl__report_note("Note: ", hl_report_stored_warning, out);
   put_notes(r, out);
-  if (c->notes) put_note("Note: ", c->notes, out);
+  if (c->notes) hl__report_note("Note: ", c->notes, out);
 }
 
 /* Each different note once, with the rows that it is about. */
@@ -158,7 +151,7 @@ static void put_row_notes(const hl_report_stored *r, hl_text *out) {
     char *line = count == all->count
                      ? hl_format("Note on all rows: ")
                      : hl_format("Note on row%s %s: ", count == 1 ? "" : "s", head.data);
-    if (line) put_note(line, notes, out);
+    if (line) hl__report_note(line, notes, out);
     hl_text_release(&head);
   }
 }
@@ -190,9 +183,9 @@ static void put_table(const hl_report_stored *r, hl_text *out) {
                            "Corrected for %zu rows (Holm, alpha %g): each interval is of its own "
                            "level.",
                            r->found->comparisons.count, r->alpha);
-  put_note("Ratio: ", legend ? legend : "", out);
+  hl__report_note("Ratio: ", legend ? legend : "", out);
   put_left(r, vary, out);
-  put_note("Note: ", hl_report_stored_warning, out);
+  hl__report_note("Note: ", hl_report_stored_warning, out);
   put_notes(r, out);
   put_row_notes(r, out);
 }
