@@ -71,10 +71,11 @@ static bool any_has_turn(const hl_pairing *p) {
 static bool goes_on(const hl_pairing *p, bool rows_done) {
   if (!any_has_turn(p)) return false;
   if (p->rounds == 0) return true;
-  if (p->rounds >= HL_ROUNDS_MOST && (rows_done || p->live > 1)) return false;
+  bool asked = p->options.rounds > 0;
+  if (!asked && p->rounds >= HL_ROUNDS_MOST && (rows_done || p->live > 1)) return false;
   double round_ns = (double)p->spent_ns / (double)p->rounds;
   if ((double)p->spent_ns + round_ns / 2 > (double)p->options.budget_ns) return false;
-  if (p->options.rounds) return p->rounds < p->options.rounds;
+  if (asked) return p->rounds < p->options.rounds;
   if (p->options.fixed_steps) return true;
   return !rows_done || (p->live > 1 && !p->precise);
 }

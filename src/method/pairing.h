@@ -39,7 +39,8 @@ typedef struct hl_pairing_options {
   uint64_t seed;
   uint64_t budget_ns;   /* of all turns together, discarded steps included */
   uint64_t fixed_steps; /* of each member, discarded ones not counted; 0: until it is enough */
-  size_t rounds;        /* so many, as far as the budget goes; 0: until it is enough */
+  size_t rounds;        /* so many, as far as the budget goes; 0: until it is enough, of several
+                         * members HL_ROUNDS_MOST at most */
   bool single;          /* a turn is one sample, of a process of its own: nothing is discarded */
 } hl_pairing_options;
 

@@ -53,14 +53,14 @@ static hl_void_reason reason_of(const hl_turn_noise *turn, const bounds *most) {
   return HL_VOID_NOT;
 }
 
-/* Two-sided sign test: is a split of `few` to `many` rarer than the level under a fair coin? The
- * sum is taken from its largest term down; beyond 1000 rounds it is 0 in double precision. */
+/* Two-sided sign test: is a split of `few` to `many` rarer than the level under a fair coin? Terms
+ * are logarithms, as 2^-n is 0 in double precision from 1075 rounds on. */
 static bool is_one_sided(size_t few, size_t many) {
-  double n = (double)(few + many), term = exp(-n * log(2)), sum = 0;
+  double n = (double)(few + many), log_term = -n * log(2), sum = 0;
   if (few > many) return is_one_sided(many, few);
   for (size_t k = 0; k <= few; k++) {
-    sum += term;
-    term *= (n - (double)k) / (double)(k + 1);
+    sum += exp(log_term);
+    log_term += log((n - (double)k) / (double)(k + 1));
   }
   return few + many > 0 && 2 * sum < one_sided_level;
 }

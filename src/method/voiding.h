@@ -3,10 +3,10 @@
  * their turns.
  *
  *     hl_voiding v;
- *     int *reasons = ...;                                  // one a round
+ *     hl_void_reason reasons[rounds];
  *     hl_voiding_judge(noise_a, noise_b, rounds, reasons, &v, error);
  *     if (reasons[i] == HL_VOID_NOT) ... the pair of round i counts ...
- *     hl_voiding_format(v.counts, &text);                  // "2 steal, 1 throttling"
+ *     hl_voiding_format(&v, &text);                        // "2 steal, 1 throttling"
  *
  * A turn is disturbed by
  *   suspended    the system slept

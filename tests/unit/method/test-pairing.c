@@ -260,6 +260,21 @@ static void turns_of_single_samples(void **state) {
   hl_pairing_release(&p);
 }
 
+/* What was asked for is measured, also beyond what is enough. */
+static void asked_rounds_are_not_cut(void **state) {
+  (void)state;
+  enum { asked = HL_ROUNDS_MOST + 500 };
+  machine m = {.random = 6, .step_ns = {1e6, 1e6}, .cold = 1};
+  hl_pairing p;
+  hl_turn_request request;
+  hl_pairing_init(
+      &p, &(hl_pairing_options){
+              .members = 2, .seed = 3, .budget_ns = UINT64_MAX, .rounds = asked, .single = true});
+  while (hl_pairing_next(&p, true, &request)) run_turn(&m, &p, &request);
+  assert_int_equal(p.rounds, asked);
+  hl_pairing_release(&p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(unknown_steps),
@@ -272,6 +287,7 @@ int main(void) {
       cmocka_unit_test(cold_caches_are_given_more_steps),
       cmocka_unit_test(a_member_may_leave),
       cmocka_unit_test(turns_of_single_samples),
+      cmocka_unit_test(asked_rounds_are_not_cut),
       cmocka_unit_test(senseless_turns_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,6 +117,29 @@ static void what_falls_on_one_side_is_its_own(void **state) {
   }
 }
 
+/* Beyond 1074 rounds 2^-n is no number in double precision. By binomtest: 1060 of 2060 has 0.19,
+ * 1130 of 2130 0.0052. */
+static void many_rounds_have_a_border_too(void **state) {
+  (void)state;
+  enum { many = 2130 };
+  static const size_t on_b[] = {1060, 1130};
+  hl_turn_noise *a = calloc(many, sizeof *a), *b = calloc(many, sizeof *b);
+  hl_void_reason *reasons = calloc(many, sizeof *reasons);
+  assert_true(a && b && reasons);
+  for (size_t i = 0; i < HL_COUNT(on_b); i++) {
+    hl_voiding v;
+    fill(a, many);
+    fill(b, many);
+    for (size_t k = 0; k < 1000; k++) a[k].major_faults = 5;
+    for (size_t k = 0; k < on_b[i]; k++) b[many - 1 - k].major_faults = 5;
+    assert_int_equal(hl_voiding_judge(a, b, many, reasons, &v, NULL), HL_OK);
+    assert_int_equal(v.one_sided, i == 1);
+  }
+  free(a);
+  free(b);
+  free(reasons);
+}
+
 /* -- simulated machines --------------------------------------------------------------------- */
 
 static uint64_t random_state;
@@ -241,6 +264,7 @@ int main(void) {
       cmocka_unit_test(pairs_count_once),
       cmocka_unit_test(unknown_disturbs_nothing),
       cmocka_unit_test(what_falls_on_one_side_is_its_own),
+      cmocka_unit_test(many_rounds_have_a_border_too),
       cmocka_unit_test(voiding_moves_no_estimate),
       cmocka_unit_test(a_busy_machine_still_compares),
       cmocka_unit_test(a_side_is_not_flattered),
