@@ -206,14 +206,17 @@ static void kill_children(void) {
   }
 }
 
-/* Orphans become children of this process, and so do theirs when they are killed. True if there
- * were any. */
+/* Orphans become children of this process, and so do theirs when they are killed. True if any had
+ * to be killed, here or with the group. */
 static bool reap_orphans(void) {
   bool found = false;
   for (int i = 0; i < 2000; i++) {
     siginfo_t info = {0};
     if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG) != 0) break; /* no child is left */
-    if (info.si_pid) continue;                                  /* one that had ended */
+    if (info.si_pid) {                                          /* one that has ended */
+      found = found || (info.si_code == CLD_KILLED && info.si_status == SIGKILL);
+      continue;
+    }
     found = true;
     kill_children();
     usleep(1000);

@@ -66,8 +66,8 @@ typedef struct hl_execution {
 
 /* Runs the command to its end. OK whatever its exit status; INTERRUPTED and TIMED_OUT (all of it is
  * killed); NOT_FOUND where there is no such program, IO without the directory; UNAVAILABLE on a
- * kernel without pidfd_open (before 5.3); INTERNAL. `ret_execution` is filled also after TIMED_OUT.
- */
+ * kernel without pidfd_open (before 5.3); OUT_OF_MEMORY; INTERNAL. `ret_execution` is filled also
+ * after TIMED_OUT. */
 hl_status hl_command_execute(hl_command *command, const hl_command_place *place,
                              hl_execution *ret_execution, hl_error *error);
 
