@@ -13,9 +13,7 @@ void hl__stored_note(hl_comparison *c, const char *format, ...) {
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
   hl__one_line(text);
-  HL_CLEANUP(hl_free_pointer)
-  char *joined = c->notes ? hl_format("%s; %s", c->notes, text) : hl_strdup(text);
-  if (joined) hl_record_set_text(&c->notes, joined);
+  hl_comparison_note(c, "%s", text);
 }
 
 void hl__stored_note_all(hl__stored_comparing *c, const char *format, ...) {

@@ -8,8 +8,7 @@
 #include <unistd.h>
 
 static void show(const hl_compare *c, const char *what, const char *text) {
-  if (!hl_options_on(&c->options, HL_OPTION_QUIET) && isatty(STDERR_FILENO))
-    fprintf(stderr, "\r\033[K%s %s", what, text);
+  if (hl_compare_shows_progress(c)) fprintf(stderr, "\r\033[K%s %s", what, text);
 }
 
 /* One side's commit, checked out and built. */
@@ -31,13 +30,18 @@ static hl_status check_out(hl_compare *c, size_t i, hl_error *error) {
   return HL_OK;
 }
 
+hl_status hl_compare_check_build(const hl_compare *c, hl_error *error) {
+  for (size_t i = 0; i < c->count; i++)
+    if (c->operands[i].kind == HL_OPERAND_GIT) return HL_OK;
+  if (!hl_options_given(&c->options, HL_OPTION_BUILD)) return HL_OK;
+  return hl_error_set(error, HL_INVALID_ARGUMENT,
+                      "--build is for commits, and no operand is git:REF");
+}
+
 hl_status hl_compare_checkout(hl_compare *c, hl_error *error) {
   HL_CLEANUP(hl_free_pointer) char *cache = NULL;
   size_t first = 0;
   while (first < c->count && c->operands[first].kind != HL_OPERAND_GIT) first++;
-  if (first == c->count && hl_options_given(&c->options, HL_OPTION_BUILD))
-    return hl_error_set(error, HL_INVALID_ARGUMENT,
-                        "--build is for commits, and no operand is git:REF");
   if (first == c->count) return HL_OK;
   hl_cli_cache_directory(&cache, NULL);
   hl_status status = hl_worktrees_open(&c->worktrees, cache, hl_interrupt_catch(), error);
@@ -75,14 +79,11 @@ hl_status hl_compare_rebase(hl_compare *c, size_t side, hl_error *error) {
 }
 
 void hl_compare_remark(hl_compare *c) {
-  for (size_t i = 0; i < c->comparisons.count; i++) {
-    if (c->operands[0].kind != HL_OPERAND_GIT || c->operands[i + 1].kind != HL_OPERAND_GIT)
-      continue;
-    hl_comparison *to = &c->comparisons.items[i];
+  if (c->operands[0].kind != HL_OPERAND_GIT) return;
+  for (size_t i = 1; i <= c->comparisons.count; i++) {
+    if (c->operands[i].kind != HL_OPERAND_GIT) continue;
     HL_CLEANUP(hl_free_pointer)
-    char *remark = hl_worktrees_remark(&c->worktrees, c->tree_of[0], c->tree_of[i + 1]);
-    HL_CLEANUP(hl_free_pointer)
-    char *notes = remark && remark[0] && to->notes ? hl_format("%s; %s", to->notes, remark) : NULL;
-    if (remark && remark[0]) hl_record_set_text(&to->notes, notes ? notes : remark);
+    char *remark = hl_worktrees_remark(&c->worktrees, c->tree_of[0], c->tree_of[i]);
+    if (remark && remark[0]) hl_comparison_note(&c->comparisons.items[i - 1], "%s", remark);
   }
 }

@@ -1,5 +1,6 @@
 #include "record/comparison.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,13 @@ void hl_comparison_release(hl_comparison *comparison) {
 
 void hl_comparison_write_json(const hl_comparison *comparison, hl_json *json) {
   hl_fields_write_json(comparison, hl_comparison_metrics, hl_comparison_metric_count, json);
+}
+
+void hl_comparison_note(hl_comparison *comparison, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  hl_fields_note(&comparison->notes, format, arguments);
+  va_end(arguments);
 }
 
 const char *hl_comparison_verdict(hl_pair ci, double margin) {

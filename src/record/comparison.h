@@ -30,6 +30,9 @@ void hl_comparison_init(hl_comparison *comparison); /* everything null */
 void hl_comparison_release(hl_comparison *comparison);
 void hl_comparison_write_json(const hl_comparison *comparison, hl_json *json);
 
+/* Adds a sentence to `notes`, separated by "; ". */
+void hl_comparison_note(hl_comparison *comparison, const char *format, ...) HL_PRINTF(2, 3);
+
 /* The verdict on B of an interval of the ratio, tested in this order: "equivalent" (it lies within
  * `margin` of 1), "faster", "slower" (it excludes 1), "inconclusive", also where it is not known.
  */

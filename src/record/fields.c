@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,16 @@ void hl_fields_init(void *fields, const hl_metric *table, size_t count) {
 void hl_fields_release(void *fields, const hl_metric *table, size_t count) {
   for (size_t i = 0; i < count; i++)
     if (table[i].kind == HL_METRIC_TEXT) free(*(char **)((char *)fields + table[i].offset));
+}
+
+void hl_fields_note(char **notes, const char *format, va_list arguments) {
+  char sentence[1024];
+  vsnprintf(sentence, sizeof sentence, format, arguments);
+  bool first = !*notes || !(*notes)[0];
+  char *joined = first ? hl_strdup(sentence) : hl_format("%s; %s", *notes, sentence);
+  if (!joined) return;
+  free(*notes);
+  *notes = joined;
 }
 
 static bool is_known(hl_pair pair) {

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/json-writer.h"
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -56,6 +57,8 @@ void hl_fields_release(void *fields, const hl_metric *table, size_t count); /* f
 bool hl_field_is_null(const void *fields, const hl_metric *metric);
 /* Writes all as members of the object that is open in `json`; null `notes` as "". */
 void hl_fields_write_json(const void *fields, const hl_metric *table, size_t count, hl_json *json);
+/* Adds a sentence to the text `notes`, separated by "; "; as it was without memory. */
+void hl_fields_note(char **notes, const char *format, va_list arguments);
 /* As the text of a CSV cell before quoting; empty for null. */
 void hl_field_text(const void *fields, const hl_metric *metric, hl_text *out);
 

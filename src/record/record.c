@@ -104,16 +104,10 @@ void hl_record_set_text(char **field, const char *value) {
 }
 
 void hl_record_note(hl_record *record, const char *format, ...) {
-  char sentence[1024];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(sentence, sizeof sentence, format, args);
-  va_end(args);
-  bool first = !record->notes || !record->notes[0];
-  char *joined = first ? hl_strdup(sentence) : hl_format("%s; %s", record->notes, sentence);
-  if (!joined) return;
-  free(record->notes);
-  record->notes = joined;
+  va_list arguments;
+  va_start(arguments, format);
+  hl_fields_note(&record->notes, format, arguments);
+  va_end(arguments);
 }
 
 bool hl_record_passed(const hl_record *record) {

@@ -76,11 +76,11 @@ static hl_status conclude(const alternating *a, size_t side, hl__candidate *to, 
       hl__batch_shift(a->options->configurations[0], a->options->configurations[side]), error);
   hl__comparison_name(&a->records[0], &a->records[side], c);
   c->processes = (int64_t)a->pairing.rounds;
-  hl__comparison_note(c, "the sides do not fit in memory together: each pair is one process of "
-                         "each, one after the other");
-  hl__comparison_note(c, a->context->method->check
-                             ? "outputs were compared with the reference, not with each other"
-                             : "outputs not compared: --no-check");
+  hl_comparison_note(c, "the sides do not fit in memory together: each pair is one process of "
+                        "each, one after the other");
+  hl_comparison_note(c, a->context->method->check
+                            ? "outputs were compared with the reference, not with each other"
+                            : "outputs not compared: --no-check");
   return status;
 }
 

@@ -87,25 +87,13 @@ double hl__pairing_enough_s(const hl_pairing *p, uint64_t before_ns, double max_
 void hl__comparison_note_pairs(hl_comparison *c, double enough_s) {
   if (c->pairs >= HL_PAIRS_LEAST) return;
   if (enough_s > 0)
-    hl__comparison_note(c,
-                        "only %" PRId64 " of the %d pairs that a verdict should have; --max-time "
-                        "%.0f would allow them",
-                        c->pairs, HL_PAIRS_LEAST, ceil(enough_s));
+    hl_comparison_note(c,
+                       "only %" PRId64 " of the %d pairs that a verdict should have; --max-time "
+                       "%.0f would allow them",
+                       c->pairs, HL_PAIRS_LEAST, ceil(enough_s));
   else
-    hl__comparison_note(c, "only %" PRId64 " of the %d pairs that a verdict should have", c->pairs,
-                        HL_PAIRS_LEAST);
-}
-
-void hl__comparison_note(hl_comparison *comparison, const char *format, ...) {
-  char text[600];
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  const char *before = comparison->notes;
-  HL_CLEANUP(hl_free_pointer)
-  char *joined = before ? hl_format("%s; %s", before, text) : hl_strdup(text);
-  if (joined) hl_record_set_text(&comparison->notes, joined);
+    hl_comparison_note(c, "only %" PRId64 " of the %d pairs that a verdict should have", c->pairs,
+                       HL_PAIRS_LEAST);
 }
 
 void hl__comparison_set_voiding(const hl_voiding *voiding, hl_comparison *c) {
@@ -115,12 +103,12 @@ void hl__comparison_set_voiding(const hl_voiding *voiding, hl_comparison *c) {
   hl_record_set_text(&c->voided_by, text.length ? text.data : NULL);
   hl_text_release(&text);
   if (voiding->one_sided)
-    hl__comparison_note(c,
-                        "disturbed turns fall on one side (%zu on A, %zu on B): they are its own, "
-                        "and all pairs count",
-                        voiding->only_a, voiding->only_b);
+    hl_comparison_note(c,
+                       "disturbed turns fall on one side (%zu on A, %zu on B): they are its own, "
+                       "and all pairs count",
+                       voiding->only_a, voiding->only_b);
   if (c->voided > c->pairs)
-    hl__comparison_note(c, "most pairs were disturbed: quieten the machine (hotlap doctor)");
+    hl_comparison_note(c, "most pairs were disturbed: quieten the machine (hotlap doctor)");
 }
 
 static void describe(hl__candidate *k, const hl_family_result *result) {
@@ -132,8 +120,8 @@ static void describe(hl__candidate *k, const hl_family_result *result) {
   to->pairs = (int64_t)k->count;
   hl__comparison_set_voiding(&k->voiding, to);
   if (result->by_processes)
-    hl__comparison_note(to, "processes differ by more than their pairs tell, so that the interval "
-                            "is that of the processes: more of them make it narrower");
+    hl_comparison_note(to, "processes differ by more than their pairs tell, so that the interval "
+                           "is that of the processes: more of them make it narrower");
 }
 
 hl_status hl__candidates_judge(hl__candidate *candidates, size_t count, double alpha, double margin,

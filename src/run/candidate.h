@@ -64,7 +64,4 @@ hl_status hl__record_check(const hl_record *record, size_t side, bool force, hl_
 /* What to add to a log-ratio of the times of batches to have that of the times of an input. */
 double hl__batch_shift(const hl_configuration *a, const hl_configuration *b);
 
-/* Adds a sentence to the notes, separated by "; ". */
-void hl__comparison_note(hl_comparison *comparison, const char *format, ...) HL_PRINTF(2, 3);
-
 #endif

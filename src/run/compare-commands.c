@@ -172,7 +172,7 @@ static void note_shell(const runner *r, size_t b, hl_comparison *to) {
                      share < 0.1 ? 1 : 0, 100 * share, (char)('A' + pair[i]));
   }
   if (shares.length)
-    hl__comparison_note(to, "the shell's own start, %.2g ms, is %s", r->shell_ms, shares.data);
+    hl_comparison_note(to, "the shell's own start, %.2g ms, is %s", r->shell_ms, shares.data);
   hl_text_release(&shares);
 }
 
@@ -182,7 +182,7 @@ static void add_notes(const runner *r, size_t side, hl_comparison *to) {
                             hl__pairing_enough_s(&r->pairing, r->spent_ns, r->options->max_time_s));
   note_shell(r, side, to);
   if (r->orphans[0] || r->orphans[side])
-    hl__comparison_note(to, "processes that a command left behind were killed");
+    hl_comparison_note(to, "processes that a command left behind were killed");
 }
 
 static hl_status judge(runner *r, hl_comparisons *comparisons, hl_error *error) {

@@ -41,7 +41,8 @@ static char *shapes_of(const hl_configuration *c) {
   return hl_text_take(&text);
 }
 
-void hl_compare_differences(const hl_configuration *a, const hl_configuration *b, hl_text *out) {
+/* "model (resnet50, vit_b_16), seed (42, 7)": what makes two configurations different work. */
+static void append_differences(const hl_configuration *a, const hl_configuration *b, hl_text *out) {
   differ_text(out, "model", a->model, b->model);
   differ_text(out, "data", a->test_data, b->test_data);
   differ_int(out, "images", a->n_images, b->n_images);
@@ -68,7 +69,7 @@ static void differences(const hl_compare_options *o, size_t a, size_t b, hl_text
     sides[i].model = below(o, pair[i], sides[i].model);
     sides[i].test_data = below(o, pair[i], sides[i].test_data);
   }
-  hl_compare_differences(&sides[0], &sides[1], out);
+  append_differences(&sides[0], &sides[1], out);
 }
 
 static hl_status check_work(const hl_compare_options *o, hl_error *error) {
@@ -153,15 +154,15 @@ static void describe(const comparing *c, size_t index) {
   if (!c->apart) to->processes = (int64_t)o->processes;
   hl_text text = HL_TEXT_INIT;
   differences(o, 0, index + 1, &text);
-  if (text.length) hl__comparison_note(to, "not the same work: different %s", text.data);
+  if (text.length) hl_comparison_note(to, "not the same work: different %s", text.data);
   hl_text_release(&text);
   if (to->model) {
     HL_CLEANUP(hl_free_pointer) char *name = hl_strdup(below(o, 0, to->model));
     hl_record_set_text(&to->model, name);
   }
   if (a->batch_size != b->batch_size)
-    hl__comparison_note(to, "time of an input, as batches are %" PRId64 " and %" PRId64,
-                        a->batch_size, b->batch_size);
+    hl_comparison_note(to, "time of an input, as batches are %" PRId64 " and %" PRId64,
+                       a->batch_size, b->batch_size);
   hl__comparison_note_pairs(to, c->enough_s);
 }
 
@@ -184,8 +185,7 @@ static hl_status run_group(comparing *c, hl_error *error) {
   for (size_t p = 0; p < c->options->processes && !c->apart && status == HL_OK; p++)
     status = run_process(c, p, error);
   if (status == HL_OK && c->apart) status = run_apart(c, error);
-  if (status != HL_OK && c->options->name && error)
-    hl_error_prefix(error, "%.200s", c->options->name);
+  if (status != HL_OK && c->options->name) hl_error_prefix(error, "%.200s", c->options->name);
   return status;
 }
 
@@ -215,7 +215,7 @@ static hl_status check_groups(const hl_compare_options *groups, size_t group_cou
       return hl_error_set(error, HL_INVALID_ARGUMENT, "2 to %d operands are compared",
                           HL_COMPARE_SIDES);
     hl_status status = check_work(o, error);
-    if (status != HL_OK && o->name && error) hl_error_prefix(error, "%.200s", o->name);
+    if (status != HL_OK && o->name) hl_error_prefix(error, "%.200s", o->name);
     if (status != HL_OK) return status;
   }
   return HL_OK;
@@ -242,9 +242,9 @@ static void prepare(const hl_compare_options *options, size_t group_count,
   for (size_t i = 0; i < group_count; i++) groups[i].processes_of_all = processes;
 }
 
-hl_status hl_compare_live_groups(const hl_compare_options *groups, size_t group_count,
-                                 const hl_run_environment *environment, const hl_run_view *view,
-                                 hl_run_info *info, hl_comparisons *comparisons, hl_error *error) {
+hl_status hl_compare_live(const hl_compare_options *groups, size_t group_count,
+                          const hl_run_environment *environment, const hl_run_view *view,
+                          hl_run_info *info, hl_comparisons *comparisons, hl_error *error) {
   hl_status status = check_groups(groups, group_count, error);
   if (status != HL_OK || group_count == 0) return status;
   size_t total = 0;
@@ -264,10 +264,4 @@ hl_status hl_compare_live_groups(const hl_compare_options *groups, size_t group_
   for (size_t i = 0; i < total; i++) hl__candidate_release(&candidates[i]);
   hl_reference_cache_release(&references);
   return status;
-}
-
-hl_status hl_compare_live(const hl_compare_options *options, const hl_run_environment *environment,
-                          const hl_run_view *view, hl_run_info *info, hl_comparisons *comparisons,
-                          hl_error *error) {
-  return hl_compare_live_groups(options, 1, environment, view, info, comparisons, error);
 }

@@ -130,21 +130,13 @@ static bool is_int8(const hl_record *record) {
   return strcmp(record->dtype, "int8") == 0;
 }
 
-static void note(hl_comparison *comparison, const char *text) {
-  HL_CLEANUP(hl_free_pointer)
-  char *joined = comparison->notes ? hl_format("%s; %s", comparison->notes, text) : hl_strdup(text);
-  hl_record_set_text(&comparison->notes, joined);
-}
-
 /* Judged by the coarser of the two types. */
 static void set_agreement(const hl_record *a, const hl_record *b, const hl_agreement *found,
                           bool classifier, hl_comparison *comparison) {
   comparison->max_abs = found->max_abs;
   comparison->max_relative = found->error;
   comparison->cosine = found->cosine;
-  HL_CLEANUP(hl_free_pointer)
-  char *why = found->cosine_reason ? hl_format("no cosine: %s", found->cosine_reason) : NULL;
-  if (why) note(comparison, why);
+  if (found->cosine_reason) hl_comparison_note(comparison, "no cosine: %s", found->cosine_reason);
   if (classifier) comparison->top1 = found->top1;
   if (is_int8(a) || is_int8(b)) {
     comparison->agree = found->cosine >= HL_REFERENCE_COSINE;
@@ -158,7 +150,7 @@ void hl_outputs_compare(const hl_row *a, const hl_row *b, hl_comparison *compari
   hl_agreement found;
   hl_error failure = {0};
   if (!a->outputs.values || !b->outputs.values) {
-    note(comparison, "outputs not compared: at least one side gave none");
+    hl_comparison_note(comparison, "outputs not compared: at least one side gave none");
     return;
   }
   hl_status status = hl_reference_compare(&a->outputs, b->outputs.values, b->outputs.counts,
@@ -167,8 +159,7 @@ void hl_outputs_compare(const hl_row *a, const hl_row *b, hl_comparison *compari
     set_agreement(a->record, b->record, &found, a->session.classifier, comparison);
     return;
   }
-  HL_CLEANUP(hl_free_pointer) char *why = hl_format("outputs not compared: %s", failure.msg);
-  note(comparison, why ? why : "outputs not compared");
+  hl_comparison_note(comparison, "outputs not compared: %s", failure.msg);
   if (status == HL_BAD_DATA) comparison->agree = 0; /* of different shapes */
 }
 
@@ -197,20 +188,20 @@ void hl_outputs_settle(hl_record *a, hl_record *b, hl_comparison *comparison) {
   if (comparison->agree != 0) return;
   judgement of_a = judge(a), of_b = judge(b);
   if (of_a == RIGHT && of_b == RIGHT) {
-    note(comparison, "outputs disagree, and the reference evaluator finds both within their "
-                     "tolerance");
+    hl_comparison_note(comparison,
+                       "outputs disagree, and the reference evaluator finds both within their "
+                       "tolerance");
     return;
   }
   if (of_a != RIGHT) mistrust_for(a, b, comparison);
   if (of_b != RIGHT) mistrust_for(b, a, comparison);
-  HL_CLEANUP(hl_free_pointer)
-  char *text = of_a == UNJUDGED && of_b == UNJUDGED
-                   ? hl_strdup("outputs disagree, and no reference says which are right")
-                   : hl_format("outputs disagree; by the reference evaluator %s",
-                               of_a == RIGHT   ? "A is right"
-                               : of_b == RIGHT ? "B is right"
-                               : of_a == of_b  ? "both are wrong"
-                               : of_a == WRONG ? "A is wrong, B was not judged"
-                                               : "B is wrong, A was not judged");
-  note(comparison, text ? text : "outputs disagree");
+  if (of_a == UNJUDGED && of_b == UNJUDGED)
+    hl_comparison_note(comparison, "outputs disagree, and no reference says which are right");
+  else
+    hl_comparison_note(comparison, "outputs disagree; by the reference evaluator %s",
+                       of_a == RIGHT   ? "A is right"
+                       : of_b == RIGHT ? "B is right"
+                       : of_a == of_b  ? "both are wrong"
+                       : of_a == WRONG ? "A is wrong, B was not judged"
+                                       : "B is wrong, A was not judged");
 }
