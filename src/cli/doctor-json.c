@@ -1,19 +1,7 @@
 /* hotlap doctor --json. */
 #include "base/json-writer.h"
 #include "cli/doctor.h"
-#include "record/comparison.h"
 #include <math.h>
-
-bool hl_checkup_holds(const hl_checkup *checkup) {
-  const hl_paired *twins = &checkup->twins;
-  return twins->low >= log(1 - HL_EQUIVALENT_WITHIN) &&
-         twins->high <= log(1 + HL_EQUIVALENT_WITHIN);
-}
-
-const char *hl_checkup_counters_scope(const hl_checkup *found) {
-  if (!found->counters) return NULL;
-  return found->kernel_counted ? "user mode and kernel" : "user mode";
-}
 
 static void write_flag(hl_json *json, const char *key, int value) {
   if (value < 0)
@@ -94,7 +82,7 @@ static void write_meters(hl_json *json, const hl_checkup *found) {
   hl_json_object(json, "meters");
   hl_json_bool(json, "energy", found->energy.count > 0);
   hl_json_text(json, "energy_reason", energy[0] ? energy : NULL);
-  hl_json_text(json, "counters_scope", hl_checkup_counters_scope(found));
+  hl_json_text(json, "counters_scope", found->counters_scope);
   hl_json_text(json, "counters_reason", counters[0] ? counters : NULL);
   hl_json_end(json);
 }

@@ -33,8 +33,7 @@ static void view_meters(const hl_checkup *found, hl_text *out) {
                    packages == 1 ? "" : "s", packages < found->energy.count ? ", and DRAM" : "");
   else
     hl_text_append(&energy, found->energy.reason);
-  if (found->counters)
-    hl_text_format(&counters, "of %s (--counters)", hl_checkup_counters_scope(found));
+  if (found->counters_scope) hl_text_format(&counters, "of %s (--counters)", found->counters_scope);
   if (found->counters_reason[0])
     hl_text_format(&counters, "%s%s", counters.length ? "; not known: " : "",
                    found->counters_reason);

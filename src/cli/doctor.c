@@ -6,6 +6,7 @@
 #include "machine/perf-events.h"
 #include "machine/topology.h"
 #include "machine/twins.h"
+#include "record/comparison.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +22,12 @@ static const char usage[] =
     "within 1 % can be held here now, by timing two identical loops. Takes two to five seconds.\n"
     "With --root, settings are read from a copy of /proc and /sys, and nothing is measured.\n"
     "Exit status 0, also where there are warnings.\n";
+
+bool hl_checkup_holds(const hl_checkup *checkup) {
+  const hl_paired *twins = &checkup->twins;
+  return twins->low >= log(1 - HL_EQUIVALENT_WITHIN) &&
+         twins->high <= log(1 + HL_EQUIVALENT_WITHIN);
+}
 
 /* What a comparison would meet now. */
 static hl_status compare_twins(hl_checkup *to, hl_error *error) {
@@ -47,8 +54,7 @@ static hl_status examine_copy(const char *root, hl_checkup *ret_checkup, hl_erro
 static void examine_counters(hl_checkup *found) {
   hl_perf perf;
   hl_perf_open(NULL, NULL, &perf);
-  for (int e = 0; e < HL_PERF_EVENTS; e++) found->counters |= perf.fds[e] >= 0;
-  found->kernel_counted = found->counters && !perf.user_only;
+  found->counters_scope = hl_perf_scope(&perf);
   hl_perf_explain(&perf, found->counters_reason, sizeof found->counters_reason);
   hl_perf_release(&perf);
 }
@@ -69,42 +75,43 @@ static hl_status examine(hl_checkup *ret_checkup, hl_error *error) {
   return hl_roofline_measure(ret_checkup->machine.cores, &ret_checkup->roofline, error);
 }
 
-int hl_cli_doctor(int argc, char **argv) {
-  hl_options options;
-  hl_error error = {0};
-  int status = hl_cli_options('O', usage, argc, argv, &options);
-  if (status >= 0) return status;
-  static hl_checkup found; /* too large for a small stack */
-  bool json = hl_options_on(&options, HL_OPTION_JSON);
-  char root[HL_SYSFS_PATH / 2] = "";
-  const char *asked = hl_options_get(&options, HL_OPTION_ROOT);
-  if (asked && (strlen(asked) >= sizeof root || access(asked, R_OK | X_OK) != 0)) {
-    hl_error_set(&error, HL_INVALID_ARGUMENT,
-                 "--root: '%.200s' is no directory that can be read; give one that holds copies of "
-                 "proc and sys",
-                 asked);
-    hl_options_release(&options);
-    return hl_cli_fail(&error, HL_EXIT_USAGE);
-  }
-  if (asked) snprintf(root, sizeof root, "%s", asked);
-  if (options.positional_count > 0) {
-    hl_error_set(&error, HL_INVALID_ARGUMENT, "doctor takes no '%s'. Try hotlap doctor --help",
-                 options.positionals[0]);
-    hl_options_release(&options);
-    return hl_cli_fail(&error, HL_EXIT_USAGE);
-  }
-  hl_options_release(&options);
-  if (asked ? examine_copy(root, &found, &error) : examine(&found, &error))
-    return hl_cli_fail(&error, HL_EXIT_NOTHING);
+static hl_status check_options(const hl_options *options, hl_error *error) {
+  const char *root = hl_options_get(options, HL_OPTION_ROOT);
+  if (root && (strlen(root) >= HL_SYSFS_PATH / 2 || access(root, R_OK | X_OK) != 0))
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "--root: '%.200s' is no directory that can be read; give one that holds "
+                        "copies of proc and sys",
+                        root);
+  if (options->positional_count)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "doctor takes no '%s'. Try hotlap doctor --help", options->positionals[0]);
+  return HL_OK;
+}
+
+static hl_status show(const hl_checkup *found, bool json, hl_error *error) {
   hl_text text = HL_TEXT_INIT;
-  if (json) {
-    hl_checkup_write_json(&found, &text);
-  } else {
-    hl_checkup_view(&found, hl_cli_colour(STDOUT_FILENO), &text);
-  }
+  if (json)
+    hl_checkup_write_json(found, &text);
+  else
+    hl_checkup_view(found, hl_cli_colour(STDOUT_FILENO), &text);
   bool failed = text.failed || fputs(text.data, stdout) == EOF || fflush(stdout) == EOF;
   hl_text_release(&text);
-  if (failed) hl_error_set(&error, HL_IO, "cannot write to standard output");
+  return failed ? hl_error_set(error, HL_IO, "cannot write to standard output") : HL_OK;
+}
+
+int hl_cli_doctor(int argc, char **argv) {
+  static hl_checkup found; /* too large for a small stack */
+  hl_options options;
+  hl_error error = {0};
+  int exit_status = hl_cli_options('O', usage, argc, argv, &options);
+  if (exit_status >= 0) return exit_status;
+  const char *root = hl_options_get(&options, HL_OPTION_ROOT);
+  bool usable = check_options(&options, &error) == HL_OK;
+  hl_status status = error.status;
+  if (usable) status = root ? examine_copy(root, &found, &error) : examine(&found, &error);
+  if (status == HL_OK) status = show(&found, hl_options_on(&options, HL_OPTION_JSON), &error);
   hl_machine_release(&found.machine);
-  return failed ? hl_cli_fail(&error, HL_EXIT_NOTHING) : HL_EXIT_OK;
+  hl_options_release(&options);
+  if (status == HL_OK) return HL_EXIT_OK;
+  return hl_cli_fail(&error, usable ? HL_EXIT_NOTHING : HL_EXIT_USAGE);
 }

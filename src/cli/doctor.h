@@ -18,7 +18,7 @@ typedef struct hl_checkup {
   hl_clock_cost clock;
   uint64_t available_bytes;
   hl_rapl energy;
-  bool counters, kernel_counted; /* some are counted; the kernel as well */
+  const char *counters_scope; /* hl_perf_scope */
   char counters_reason[1024];
   bool measured; /* no: settings of a copy */
   int twin_threads;
@@ -27,8 +27,6 @@ typedef struct hl_checkup {
 
 /* May two programs be told apart within 1 % by what the twins showed? */
 bool hl_checkup_holds(const hl_checkup *checkup);
-/* "user mode and kernel", or NULL where nothing is counted. */
-const char *hl_checkup_counters_scope(const hl_checkup *found);
 
 void hl_checkup_write_json(const hl_checkup *found, hl_text *out);
 void hl_checkup_view(const hl_checkup *found, bool colour, hl_text *out);

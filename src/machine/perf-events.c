@@ -159,6 +159,12 @@ void hl_perf_difference(const hl_perf *perf, const hl_perf_reading *before,
   }
 }
 
+const char *hl_perf_scope(const hl_perf *perf) {
+  for (int e = 0; e < HL_PERF_EVENTS; e++)
+    if (perf->fds[e] >= 0) return perf->user_only ? "user mode" : "user mode and kernel";
+  return NULL;
+}
+
 /* -- why an event is not counted -------------------------------------------------------------- */
 
 static const char *remedy(const hl_perf *p, int error, char *text, size_t size) {

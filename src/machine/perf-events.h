@@ -81,6 +81,9 @@ typedef struct hl_perf_counts {
 void hl_perf_difference(const hl_perf *perf, const hl_perf_reading *before,
                         const hl_perf_reading *after, hl_perf_counts *ret_counts);
 
+/* What is counted: "user mode and kernel", "user mode", or NULL for nothing. */
+const char *hl_perf_scope(const hl_perf *perf);
+
 /* Which events are not counted, why, and what to do: "cycles, ...: ..."; "" where all are. */
 void hl_perf_explain(const hl_perf *perf, char *ret_text, size_t size);
 

@@ -4,7 +4,7 @@
  *
  *     hl_row_noise noise = {0};
  *     hl_row_noise_add(&noise, run_reply);          // once for each measured slice
- *     hl_row_noise_fill(&noise, steps, record);
+ *     hl_row_noise_fill(&noise, steps, false, record);
  *
  * Pure; one thread a row.
  */

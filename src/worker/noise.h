@@ -7,6 +7,7 @@
  *     ... timed steps ...
  *     hl_worker_noise_end(&noise);
  *     ... what else ends with the slice ...
+ *     status = hl_worker_noise_clock(&noise, samples_ns, count, reply, error);
  *     hl_worker_noise_report(&noise, elapsed_ns, reply);
  *
  * Counters are read just before and after the timed steps, the canary (machine/canary.h) sings

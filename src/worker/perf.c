@@ -6,17 +6,12 @@
 hl_status hl_worker_perf_open(hl_worker_perf *perf, const char *root, json_t *reply,
                               hl_error *error) {
   char reason[1024];
-  bool any = false;
   if (perf->is_open)
     return hl_error_set(error, HL_INVALID_ARGUMENT, "counters: they are open already");
   perf->is_open = true;
   hl_perf_open(NULL, root, &perf->perf);
-  for (int e = 0; e < HL_PERF_EVENTS; e++) any = any || perf->perf.fds[e] >= 0;
   hl_perf_explain(&perf->perf, reason, sizeof reason);
-  hl_json_set_text(reply, "scope",
-                   !any                   ? NULL
-                   : perf->perf.user_only ? "user mode"
-                                          : "user mode and kernel");
+  hl_json_set_text(reply, "scope", hl_perf_scope(&perf->perf));
   hl_json_set_text(reply, "reason", reason[0] ? reason : NULL);
   return HL_OK;
 }

@@ -2,8 +2,10 @@
  * worker/perf.h - what the worker says of hardware counters, where the runner asked for them.
  *
  *     hl_worker_perf perf = {0};
- *     hl_worker_perf_open(&perf, NULL, reply, error);     (verb counters, before engines start
- * threads) hl_worker_perf_begin(&perf); ... steps ... hl_worker_perf_end(&perf, reply);
+ *     hl_worker_perf_open(&perf, NULL, reply, error);     // before engines start threads
+ *     hl_worker_perf_begin(&perf);
+ *     ... steps ...
+ *     hl_worker_perf_end(&perf, reply);
  *
  * Without the first call begin does nothing, and end answers null.
  */
