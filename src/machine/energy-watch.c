@@ -86,10 +86,6 @@ void hl_energy_watch_close(hl_energy_watch *watch) {
   free(watch);
 }
 
-const char *hl_energy_watch_reason(const hl_energy_watch *watch) {
-  return watch->rapl.reason;
-}
-
 void hl_energy_watch_begin(hl_energy_watch *watch) {
   if (!watch->started) return;
   pthread_mutex_lock(&watch->lock);

@@ -28,9 +28,6 @@ typedef struct hl_energy_watch hl_energy_watch;
 hl_status hl_energy_watch_open(const char *root, hl_energy_watch **ret_watch, hl_error *error);
 void hl_energy_watch_close(hl_energy_watch *watch); /* NULL is allowed */
 
-/* Why nothing can be counted; "" if it can. */
-const char *hl_energy_watch_reason(const hl_energy_watch *watch);
-
 /* Sleeps for so long and returns the power that the packages drew meanwhile, watts; NaN, at once,
  * where nothing can be counted. */
 double hl_energy_watch_idle(hl_energy_watch *watch, uint64_t duration_ns);

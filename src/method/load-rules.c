@@ -13,10 +13,6 @@ static const char *const validity_names[] = {
 /* A twentieth of the shortest run that a mode asks for: machines hesitate. */
 static const uint64_t least_behind_ns = 500000000;
 
-const char *hl_load_mode_name(hl_load_mode mode) {
-  return (size_t)mode < HL_COUNT(mode_names) ? mode_names[mode] : "unknown";
-}
-
 bool hl_load_mode_from_name(const char *name, hl_load_mode *ret_mode) {
   for (size_t i = 0; i < HL_COUNT(mode_names); i++)
     if (strcmp(name, mode_names[i]) == 0) {

@@ -18,7 +18,6 @@
 
 /* 600 s, 60 s and 10 s. A quick run claims no validity. */
 typedef enum hl_load_mode { HL_LOAD_STRICT, HL_LOAD_NORMAL, HL_LOAD_QUICK } hl_load_mode;
-const char *hl_load_mode_name(hl_load_mode mode); /* "strict", "normal", "quick" */
 bool hl_load_mode_from_name(const char *name, hl_load_mode *ret_mode);
 
 #define HL_LOAD_CONFIDENCE 0.99

@@ -272,7 +272,6 @@ static void wraps_between_begin_and_end_are_seen(void **state) {
   put_zone(&tree, "intel-rapl:0", "package-0\n", 1000, 900);
   assert_int_equal(pthread_create(&m.thread, NULL, run_meter, &m), 0);
   assert_int_equal(hl_energy_watch_open(tree.root, &watch, NULL), HL_OK);
-  assert_string_equal(hl_energy_watch_reason(watch), "");
   /* On a machine so busy that the thread comes late the energy is unknown: another time. */
   for (int i = 0; i < 4; i++) {
     hl_energy_watch_begin(watch);
@@ -299,7 +298,6 @@ static void without_counters_nothing_is_known(void **state) {
   hl_rapl_energy used;
   fake_tree_init(&tree);
   assert_int_equal(hl_energy_watch_open(tree.root, &watch, NULL), HL_OK);
-  assert_non_null(strstr(hl_energy_watch_reason(watch), "no energy counters"));
   uint64_t start = hl_clock_ns();
   assert_true(isnan(hl_energy_watch_idle(watch, 60000000000)));
   assert_true(hl_clock_ns() - start < 10000000000);

@@ -103,7 +103,6 @@ static void test_names(void **state) {
   assert_true(hl_load_mode_from_name("strict", &mode));
   assert_int_equal(mode, HL_LOAD_STRICT);
   assert_false(hl_load_mode_from_name("Strict ", &mode));
-  assert_string_equal(hl_load_mode_name(HL_LOAD_QUICK), "quick");
   assert_string_equal(hl_load_validity_name(HL_LOAD_UNCLAIMED), "QUICK");
 }
 
