@@ -61,7 +61,7 @@ static hl_status read_sides(hl_compare *c, hl_error *error) {
     return hl_error_set(error, HL_LIMIT, "%zu commands; at most %d are compared", c->count,
                         HL_COMPARE_SIDES);
   for (size_t i = 0; i < c->count; i++) c->texts[i] = hl_options_at(o, HL_OPTION_COMMAND, i);
-  return hl_compare_checkout(c, error); /* nothing, unless --build is out of place */
+  return hl_compare_check_build(c, error);
 }
 
 static void phase(void *context, const char *text) {
@@ -95,7 +95,7 @@ hl_status hl_compare_command_sides(hl_compare *c, hl_error *error) {
   }
   commands.count = c->count;
   commands.wake_fd = hl_interrupt_catch();
-  bool progress = !hl_options_on(o, HL_OPTION_QUIET) && isatty(STDERR_FILENO);
+  bool progress = hl_compare_shows_progress(c);
   const hl_run_view view = {.phase = progress ? phase : NULL};
   status = hl_compare_commands_run(&commands, &view, c->sides, &c->comparisons, &c->said, error);
   if (progress) fputs("\r\033[K", stderr);

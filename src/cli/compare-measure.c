@@ -44,6 +44,22 @@ hl_status hl_compare_configuration(const hl_compare *compare, const char *text,
   return status;
 }
 
+hl_run_environment hl_compare_environment(const hl_compare *compare, char **ret_cache,
+                                          char **ret_commit) {
+  hl_cli_cache_directory(ret_cache, NULL); /* without one nothing is kept */
+  *ret_commit = hl_git_commit();
+  return (hl_run_environment){.program = "/proc/self/exe",
+                              .cache_directory = *ret_cache,
+                              .verbose = hl_options_on(&compare->options, HL_OPTION_VERBOSE),
+                              .wake_fd = hl_interrupt_catch(),
+                              .start_ns = hl_clock_ns(),
+                              .git_commit = *ret_commit};
+}
+
+bool hl_compare_shows_progress(const hl_compare *compare) {
+  return !hl_options_on(&compare->options, HL_OPTION_QUIET) && isatty(STDERR_FILENO);
+}
+
 typedef struct progress {
   size_t process, processes;
   bool is_shown;
@@ -64,19 +80,12 @@ static void phase(void *context, const char *text) {
 
 hl_status hl_compare_measure(hl_compare *compare, const hl_compare_options *groups,
                              size_t group_count, hl_run_info *info, hl_error *error) {
-  const hl_options *options = &compare->options;
-  HL_CLEANUP(hl_free_pointer) char *cache = NULL, *commit = hl_git_commit();
-  hl_cli_cache_directory(&cache, NULL); /* without one nothing is kept */
-  const hl_run_environment environment = {.program = "/proc/self/exe",
-                                          .cache_directory = cache,
-                                          .verbose = hl_options_on(options, HL_OPTION_VERBOSE),
-                                          .wake_fd = hl_interrupt_catch(),
-                                          .start_ns = hl_clock_ns(),
-                                          .git_commit = commit};
-  progress shown = {.is_shown = !hl_options_on(options, HL_OPTION_QUIET) && isatty(STDERR_FILENO)};
+  HL_CLEANUP(hl_free_pointer) char *cache = NULL, *commit = NULL;
+  const hl_run_environment environment = hl_compare_environment(compare, &cache, &commit);
+  progress shown = {.is_shown = hl_compare_shows_progress(compare)};
   const hl_run_view view = {.context = &shown, .row_begin = row_begin, .phase = phase};
-  hl_status status = hl_compare_live_groups(groups, group_count, &environment, &view, info,
-                                            &compare->comparisons, error);
+  hl_status status =
+      hl_compare_live(groups, group_count, &environment, &view, info, &compare->comparisons, error);
   if (shown.is_shown) fputs("\r\033[K", stderr);
   return status;
 }

@@ -87,18 +87,11 @@ static void phase(void *context, const char *text) {
 
 /* As a sweep does, and kept in the store as its rows are. */
 static hl_status execute(stored *s, const hl_plan *plan, side *to, hl_error *error) {
-  const hl_options *options = &s->compare->options;
-  HL_CLEANUP(hl_free_pointer) char *cache = NULL, *commit = hl_git_commit();
-  hl_cli_cache_directory(&cache, NULL); /* without one nothing is kept */
-  const hl_run_environment environment = {.program = "/proc/self/exe",
-                                          .cache_directory = cache,
-                                          .verbose = hl_options_on(options, HL_OPTION_VERBOSE),
-                                          .wake_fd = hl_interrupt_catch(),
-                                          .start_ns = hl_clock_ns(),
-                                          .git_commit = commit};
+  HL_CLEANUP(hl_free_pointer) char *cache = NULL, *commit = NULL;
+  const hl_run_environment environment = hl_compare_environment(s->compare, &cache, &commit);
   const hl_run_view view = {.context = s, .row_begin = row_begin, .phase = phase};
   hl_comparisons ignored = {0};
-  s->show_progress = !hl_options_on(options, HL_OPTION_QUIET) && isatty(STDERR_FILENO);
+  s->show_progress = hl_compare_shows_progress(s->compare);
   hl_status status =
       hl_run_execute(plan, &environment, &view, s->store, &to->info, &to->records, &ignored, error);
   if (s->show_progress) fputs("\r\033[K", stderr);

@@ -63,15 +63,10 @@ static hl_status read_how(hl_compare *c, hl_error *error) {
 
 /* Options that only commands and commits have. */
 static hl_status check_options(const hl_compare *c, hl_error *error) {
-  bool commits = false;
-  for (size_t i = 0; i < c->count; i++) commits |= c->operands[i].kind == HL_OPERAND_GIT;
   if (hl_options_given(&c->options, HL_OPTION_PREPARE) &&
       !hl_options_given(&c->options, HL_OPTION_COMMAND))
     return hl_error_set(error, HL_INVALID_ARGUMENT, "--prepare is for --command");
-  if (hl_options_given(&c->options, HL_OPTION_BUILD) && !commits)
-    return hl_error_set(error, HL_INVALID_ARGUMENT,
-                        "--build is for commits, and no operand is git:REF");
-  return HL_OK;
+  return hl_compare_check_build(c, error);
 }
 
 hl_status hl_compare_read_operands(hl_compare *c, hl_error *error) {
@@ -99,7 +94,7 @@ static hl_status compare_sides(hl_compare *c, hl_error *error) {
   for (size_t i = 0; i < c->count; i++)
     if (c->operands[i].kind == HL_OPERAND_PLAN) return hl_compare_plan_operands(c, error);
   for (size_t i = 0; i < c->count; i++)
-    if (hl_operand_is_stored(&c->operands[i])) return hl_compare_stored_operands(c, error);
+    if (c->operands[i].kind == HL_OPERAND_RUN) return hl_compare_stored_operands(c, error);
   return hl_compare_live_operands(c, error);
 }
 

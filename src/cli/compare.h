@@ -57,9 +57,19 @@ hl_status hl_compare_configuration(const hl_compare *compare, const char *text,
                                    const hl_operand *operand, const hl_machine *machine,
                                    hl_plan *ret_plan, hl_error *error);
 
+/* What measuring now takes; free() both texts behind the last use. */
+hl_run_environment hl_compare_environment(const hl_compare *compare, char **ret_cache,
+                                          char **ret_commit);
+
+/* Whether a line of progress goes to standard error. */
+bool hl_compare_shows_progress(const hl_compare *compare);
+
 /* Measures groups of sides as the command line says, and appends to `comparisons`. */
 hl_status hl_compare_measure(hl_compare *compare, const hl_compare_options *groups,
                              size_t group_count, hl_run_info *info, hl_error *error);
+
+/* INVALID_ARGUMENT for --build where no operand is a commit. */
+hl_status hl_compare_check_build(const hl_compare *compare, hl_error *error);
 
 /* Checks out and builds the commits that operands name; nothing where none does. */
 hl_status hl_compare_checkout(hl_compare *compare, hl_error *error);

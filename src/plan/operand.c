@@ -15,8 +15,9 @@ const char *hl_operand_prefix(hl_operand_kind kind) {
   return prefixes[kind];
 }
 
-bool hl_operand_is_stored(const hl_operand *operand) {
-  return operand->kind == HL_OPERAND_RUN || operand->kind == HL_OPERAND_PLAN;
+/* A run has its options already, and each line of a plan is an operand. */
+static bool takes_common(const hl_operand *operand) {
+  return operand->kind == HL_OPERAND_CONFIGURATION || operand->kind == HL_OPERAND_GIT;
 }
 
 static hl_status no_memory(hl_error *error) {
@@ -129,7 +130,7 @@ static hl_status take_words(hl_operand *o, const char *text, const hl_options *c
                         "an operand is empty; it begins with a model: 'resnet50 batch=8'");
   if (status == HL_OK) status = take_first(o, text, word, error);
   if (status == HL_OK) status = keep(o, hl_strdup("compare"), error);
-  if (status == HL_OK && !hl_operand_is_stored(o)) status = add_common(o, common, error);
+  if (status == HL_OK && takes_common(o)) status = add_common(o, common, error);
   o->own_words = o->word_count;
   return status == HL_OK ? take_rest(o, text, at, error) : status;
 }

@@ -2,8 +2,8 @@
  * plan/operand.h - an operand of `hotlap compare`: one word of the shell that names a side.
  *
  *     hl_operand operand;
- *     hl_status status = hl_operand_parse("resnet50 engine=native batch=8", &common, &operand,
- * error);
+ *     hl_status status =
+ *         hl_operand_parse("resnet50 engine=native batch=8", &common, &operand, error);
  *     ... operand.options as of `hotlap sweep resnet50 --engine=native --batch-sizes=8` ...
  *     hl_operand_release(&operand);
  *
@@ -26,14 +26,13 @@ typedef enum hl_operand_kind {
   HL_OPERAND_CONFIGURATION, /* a model and its words: measured now */
   HL_OPERAND_GIT,           /* a commit: built and measured now */
   HL_OPERAND_RUN,           /* a run of the store */
-  HL_OPERAND_PLAN           /* a file with a plan */
+  HL_OPERAND_PLAN           /* a file of configurations: plan/operand-file.h */
 } hl_operand_kind;
 
 typedef struct hl_operand {
   hl_operand_kind kind;
-  char
-      *reference; /* what follows "git:", "run:" or "plan:", never empty; NULL of a configuration */
-  char *model;    /* NULL where a reference has none */
+  char *reference; /* behind "git:", "run:" or "plan:", never empty; NULL of a configuration */
+  char *model;     /* NULL where a reference has none */
   hl_options options;
   char **words;                 /* what `options` points into */
   size_t word_count, own_words; /* all, and where the operand's own begin */
@@ -41,7 +40,7 @@ typedef struct hl_operand {
 
 /* `common`: options of the command line, borrowed while the operand lives. Those with the letter
  * 'c' hold for every operand that is measured now (configurations and git) and does not say
- * otherwise, and its batch is 1 where neither says; the options of a stored operand are its own
+ * otherwise, and its batch is 1 where neither says; the options of a run or a plan are its own
  * words and nothing else. INVALID_ARGUMENT names the word; LIMIT; OUT_OF_MEMORY. */
 hl_status hl_operand_parse(const char *text, const hl_options *common, hl_operand *ret_operand,
                            hl_error *error);
@@ -53,8 +52,5 @@ void hl_operand_release(hl_operand *operand);
 
 /* "git:", "run:", "plan:"; "" of a configuration. */
 const char *hl_operand_prefix(hl_operand_kind kind);
-
-/* Whether what it names was measured before: a run or a plan. */
-bool hl_operand_is_stored(const hl_operand *operand);
 
 #endif

@@ -4,8 +4,8 @@
  *     const hl_compare_options options = {.configurations = list, .count = 2, .method = &method,
  *                                         .processes = 5, .pairs = 50, .alpha = 0.05,
  *                                         .margin = 0.01};
- *     hl_status status = hl_compare_live(&options, &environment, &view, &info, &comparisons,
- * error);
+ *     hl_status status =
+ *         hl_compare_live(&options, 1, &environment, &view, &info, &comparisons, error);
  *
  * Each turn of processes starts a worker for every side, which compares their outputs, warms up and
  * takes turns (run/interleave.h). All pairs of all processes are judged together
@@ -30,26 +30,18 @@ typedef struct hl_compare_options {
   uint64_t seed;                   /* of the coins */
   double alpha, margin;
   bool force;       /* compare also what is not the same work */
-  const char *name; /* what errors and notes call these sides; NULL: nothing */
+  const char *name; /* what errors call these sides; NULL: nothing */
 } hl_compare_options;
 
-/* Appends a comparison of the baseline with each of the others to `comparisons` (initialised).
- * Of different batch sizes the time of an input is compared, and notes say so. View: row_begin is
- * called with the number of the process and of how many. INVALID_ARGUMENT where sides differ in
- * model, data or seed; FAILED where a side cannot be measured or outputs do not agree (both unless
- * `force`); INTERRUPTED. */
-hl_status hl_compare_live(const hl_compare_options *options, const hl_run_environment *environment,
-                          const hl_run_view *view, hl_run_info *info, hl_comparisons *comparisons,
-                          hl_error *error);
-
-/* The same for several groups of sides, one after the other, each with a baseline of its own.
- * Holm's correction is for all comparisons together, with the first group's alpha and margin. */
-hl_status hl_compare_live_groups(const hl_compare_options *groups, size_t group_count,
-                                 const hl_run_environment *environment, const hl_run_view *view,
-                                 hl_run_info *info, hl_comparisons *comparisons, hl_error *error);
-
-/* "model (resnet50, vit_b_16), seed (42, 7)": what makes two configurations different work; "" if
- * nothing does. Appended. */
-void hl_compare_differences(const hl_configuration *a, const hl_configuration *b, hl_text *out);
+/* Measures groups of sides one after the other, each with a baseline of its own, and appends a
+ * comparison of a baseline with each of the others to `comparisons` (initialised). Holm's
+ * correction is for all of them together, with the first group's alpha and margin. Of different
+ * batch sizes the time of an input is compared, and notes say so. View: row_begin is called with
+ * the number of the process and of how many. INVALID_ARGUMENT where sides differ in model, data or
+ * seed; UNAVAILABLE where a side cannot be measured or outputs do not agree (but for `force`);
+ * INTERRUPTED; OUT_OF_MEMORY. */
+hl_status hl_compare_live(const hl_compare_options *groups, size_t group_count,
+                          const hl_run_environment *environment, const hl_run_view *view,
+                          hl_run_info *info, hl_comparisons *comparisons, hl_error *error);
 
 #endif
