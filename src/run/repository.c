@@ -67,9 +67,10 @@ hl_status hl_repository_find(int wake_fd, hl_repository *ret_repository, hl_erro
   hl_error failure = {0};
   hl_status status = hl_git_run(NULL, directory, wake_fd, &e, &failure);
   if (status == HL_UNAVAILABLE && e.exit_status > 0)
-    return hl_error_set(error, HL_INVALID_ARGUMENT,
-                        "git: operands are commits of the current directory's repository: %s",
-                        failure.msg);
+    return hl_error_set(
+        error, HL_INVALID_ARGUMENT,
+        "no commits here: the current directory is in no repository that git accepts: %s",
+        failure.msg);
   if (status != HL_OK) return hl_error_set(error, status, "%s", failure.msg);
   r.git_directory = line_of(&e);
   status = ask_line(prefix, wake_fd, &r.prefix, error);
