@@ -1,5 +1,6 @@
 #include "null/null.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,8 +56,9 @@ static hl_status null_open(const hl_host *host, const hl_engine_config *config,
     if (!spin && strcmp(key, "work") != 0)
       return fail(error, HL_INVALID_ARGUMENT,
                   "null: unknown engine option; it has spin_ns=N and work=N");
+    errno = 0;
     uint64_t number = strtoull(value, &end, 10);
-    if (value[0] < '0' || value[0] > '9' || *end != '\0')
+    if (errno || value[0] < '0' || value[0] > '9' || *end != '\0')
       return fail(error, HL_INVALID_ARGUMENT,
                   spin ? "null: spin_ns is not a whole number"
                        : "null: work is not a whole number");
