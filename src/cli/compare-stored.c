@@ -158,6 +158,34 @@ static hl_status check_kinds(const hl_compare *c, hl_error *error) {
   return HL_OK;
 }
 
+/* There are no turns, and what was measured before is not measured as the command line says. */
+static hl_status check_options(const hl_compare *c, hl_error *error) {
+  static const hl_option_id of_turns[] = {HL_OPTION_PROCESSES, HL_OPTION_PAIRS,
+                                          HL_OPTION_ORDER_SEED};
+  static const hl_option_id of_rows[] = {HL_OPTION_MAX_TIME, HL_OPTION_SETUP_TIMEOUT,
+                                         HL_OPTION_WARMUP_ITERATIONS, HL_OPTION_MEMORY_LIMIT,
+                                         HL_OPTION_NO_CHECK};
+  bool measures = false;
+  for (size_t i = 0; i < c->count; i++) measures |= c->operands[i].kind != HL_OPERAND_RUN;
+  for (size_t i = 0; i < c->options.item_count; i++) {
+    hl_option_id id = c->options.item_ids[i];
+    bool of_row = hl_option_taken(id, 'c') && id != HL_OPTION_SEED; /* of the bootstrap, too */
+    bool of_turn = false;
+    for (size_t k = 0; k < HL_COUNT(of_rows); k++) of_row |= id == of_rows[k];
+    for (size_t k = 0; k < HL_COUNT(of_turns); k++) of_turn |= id == of_turns[k];
+    if (of_turn)
+      return hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "--%s is for sides that take turns; a stored run takes none",
+                          hl_option_name(id));
+    if (of_row && !measures)
+      return hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "--%s is for what is measured now; words in an operand select rows of a "
+                          "run: 'run:latest batch=8'",
+                          hl_option_name(id));
+  }
+  return HL_OK;
+}
+
 static hl_status judge(stored *s, hl_error *error) {
   hl_compare *c = s->compare;
   int64_t seed = 0;
@@ -192,6 +220,7 @@ hl_status hl_compare_stored_operands(hl_compare *compare, hl_error *error) {
   stored s = {.compare = compare};
   for (size_t i = 0; i < 2; i++) hl_run_info_init(&s.sides[i].info);
   hl_status status = check_kinds(compare, error);
+  if (status == HL_OK) status = check_options(compare, error);
   if (status == HL_OK) status = open_store(&s, error);
   for (size_t i = 0; i < 2 && status == HL_OK; i++) /* a wrong id is found before measuring */
     if (compare->operands[i].kind == HL_OPERAND_RUN) status = load_side(&s, i, error);

@@ -86,9 +86,22 @@ hl_status hl_compare_read_operands(hl_compare *c, hl_error *error) {
   return status;
 }
 
+static hl_status check_store(const hl_compare *c, hl_error *error) {
+  for (size_t i = 0; i < c->count; i++)
+    if (c->operands[i].kind == HL_OPERAND_RUN) return HL_OK;
+  if (!hl_options_given(&c->options, HL_OPTION_STORE)) return HL_OK;
+  return hl_error_set(error, HL_INVALID_ARGUMENT,
+                      "--store is for stored runs, and no operand is run:ID; what takes turns is "
+                      "not kept");
+}
+
 static hl_status compare_sides(hl_compare *c, hl_error *error) {
-  if (hl_options_given(&c->options, HL_OPTION_COMMAND)) return hl_compare_command_sides(c, error);
+  if (hl_options_given(&c->options, HL_OPTION_COMMAND)) {
+    hl_status status = check_store(c, error);
+    return status == HL_OK ? hl_compare_command_sides(c, error) : status;
+  }
   hl_status status = hl_compare_read_operands(c, error);
+  if (status == HL_OK) status = check_store(c, error);
   if (status == HL_OK) status = check_options(c, error);
   if (status != HL_OK) return status;
   for (size_t i = 0; i < c->count; i++)

@@ -139,12 +139,15 @@ static hl_status list_runs(const hl_options *options, hl_store_runs *ret_runs, h
   return status;
 }
 
-/* Options of the series mean nothing for the list. */
-static hl_status check_list(const hl_options *options, hl_error *error) {
+/* Options of the series mean nothing for the list and for files. */
+static hl_status check_no_series(const hl_options *options, hl_error *error) {
   static const hl_option_id of_series[] = {
-      HL_OPTION_METRIC,     HL_OPTION_SINCE,        HL_OPTION_CONFIRM,
-      HL_OPTION_FAIL_IF,    HL_OPTION_PLOT_RESULTS, HL_OPTION_EXPORT_FORMAT,
-      HL_OPTION_OUTPUT_DIR, HL_OPTION_BUILD,        HL_OPTION_COMMAND};
+      HL_OPTION_METRIC,       HL_OPTION_SINCE,         HL_OPTION_CONFIRM,    HL_OPTION_FAIL_IF,
+      HL_OPTION_PLOT_RESULTS, HL_OPTION_EXPORT_FORMAT, HL_OPTION_OUTPUT_DIR, HL_OPTION_BUILD,
+      HL_OPTION_COMMAND,      HL_OPTION_PREPARE,       HL_OPTION_PROCESSES,  HL_OPTION_PAIRS,
+      HL_OPTION_MARGIN,       HL_OPTION_ALPHA,         HL_OPTION_MAX_TIME,   HL_OPTION_NO_CHECK,
+      HL_OPTION_FORCE};
+
   for (size_t i = 0; i < HL_COUNT(of_series); i++)
     if (hl_options_given(options, of_series[i]))
       return hl_error_set(error, HL_INVALID_ARGUMENT,
@@ -157,8 +160,7 @@ static int show_list(const hl_options *options) {
   hl_error error = {0};
   hl_store_runs runs = {0};
   int exit_status = HL_EXIT_OK;
-  hl_status status = check_list(options, &error);
-  if (status == HL_OK) status = list_runs(options, &runs, &error);
+  hl_status status = list_runs(options, &runs, &error);
   if (status != HL_OK) exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
   if (hl_options_on(options, HL_OPTION_JSON) && (status == HL_OK || runs.count))
     print_json(&runs);
@@ -170,13 +172,25 @@ static int show_list(const hl_options *options) {
   return exit_status;
 }
 
+static hl_status check_options(const hl_options *options, hl_error *error) {
+  bool imports = hl_options_given(options, HL_OPTION_IMPORT);
+  if (!imports && hl_options_given(options, HL_OPTION_IMPORT_FORMAT))
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "--import-format is for --import FILE, which is not given");
+  return imports || !options->positional_count ? check_no_series(options, error) : HL_OK;
+}
+
 int hl_cli_history(int argc, char **argv) {
   hl_options options;
+  hl_error error = {0};
   int exit_status = hl_cli_options('H', usage, argc, argv, &options);
   if (exit_status >= 0) return exit_status;
-  exit_status = hl_options_given(&options, HL_OPTION_IMPORT) ? hl_cli_import(&options)
-                : options.positional_count                   ? hl_cli_history_series(&options)
-                                                             : show_list(&options);
+  if (check_options(&options, &error) != HL_OK)
+    exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
+  else if (hl_options_given(&options, HL_OPTION_IMPORT))
+    exit_status = hl_cli_import(&options);
+  else
+    exit_status = options.positional_count ? hl_cli_history_series(&options) : show_list(&options);
   hl_options_release(&options);
   return exit_status;
 }

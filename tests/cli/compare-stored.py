@@ -145,6 +145,11 @@ def bad_operands_are_named():
             (('run:latest', 'git:HEAD mlp'), 2, 'not with git:'),
             (('run:latest native.isa=avx2', 'run:latest'), 2, 'no such field'),
             (('run:latest', 'run:latest', 'run:latest'), 2, 'two at a time'),
+            (('run:latest', 'run:latest', '--batch-sizes', '8'), 2, '--batch-sizes is for what is measured now'),
+            (('run:latest', 'run:latest', '--max-time', '8'), 2, '--max-time is for what is measured now'),
+            (('run:latest', 'mlp', '--pairs', '8'), 2, '--pairs is for sides that take turns'),
+            (('mlp', 'mlp'), 2, '--store is for stored runs'),
+            (('--command', 'true', '--command', 'true'), 2, '--store is for stored runs'),
             (('run:latest batch=1,8', f'run:{a} vit_b_16'), 2, 'model of the rows is mlp')):
         refused((*arguments, '--store', STORE), part, status=status, command='compare')
     refused(('run:latest', 'run:latest', '--store', 'none'), '--store none', command='compare')
