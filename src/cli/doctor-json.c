@@ -130,13 +130,12 @@ void hl_checkup_write_json(const hl_checkup *found, hl_text *out) {
   hl_json_array(&json, "findings");
   for (size_t i = 0; i < found->noise.count; i++) {
     const hl_noise_finding *finding = &found->noise.items[i];
-    bool good = finding->severity == HL_NOISE_GOOD;
     hl_json_object(&json, NULL);
     hl_json_text(&json, "severity", hl_noise_severity_name(finding->severity));
     hl_json_text(&json, "what", finding->what);
     hl_json_text(&json, "found", finding->found);
-    hl_json_text(&json, "effect", good ? NULL : finding->effect);
-    hl_json_text(&json, "advice", good ? NULL : finding->advice);
+    hl_json_text(&json, "effect", finding->effect[0] ? finding->effect : NULL);
+    hl_json_text(&json, "advice", finding->advice[0] ? finding->advice : NULL);
     hl_json_text(&json, "command", finding->command[0] ? finding->command : NULL);
     hl_json_end(&json);
   }

@@ -103,16 +103,21 @@ static void events(hl__look *at) {
 }
 
 static void energy(hl__look *at) {
-  static const hl__remedy remedy = {"energy", "energy per image of the processor stays unknown",
+  static const hl__remedy denied = {"energy", "energy per image of the processor stays unknown",
                                     "let everybody read the counters",
                                     "sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj"};
+  hl__remedy absent = denied;
+  absent.advice = "measure on a machine that shows it, unless the reason names a remedy";
+  absent.command = NULL;
   if (!hl_sysfs_exists(at->root, "/sys/class/powercap")) return;
   hl_rapl rapl;
   hl_rapl_open(at->root, &rapl);
   if (rapl.count > 0)
-    hl__noise_add(at, HL_NOISE_GOOD, &remedy, "The processor's energy can be read.");
+    hl__noise_add(at, HL_NOISE_GOOD, &denied, "The processor's energy can be read.");
+  else if (rapl.denied)
+    hl__noise_add(at, HL_NOISE_NOTE, &denied, "Only root may read the processor's energy.");
   else
-    hl__noise_add(at, HL_NOISE_NOTE, &remedy, "No energy of the processor: %.150s.", rapl.reason);
+    hl__noise_add(at, HL_NOISE_NOTE, &absent, "No energy of the processor: %.150s.", rapl.reason);
 }
 
 void hl__noise_kernel(hl__look *look) {

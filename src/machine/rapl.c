@@ -57,7 +57,8 @@ static bool is_usable(const char *root, const hl_rapl_zone *zone) {
 static void explain_zone(hl_rapl *rapl, const hl_rapl_zone *zone) {
   char path[64];
   zone_path(zone, "energy_uj", path);
-  if (is_denied(rapl->root, zone))
+  rapl->denied = is_denied(rapl->root, zone);
+  if (rapl->denied)
     snprintf(rapl->reason, sizeof rapl->reason,
              "%s is readable by root only since CVE-2020-8694: run as root, or sudo chmod a+r "
              "/sys/class/powercap/intel-rapl:*/energy_uj, which lets every user on this machine "

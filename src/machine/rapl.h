@@ -40,6 +40,7 @@ typedef struct hl_rapl {
   size_t count;     /* 0: nothing can be counted */
   bool memory_lost; /* a package's DRAM is there and cannot be counted */
   double longest_s; /* readings further apart than this may miss a wrap */
+  bool denied;      /* they are there and may not be read */
   char reason[320]; /* why nothing can be counted, and the remedy where there is one; else "" */
 } hl_rapl;
 

@@ -186,6 +186,11 @@ static void settings_of_several_files(void **state) {
         {"/sys/class/powercap/intel-rapl:0/energy_uj", "1000\n"}},
        HL_NOISE_GOOD,
        "can be read",
+       ""},
+      {"energy", /* nothing to be read: leave to read it does not help */
+       {{"/sys/class/powercap/dtpm/name", "dtpm\n"}, {"/proc/cpuinfo", "flags : fpu hypervisor\n"}},
+       HL_NOISE_NOTE,
+       "a virtual machine does not have",
        ""}};
   for (size_t i = 0; i < HL_COUNT(cases); i++) {
     fake_tree tree;
