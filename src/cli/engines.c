@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char usage[] = "Usage: hotlap engines [--plugin PATH] [--engine-library ENGINE=PATH]\n"
-                            "\n"
-                            "Lists the engines: version, place, library, providers, devices and "
-                            "options, or why one cannot\n"
-                            "be used; then the GPUs. Each is asked in a process of its own.\n";
+static const char usage[] =
+    "Usage: hotlap engines [--plugin PATH] [--engine-library ENGINE=PATH] [--json]\n"
+    "\n"
+    "Lists the engines: version, place, library, providers, devices and options, or why one\n"
+    "cannot be used; then, but for --json, the GPUs. Each is asked in a process of its own.\n";
 
 static const double gpus_s = 5; /* a driver may hang */
 enum { text_column = 21, fact_column = 34, line_width = 100 };

@@ -15,8 +15,8 @@ typedef struct hl__look {
 
 /* What a finding does and what helps; static texts. */
 typedef struct hl__remedy {
-  const char *what, *effect, *advice,
-      *command; /* command NULL: there is none, or it is set later */
+  const char *what, *effect, *advice;
+  const char *command; /* NULL: there is none, or it is set later */
 } hl__remedy;
 
 /* Adds a finding; effect, advice and command are left out where it is good. The finding, for a

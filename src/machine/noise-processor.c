@@ -82,9 +82,7 @@ static bool runs(const hl__look *at, const char *name) {
 /* Where it is not seen it may still run outside of the container: nothing is said. */
 static void interrupts(hl__look *at) {
   static const hl__remedy remedy = {
-      "irqbalance",
-      "interrupts move to other CPUs while we measure, and caches with "
-      "them",
+      "irqbalance", "interrupts move to other CPUs while we measure, and caches with them",
       "stop it for the time of the measurement", "sudo systemctl stop irqbalance"};
   if (runs(at, "irqbalance")) hl__noise_add(at, HL_NOISE_NOTE, &remedy, "irqbalance runs.");
 }
