@@ -60,8 +60,8 @@ static hl_status null_open(const hl_host *host, const hl_engine_config *config,
     uint64_t number = strtoull(value, &end, 10);
     if (errno || value[0] < '0' || value[0] > '9' || *end != '\0')
       return fail(error, HL_INVALID_ARGUMENT,
-                  spin ? "null: spin_ns is not a whole number"
-                       : "null: work is not a whole number");
+                  spin ? "null: spin_ns is no whole number below 2^64"
+                       : "null: work is no whole number below 2^64");
     *(spin ? &todo.spin_ns : &todo.work) = number;
   }
   hl_engine *engine = calloc(1, sizeof *engine);

@@ -84,7 +84,7 @@ def values_that_cannot_be():
             (['--simulated-clock', '5+nan'], '--simulated-clock'),
             (['--engine-option', 'novalue'], '--engine-option', 'KEY=VALUE'),
             (['--engine', 'null', '--engine-option', 'a=b'], 'spin_ns', 'work'),
-            (['--engine', 'null', '--engine-option', 'work=1k'], 'work is not a whole number'),
+            (['--engine', 'null', '--engine-option', 'work=1k'], 'work is no whole number'),
             (['--quiet=yes'], '--quiet', 'no value'),
             (['--setup-timeout', '0'], '--setup-timeout'), (['--setup-timeout', 'x'], '--setup-timeout'),
             (['--memory-limit', '0'], '--memory-limit'),
