@@ -103,3 +103,13 @@ hl_status hl_gnuplot_run(const char *program, const hl_text *script, int timeout
     if (fds[i] >= 0) close(fds[i]);
   return status;
 }
+
+hl_status hl_gnuplot_picture(const char *program, const hl_text *script, bool png,
+                             hl_text *ret_picture, hl_error *error) {
+  enum { TIMEOUT_MS = 60000, DOTS_PER_INCH = 300 };
+  if (script->failed) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a plot");
+  hl_status status =
+      hl_gnuplot_run(program ? program : "gnuplot", script, TIMEOUT_MS, ret_picture, error);
+  if (status == HL_OK && png) hl_png_set_dpi(ret_picture, DOTS_PER_INCH);
+  return status;
+}

@@ -14,6 +14,11 @@
 hl_status hl_gnuplot_run(const char *program, const hl_text *script, int timeout_ms,
                          hl_text *ret_picture, hl_error *error);
 
+/* The same of a whole picture, within a minute; a PNG has its resolution, 300 DPI. `program` NULL
+ * is "gnuplot". OUT_OF_MEMORY for a script that could not be written. */
+hl_status hl_gnuplot_picture(const char *program, const hl_text *script, bool png,
+                             hl_text *ret_picture, hl_error *error);
+
 /* Puts the resolution into a PNG, which gnuplot leaves out: the picture then prints at its size.
  * Bytes that are no PNG stay as they are. */
 void hl_png_set_dpi(hl_text *png, double dots_per_inch);

@@ -8,11 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PANELS = 6, LINES = 6, COMMIT_SHOWN = 7 };
+enum { PANELS = 6, LINES = HL_PLOT_LINES, COMMIT_SHOWN = 7 };
 
-/* Okabe and Ito's palette, as in plot.c. */
-static const char *const colours[LINES] = {"#0072B2", "#E69F00", "#CC79A7",
-                                           "#56B4E9", "#009E73", "#D55E00"};
 static const int shapes[LINES] = {7, 5, 9, 13, 11, 15};
 static const char *const worse_colour = "#D55E00", *const better_colour = "#009E73",
                          *const grey = "#606060";
@@ -288,8 +285,9 @@ static void put_panel(const plot *p, size_t number) {
                    "%s$l%zu_%zu using 1:2 with lines lw 5 lc rgb '#cfcfcf' notitle, \\\n  "
                    "$v%zu_%zu using 1:2:3:4 with yerrorbars lw 1.5 pt 0 lc rgb '%s' notitle, \\\n  "
                    "$v%zu_%zu using 1:2 with linespoints lw 1 pt %d ps %s lc rgb '%s' title ",
-                   line ? ", \\\n  " : "", number, line, number, line, colours[line], number, line,
-                   shapes[line], q->count > 120 ? "0.35" : "0.7", colours[line]);
+                   line ? ", \\\n  " : "", number, line, number, line, hl_plot_line_colours[line],
+                   number, line, shapes[line], q->count > 120 ? "0.35" : "0.7",
+                   hl_plot_line_colours[line]);
     put_line_title(p, q, line);
   }
   hl_text_char(p->out, '\n');
@@ -328,7 +326,6 @@ static void put_script(const plot *p, hl_plot_kind kind) {
 
 hl_status hl_history_plot_draw(const hl_history *history, hl_plot_kind kind, const char *program,
                                hl_text *ret_picture, hl_error *error) {
-  enum { TIMEOUT_MS = 60000, DOTS_PER_INCH = 300 };
   hl_text script = HL_TEXT_INIT;
   plot p = {.history = history, .out = &script};
   hl_status status = HL_OK;
@@ -338,11 +335,8 @@ hl_status hl_history_plot_draw(const hl_history *history, hl_plot_kind kind, con
     status = hl_error_set(error, HL_UNAVAILABLE, "no plot: there is no point to draw");
   if (status == HL_OK) put_script(&p, kind);
   free_panels(&p);
-  if (status == HL_OK && script.failed)
-    status = hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a plot");
   if (status == HL_OK)
-    status = hl_gnuplot_run(program ? program : "gnuplot", &script, TIMEOUT_MS, ret_picture, error);
+    status = hl_gnuplot_picture(program, &script, kind == HL_PLOT_PNG, ret_picture, error);
   hl_text_release(&script);
-  if (status == HL_OK && kind == HL_PLOT_PNG) hl_png_set_dpi(ret_picture, DOTS_PER_INCH);
   return status;
 }

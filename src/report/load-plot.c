@@ -8,11 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SERVERS = 6, PERCENTILES = 3 };
+enum { SERVERS = HL_PLOT_LINES, PERCENTILES = 3 };
 
-/* Okabe and Ito's palette, as in plot.c. */
-static const char *const colours[SERVERS] = {"#0072B2", "#E69F00", "#CC79A7",
-                                             "#56B4E9", "#009E73", "#D55E00"};
 static const char *const good = "#009E73", *const grey = "#606060";
 
 /* What is said of a rate, as it is drawn. */
@@ -198,7 +195,7 @@ static void put_curves(plot *p, bool *first) {
     int from = 2, to = 4;
     if (p->server_count > 1) from = to = judged_column(p->servers[s]);
     for (int column = from; column <= to; column++) {
-      const char *colour = colours[p->server_count > 1 ? s : (size_t)(column - 2)];
+      const char *colour = hl_plot_line_colours[p->server_count > 1 ? s : (size_t)(column - 2)];
       put_separator(p, first);
       hl_text_format(p->out, "$r%zu using 1:%d smooth unique with lines lw 2 lc rgb '%s' title ", s,
                      column, colour);
@@ -217,7 +214,7 @@ static void put_dots(plot *p, bool *first) {
     if (column == judged_column(p->servers[0])) continue; /* these have marks */
     put_separator(p, first);
     hl_text_format(p->out, "$r0 using 1:%d with points pt 7 ps 0.45 lc rgb '%s' notitle", column,
-                   colours[column - 2]);
+                   hl_plot_line_colours[column - 2]);
   }
 }
 

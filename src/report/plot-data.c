@@ -4,6 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+const char *const hl_plot_line_colours[HL_PLOT_LINES] = {"#0072B2", "#E69F00", "#CC79A7",
+                                                         "#56B4E9", "#009E73", "#D55E00"};
+
 void hl_plot_quote(hl_text *out, const char *text, size_t columns) {
   hl_text_char(out, '\'');
   for (size_t seen = 0; *text; text++) {

@@ -41,6 +41,11 @@ typedef struct hl_plot_facts {
 void hl_plot_data(const hl_report_input *input, size_t max_series, hl_plot_facts *ret_facts,
                   hl_text *out);
 
+/* Okabe and Ito's palette, told apart with any colour vision: its green and red come last, as lines
+ * beside marks in these colours mean neither. */
+enum { HL_PLOT_LINES = 6 };
+extern const char *const hl_plot_line_colours[HL_PLOT_LINES];
+
 /* 'text' for gnuplot: quotes doubled, on one line, at most about `columns` columns. */
 void hl_plot_quote(hl_text *out, const char *text, size_t columns);
 

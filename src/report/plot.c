@@ -560,14 +560,10 @@ static hl_status make_script(const hl_report_input *input, hl_plot_kind kind, hl
 
 hl_status hl_plot_draw(const hl_report_input *input, hl_plot_kind kind, const char *program,
                        hl_text *ret_picture, hl_error *error) {
-  enum { TIMEOUT_MS = 60000, DOTS_PER_INCH = 300 };
   hl_text script = HL_TEXT_INIT;
   hl_status status = make_script(input, kind, &script, error);
-  if (status == HL_OK && script.failed)
-    status = hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a plot");
   if (status == HL_OK)
-    status = hl_gnuplot_run(program ? program : "gnuplot", &script, TIMEOUT_MS, ret_picture, error);
+    status = hl_gnuplot_picture(program, &script, kind == HL_PLOT_PNG, ret_picture, error);
   hl_text_release(&script);
-  if (status == HL_OK && kind == HL_PLOT_PNG) hl_png_set_dpi(ret_picture, DOTS_PER_INCH);
   return status;
 }
