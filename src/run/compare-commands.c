@@ -53,8 +53,11 @@ static hl_status run_one(runner *r, hl_command *command, hl_command_place *place
     free(*r->ret_said);
     *r->ret_said = hl_strdup(e->said);
   }
-  return hl_error_set(error, status, "%s%s", failure.msg,
-                      status == HL_TIMED_OUT ? "; if it may take so long, raise --max-time" : "");
+  const char *remedy = "";
+  if (status == HL_TIMED_OUT) remedy = "; if it may take so long, raise --max-time";
+  if (status == HL_NOT_FOUND && place->directory)
+    remedy = "; it is to run in the checkout of a commit, where --build CMD makes what it needs";
+  return hl_error_set(error, status, "%s%s", failure.msg, remedy);
 }
 
 /* One execution of a side, prepared. `ret_elapsed_ns` counts both. */
