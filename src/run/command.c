@@ -231,7 +231,11 @@ static uint64_t ns_of(struct timeval t) {
 static void reap(child *c, bool kill_first, hl_execution *e) {
   struct rusage usage = {0};
   int wait_status = 0;
-  if (kill_first) kill(-c->pid, SIGKILL);
+  /* By its own id, too: it may have joined another group. */
+  if (kill_first) {
+    kill(-c->pid, SIGKILL);
+    kill(c->pid, SIGKILL);
+  }
   /* Its group while its id is surely its own: it has ended, or is about to, but is not reaped. */
   else if (!c->place->keep_orphans) {
     siginfo_t ended;
