@@ -18,7 +18,7 @@ static int open_at(const char *root, const char *directory, const char *name) {
   char path[HL_SYSFS_PATH];
   int n = snprintf(path, sizeof path, "%s%s%s", root ? root : "", directory, name);
   if (n < 0 || n >= (int)sizeof path) return -1;
-  return open(path, O_RDONLY | O_CLOEXEC);
+  return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
 /* A quota may be set for any group that the process's lies in. */

@@ -43,7 +43,7 @@ static bool is_denied(const char *root, const hl_rapl_zone *zone) {
   zone_path(zone, "energy_uj", path);
   int n = snprintf(full, sizeof full, "%s%s", root ? root : "", path);
   if (n < 0 || n >= (int)sizeof full) return false;
-  int fd = open(full, O_RDONLY | O_CLOEXEC);
+  int fd = open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd >= 0) close(fd);
   return fd < 0 && (errno == EACCES || errno == EPERM);
 }

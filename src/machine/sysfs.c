@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static bool path_make(char path[HL_SYSFS_PATH], const char *root, const char *format, va_list args)
@@ -21,12 +22,14 @@ static bool path_make(char path[HL_SYSFS_PATH], const char *root, const char *fo
   return rest >= 0 && (size_t)rest < left;
 }
 
+/* The kernel's files are regular ones; a copy of a tree may hold a pipe, which nobody feeds. */
 static bool read_path(const char *path, char *ret_text, size_t size) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) return false;
+  struct stat st;
   size_t used = 0;
-  bool good = true;
-  while (used + 1 < size) {
+  bool good = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+  while (good && used + 1 < size) {
     ssize_t n = read(fd, ret_text + used, size - 1 - used);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) good = false;
