@@ -50,9 +50,14 @@ static bool run(char *const argv[], char *ret_line, size_t size) {
   return finish(pid, fd);
 }
 
+/* Without the repository's hooks and its monitor of files, and without writing its index: asking
+ * is to have no effect. */
+#define QUIETLY                                                                                    \
+  "git", "--no-optional-locks", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor="
+
 char *hl_git_commit(void) {
-  char *commit_argv[] = {"git", "rev-parse", "HEAD", NULL};
-  char *dirty_argv[] = {"git", "status", "--porcelain", "--untracked-files=no", NULL};
+  char *commit_argv[] = {QUIETLY, "rev-parse", "HEAD", NULL};
+  char *dirty_argv[] = {QUIETLY, "status", "--porcelain", "--untracked-files=no", NULL};
   char commit[64], changes[64];
   if (!run(commit_argv, commit, sizeof commit) || strlen(commit) != HL_GIT_DIGITS) return NULL;
   bool dirty = run(dirty_argv, changes, sizeof changes) && changes[0];
@@ -65,7 +70,7 @@ static int by_name(const void *key, const void *item) {
 
 hl_status hl_git_behind(const char *const *commits, size_t count, int64_t *ret_behind,
                         hl_error *error) {
-  char *argv[] = {"git", "rev-list", "--topo-order", "HEAD", NULL};
+  char *argv[] = {QUIETLY, "rev-list", "--topo-order", "HEAD", NULL};
   for (size_t i = 0; i < count; i++) ret_behind[i] = -1;
   pid_t pid;
   int fd;

@@ -6,14 +6,14 @@
 
 enum { words_most = 16 };
 
-/* A worktree's check-out must not run what the user's hooks do. */
-static char no_hooks[] = "core.hooksPath=/dev/null";
+/* A worktree's check-out must not run what the user's hooks do, nor the monitor of files. */
+static char no_hooks[] = "core.hooksPath=/dev/null", no_monitor[] = "core.fsmonitor=";
 
 hl_status hl_git_run(const char *git_directory, const char *const *words, int wake_fd,
                      hl_execution *ret_execution, hl_error *error) {
   static char program[] = "git", option[] = "-c", directory[] = "--git-dir";
-  char *argv[words_most + 6] = {program, option, no_hooks};
-  size_t count = 3;
+  char *argv[words_most + 8] = {program, option, no_hooks, option, no_monitor};
+  size_t count = 5;
   if (git_directory) {
     argv[count++] = directory;
     argv[count++] = (char *)(uintptr_t)git_directory;
