@@ -2,6 +2,7 @@
 #include "analyse/internal.h"
 
 #include "analyse/number.h"
+#include "base/text.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@ static const double steal_most = 1, wait_most = 1, canary_most = 2, system_share
 /* Takes `text`; false without memory. */
 static bool add(hl_analysis_group *g, hl_advice kind, int64_t batch, char *text) {
   if (!text) return false;
-  hl__one_line(text);
+  hl_text_blank(text, "");
   if (g->recommendation_count == ADVICE_MOST) {
     free(text);
     return true;

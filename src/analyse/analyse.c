@@ -1,6 +1,7 @@
 #include "analyse/internal.h"
 
 #include "analyse/number.h"
+#include "base/text.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -105,7 +106,7 @@ static bool name_group(hl_analysis_group *g) {
   if (g->device) hl_text_format(&name, "%s%s", name.length ? ", " : "", g->device);
   g->name = hl_text_take(&name);
   hl_text_release(&name);
-  hl__one_line(g->name);
+  hl_text_blank(g->name, "");
   return g->name != NULL;
 }
 

@@ -2,6 +2,7 @@
 #include "analyse/engines-internal.h"
 
 #include "analyse/number.h"
+#include "base/text.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -68,7 +69,7 @@ static bool name_members(hl_engine_model *m) {
     if (name.length == 0) hl_text_format(&name, "member %zu", i + 1);
     m->members[i].name = hl_text_take(&name);
     hl_text_release(&name);
-    hl__one_line(m->members[i].name);
+    hl_text_blank(m->members[i].name, "");
     if (!m->members[i].name) return false;
   }
   return true;
@@ -241,7 +242,7 @@ static bool name_model(hl_engine_model *m) {
   const char *model = m->model ? m->model : "unknown model";
   bool told = m->workload && strcmp(m->workload, "inference") != 0;
   m->name = told ? hl_format("%s, %s", m->workload, model) : hl_strdup(model);
-  hl__one_line(m->name);
+  hl_text_blank(m->name, "");
   return m->name != NULL;
 }
 

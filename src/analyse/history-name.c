@@ -26,7 +26,7 @@ static char *next_word(const char **at) {
 /* As a word of an operand: in double quotes where it has spaces. */
 static bool append_part(hl_text *out, const char *word) {
   for (const char *c = word; *c; c++)
-    if (*c == '"' || (unsigned char)*c < 0x20) return false;
+    if (*c == '"' || hl_text_control(c)) return false;
   hl_text_format(out, strchr(word, ' ') ? "\"%s\"" : "%s", word);
   return true;
 }

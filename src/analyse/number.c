@@ -17,8 +17,3 @@ hl_number_text hl__number(double value) {
     for (size_t last = strlen(n.text); n.text[last - 1] == '0'; last--) n.text[last - 1] = '\0';
   return n;
 }
-
-void hl__one_line(char *text) {
-  for (; text && *text; text++)
-    if ((unsigned char)*text < 0x20 || *text == 0x7f) *text = ' ';
-}

@@ -12,7 +12,4 @@ hl_number_text hl__number(double value);
 /* As an argument of a format: hl_text_format(out, "%s ms", HL_NUM(ms)). */
 #define HL_NUM(value) (hl__number(value).text)
 
-/* Control characters of names and messages become spaces: they would disturb a terminal. */
-void hl__one_line(char *text); /* NULL: nothing */
-
 #endif

@@ -1,6 +1,7 @@
 /* What a reader of a comparison of stored runs has to know. */
 #include "analyse/number.h"
 #include "analyse/stored-internal.h"
+#include "base/text.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@ void hl__stored_note(hl_comparison *c, const char *format, ...) {
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  hl__one_line(text);
+  hl_text_blank(text, "");
   hl_comparison_note(c, "%s", text);
 }
 
@@ -22,7 +23,7 @@ void hl__stored_note_all(hl__stored_comparing *c, const char *format, ...) {
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  hl__one_line(text);
+  hl_text_blank(text, "");
   HL_CLEANUP(hl_free_pointer) char *line = hl_format("%s\n", text);
   if (line && !strstr(c->notes.data, line)) hl_text_append(&c->notes, line);
 }

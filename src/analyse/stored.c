@@ -3,6 +3,7 @@
 
 #include "analyse/number.h"
 #include "analyse/stored-internal.h"
+#include "base/text.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ static bool leave(hl__stored_comparing *c, bool is_b, size_t row, char *reason) 
     free(reason);
     return false;
   }
-  hl__one_line(reason);
+  hl_text_blank(reason, "");
   left[c->found.left_count++] = (hl_stored_left){is_b, row, reason};
   return true;
 }

@@ -32,7 +32,9 @@ static void quote(hl_text *out, const char *value) {
       hl_text_char(out, (char)*s++);
     } else {
       size_t n = hl_utf8_length(s);
-      if (n)
+      if (n && hl_text_control((const char *)s)) /* C1, which a terminal may obey */
+        hl_text_format(out, "\\u%04x", s[1]);
+      else if (n)
         hl_text_append_n(out, (const char *)s, n);
       else
         hl_text_append(out, "\xEF\xBF\xBD");

@@ -161,6 +161,32 @@ bool hl_utf8_valid(const char *string) {
   return true;
 }
 
+size_t hl_text_control(const char *at) {
+  const unsigned char *s = (const unsigned char *)at;
+  if (*s < 0x80) return (*s && *s < 0x20) || *s == 0x7f ? 1 : 0;
+  size_t length = hl_utf8_length(s);
+  if (length == 0) return *s < 0xa0 ? 1 : 0;
+  return *s == 0xc2 && s[1] < 0xa0 ? 2 : 0;
+}
+
+size_t hl_text_blank(char *string, const char *keep) {
+  if (!string) return 0;
+  char *to = string;
+  for (const char *from = string; *from;) {
+    size_t control = strchr(keep, *from) ? 0 : hl_text_control(from);
+    /* The bytes of a whole character together, or its last ones would be taken for strays. */
+    size_t whole = (unsigned char)*from < 0x80 ? 1 : hl_utf8_length((const unsigned char *)from);
+    if (whole == 0) whole = 1;
+    if (control)
+      *to++ = ' ';
+    else
+      to = (char *)memmove(to, from, whole) + whole;
+    from += whole;
+  }
+  *to = '\0';
+  return (size_t)(to - string);
+}
+
 hl_status hl_parse_int(const char *string, int64_t min, int64_t max, const char *what,
                        int64_t *ret_value, hl_error *error) {
   char *end = NULL;

@@ -57,6 +57,13 @@ size_t hl_edit_distance(const char *given, size_t length, const char *name);
 size_t hl_utf8_length(const unsigned char *s);
 bool hl_utf8_valid(const char *string);
 
+/* Length of the control character at `at`, 0 if it is none: C0, DEL, C1 in UTF-8, and a stray byte
+ * that is C1 in sets of 8 bits. A terminal may obey them. */
+size_t hl_text_control(const char *at);
+/* In place, a space for each control character that is none of `keep`; returns the new length.
+ * Nothing of NULL. What strangers named is not shown without it. */
+size_t hl_text_blank(char *string, const char *keep);
+
 /* Strict numbers: the whole string must be one; INVALID_ARGUMENT names `what`. */
 hl_status hl_parse_int(const char *string, int64_t min, int64_t max, const char *what,
                        int64_t *ret_value, hl_error *error);

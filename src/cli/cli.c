@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 int hl_cli_fail(const hl_error *error, int exit_status) {
-  fprintf(stderr, "hotlap: %s\n", error->msg);
+  hl_error shown = *error;
+  hl_text_blank(shown.msg, "");
+  fprintf(stderr, "hotlap: %s\n", shown.msg);
   return exit_status;
 }
 
@@ -21,6 +23,11 @@ void hl_cli_damage(hl_error *error, size_t shown, size_t lost, const char *noun)
   if (lost) snprintf(more, sizeof more, "%zu more cannot be read", lost);
   hl_error_set(error, error->status, "%.360s. Shown is what could be read, %zu %s%s; %s", message,
                shown, noun, shown == 1 ? "" : "s", more);
+}
+
+void hl_cli_show(hl_text *text, FILE *stream) {
+  if (text->length) text->length = hl_text_blank(text->data, "\n");
+  fputs(text->data, stream);
 }
 
 int hl_cli_options(char command, const char *usage, int argc, char **argv,

@@ -8,8 +8,9 @@
 #ifndef HL_CLI_CLI_H
 #define HL_CLI_CLI_H
 
-#include "base/error.h"
+#include "base/text.h"
 #include "plan/options.h"
+#include <stdio.h>
 
 enum {
   HL_EXIT_OK = 0,
@@ -41,12 +42,16 @@ int hl_cli_import(const hl_options *options);
  * status to return. */
 int hl_cli_options(char command, const char *usage, int argc, char **argv, hl_options *ret_options);
 
-/* Prints "hotlap: message" on standard error; returns `exit_status`. */
+/* Prints "hotlap: message" on standard error, without control characters of names in it; returns
+ * `exit_status`. */
 int hl_cli_fail(const hl_error *error, int exit_status);
 
 /* Adds to the message of a damaged store what is shown of it all the same: "2 rows of it are shown,
  * 1 cannot be read". */
 void hl_cli_damage(hl_error *error, size_t shown, size_t lost, const char *noun);
+
+/* Prints lines, without control characters of names in them. */
+void hl_cli_show(hl_text *text, FILE *stream);
 
 /* The store's path from --store and the environment: free() it; NULL for 'none'. INVALID_ARGUMENT
  * where there is no home directory. */

@@ -8,7 +8,12 @@
 #include <unistd.h>
 
 static void show(const hl_compare *c, const char *what, const char *text) {
-  if (hl_compare_shows_progress(c)) fprintf(stderr, "\r\033[K%s %s", what, text);
+  if (!hl_compare_shows_progress(c)) return;
+  hl_text line = HL_TEXT_INIT;
+  hl_text_format(&line, "%s %s", what, text);
+  fputs("\r\033[K", stderr);
+  hl_cli_show(&line, stderr);
+  hl_text_release(&line);
 }
 
 /* One side's commit, checked out and built. */

@@ -112,7 +112,9 @@ static hl_status compare_sides(hl_compare *c, hl_error *error) {
 }
 
 static void show(const hl_compare *c) {
+  bool json = hl_options_on(&c->options, HL_OPTION_JSON);
   if (c->shown) {
+    if (!json) hl_text_blank(c->shown, "\n");
     fputs(c->shown, stdout);
     return;
   }
@@ -123,16 +125,20 @@ static void show(const hl_compare *c) {
                                     .margin = c->how.margin,
                                     .alpha = c->how.alpha};
   hl_text text = HL_TEXT_INIT;
-  if (hl_options_on(&c->options, HL_OPTION_JSON))
+  if (json)
     hl_report_compared_json(&found, &text);
   else if (!hl_options_on(&c->options, HL_OPTION_QUIET))
     hl_report_compared_text(&found, &text);
-  fputs(text.data, stdout);
+  if (json)
+    fputs(text.data, stdout);
+  else
+    hl_cli_show(&text, stdout);
   hl_text_release(&text);
 }
 
 /* The last lines, indented, without what a terminal would obey. */
-static void show_said(const char *said) {
+static void show_said(char *said) {
+  hl_text_blank(said, "\n\t");
   const char *at = said + strlen(said);
   int lines = 0;
   while (at > said && (at[-1] != '\n' || at[0] == '\0' || ++lines < said_lines)) at--;
@@ -140,8 +146,7 @@ static void show_said(const char *said) {
   for (; *at; at++) {
     if (begin) fputs("  | ", stderr);
     begin = *at == '\n';
-    bool shown = begin || *at == '\t' || (unsigned char)*at >= 0x20;
-    fputc(shown && *at != 0x7f ? *at : '?', stderr);
+    fputc(*at, stderr);
   }
   if (!begin) fputc('\n', stderr);
 }

@@ -234,8 +234,10 @@ static hl_status rerun(const confirmation *c, const candidate *of, hl_error *err
 static void announce(const confirmation *c, const candidate *of, size_t number, size_t count) {
   if (hl_options_on(c->options, HL_OPTION_QUIET)) return;
   hl_text command = HL_TEXT_INIT;
+  hl_text_format(&command, "Rerun %zu of %zu: ", number, count);
   hl_report_history_command(c->report, of->series, of->change, &command);
-  fprintf(stderr, "Rerun %zu of %zu: %s\n", number, count, command.data);
+  hl_text_char(&command, '\n');
+  hl_cli_show(&command, stderr);
   hl_text_release(&command);
 }
 
@@ -256,7 +258,8 @@ hl_status hl__history_confirm(const hl_options *options, const hl_report_history
     announce(&c, &candidates[i], i + 1, made);
     status = rerun(&c, &candidates[i], &inner);
     if (status == HL_UNAVAILABLE) { /* this one; others may go */
-      fprintf(stderr, "hotlap: no rerun: %s\n", inner.msg);
+      hl_error_prefix(&inner, "no rerun");
+      hl_cli_fail(&inner, 0);
       ++*ret_failed;
       status = HL_OK;
     } else if (status != HL_OK) {

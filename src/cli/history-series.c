@@ -218,7 +218,7 @@ static void show(const series *s) {
     hl_report_history_text(&report, &text);
   else
     hl_text_append(&text, "No such rows. `hotlap sweep MODEL` makes some.\n");
-  fputs(text.data, stdout);
+  hl_cli_show(&text, stdout);
   hl_text_release(&text);
 }
 

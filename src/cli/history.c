@@ -67,7 +67,7 @@ static void put_models(hl_text *out, const char *models) {
     if (*c == '\n')
       hl_text_append(out, "; ");
     else
-      hl_text_char(out, (unsigned char)*c < 0x20 || *c == 0x7f ? ' ' : *c);
+      hl_text_char(out, *c);
   }
 }
 
@@ -98,7 +98,7 @@ static void print_table(const hl_store_runs *runs) {
     hl_report_pad(&text, columns[i].title, columns[i].width);
   hl_text_char(&text, '\n');
   for (size_t i = 0; i < runs->count; i++) put_line(&text, &runs->items[i]);
-  fputs(text.data, stdout);
+  hl_cli_show(&text, stdout);
   hl_text_release(&text);
 }
 

@@ -144,7 +144,7 @@ static void print_table(const taken *t) {
     hl_text_format(&text, "  and %zu more; `hotlap report %s` shows all\n",
                    records->count - LINES_SHOWN, t->run);
   put_losses(import, &text);
-  fputs(text.data, stdout);
+  hl_cli_show(&text, stdout);
   hl_text_release(&text);
 }
 

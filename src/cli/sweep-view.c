@@ -37,6 +37,7 @@ static void row_begin(void *context, const hl_configuration *c, size_t index, si
   v->count = count;
   snprintf(v->current, sizeof v->current, "%s, %s, batch %" PRId64, c->model, c->engine,
            c->batch_size);
+  hl_text_blank(v->current, "");
 }
 
 /* Time left at most: each row ends within its budget, plus what goes before it. */

@@ -82,9 +82,15 @@ static void tell_failures(const hl_records *records) {
     const hl_record *r = &records->items[i];
     hl_outcome outcome;
     if (hl_record_passed(r) || !hl_outcome_from_name(r->outcome, &outcome)) continue;
-    if (outcome != HL_SKIPPED)
-      fprintf(stderr, "hotlap: %s, %s, batch %lld: %s: %s\n", r->model, r->engine,
-              (long long)r->batch_size, r->outcome, r->reason ? r->reason : "");
+    if (outcome == HL_SKIPPED) continue;
+    hl_text line = HL_TEXT_INIT;
+    hl_text_format(&line, "hotlap: %s, %s, batch %lld: %s: ", r->model, r->engine,
+                   (long long)r->batch_size, r->outcome);
+    for (const char *c = r->reason ? r->reason : ""; *c; c++)
+      hl_text_char(&line, *c == '\n' ? ' ' : *c);
+    hl_text_char(&line, '\n');
+    hl_cli_show(&line, stderr);
+    hl_text_release(&line);
   }
 }
 

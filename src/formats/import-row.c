@@ -19,13 +19,6 @@ void hl__import_row_release(hl_import_row *row) {
   row->samples = (hl_import_samples){0};
 }
 
-/* C0 and C1 control characters, which could disturb a terminal or end a line of a list; as C1 are
- * two bytes, the second one goes with the first. Returns how many bytes. */
-static size_t control_bytes(const unsigned char *c) {
-  if (*c < 0x20 || *c == 0x7f) return 1;
-  return *c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0 ? 2 : 0;
-}
-
 char *hl__import_clean(const char *text) {
   static const char cut[] = "…";
   size_t length = strlen(text), n = 0;
@@ -36,7 +29,7 @@ char *hl__import_clean(const char *text) {
   if (shorten)
     while (end > text && ((unsigned char)*end & 0xc0) == 0x80) end--; /* no half character */
   for (const char *c = text; c < end;) {
-    size_t control = control_bytes((const unsigned char *)c);
+    size_t control = hl_text_control(c);
     clean[n++] = control ? ' ' : *c;
     c += control ? control : 1;
   }

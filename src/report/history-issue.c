@@ -11,8 +11,9 @@ enum { COMMIT_SHOWN = 10, AROUND = 5 };
 /* Inside a span of code and a table's cell nothing may end either. */
 static void append_code(hl_text *out, const char *text) {
   hl_text_char(out, '`');
-  for (const char *c = text ? text : "-"; *c; c++)
-    hl_text_char(out, (unsigned char)*c < 0x20 || strchr("`|\x7f", *c) ? ' ' : *c);
+  size_t begin = out->length;
+  for (const char *c = text ? text : "-"; *c; c++) hl_text_char(out, strchr("`|", *c) ? ' ' : *c);
+  if (out->length > begin) out->length = begin + hl_text_blank(out->data + begin, "");
   hl_text_char(out, '`');
 }
 

@@ -19,9 +19,10 @@ static const char *short_commit(const hl_history_point *p, char ret_text[COMMIT_
 }
 
 void hl__history_append_clean(hl_text *out, const char *text, size_t most) {
+  size_t begin = out->length;
   const char *c = text ? text : "-";
-  for (size_t i = 0; i < most && c[i]; i++)
-    hl_text_char(out, (unsigned char)c[i] < 0x20 || c[i] == 0x7f ? ' ' : c[i]);
+  hl_text_append_n(out, c, strnlen(c, most));
+  if (out->length > begin) out->length = begin + hl_text_blank(out->data + begin, "");
 }
 
 /* "2026-11-28 09:00:12" of "2026-11-28T09:00:12Z", in 20 columns. */

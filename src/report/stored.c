@@ -196,7 +196,6 @@ void hl_report_stored_text(const hl_report_stored *r, hl_text *out) {
     put_one(r, out);
   else
     put_table(r, out);
-  for (size_t i = begin; i < out->length; i++) /* what a store says must not disturb a terminal */
-    if (((unsigned char)out->data[i] < 0x20 && out->data[i] != '\n') || out->data[i] == 0x7f)
-      out->data[i] = ' ';
+  /* What a store says must not disturb a terminal. */
+  if (out->length > begin) out->length = begin + hl_text_blank(out->data + begin, "\n");
 }

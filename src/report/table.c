@@ -60,12 +60,12 @@ void hl_report_table_init(hl_report_table *table, bool colour) {
 /* Text on one line, cut to what fits; control characters cannot disturb a terminal. */
 static void clean_copy(char *ret_text, size_t size, const char *text) {
   size_t n = 0;
-  for (; *text && n + 1 < size; text++)
-    ret_text[n++] = (unsigned char)*text < 0x20 || *text == 0x7f ? ' ' : *text;
+  for (; *text && n + 1 < size; text++) ret_text[n++] = *text;
   if (*text)
     while (n > 0 && ((unsigned char)ret_text[n - 1] & 0xc0) == 0x80) n--; /* no half character */
   if (*text && n > 0 && ((unsigned char)ret_text[n - 1] & 0x80)) n--;
   ret_text[n] = '\0';
+  hl_text_blank(ret_text, "");
 }
 
 static void record_keys(const char *workload, const char *model, const char *engine,

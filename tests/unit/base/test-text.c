@@ -161,12 +161,44 @@ static void lines_are_wrapped_at_spaces(void **state) {
   }
 }
 
+static void control_characters_are_blanked(void **state) {
+  (void)state;
+  static const struct {
+    const char *from, *keep, *to;
+  } cases[] = {
+      {"", "", ""},
+      {"plain", "", "plain"},
+      {"a\x1b[31m\x07\x7f", "", "a [31m  "},
+      {"a\n\tb\r", "\n", "a\n b "},
+      {"\xc2\x9b"
+       "31m",
+       "", " 31m"},                                 /* CSI of C1 */
+      {"\xc2\xa0\xc3\xa9", "", "\xc2\xa0\xc3\xa9"}, /* no control characters */
+      {"\xe2\x80\x9b", "", "\xe2\x80\x9b"},         /* its last byte is none either */
+      {"x\x9by\x80", "", "x y "},                   /* stray bytes */
+      {"\xff\xe9", "", "\xff\xe9"},
+      {"\xc2", "", "\xc2"},
+      {"\xe2\x80", "", "\xe2 "},
+  };
+  for (size_t i = 0; i < HL_COUNT(cases); i++) {
+    char *text = hl_strdup(cases[i].from);
+    assert_int_equal(hl_text_blank(text, cases[i].keep), strlen(cases[i].to));
+    assert_string_equal(text, cases[i].to);
+    free(text);
+  }
+  assert_int_equal(hl_text_blank(NULL, ""), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(lines_are_wrapped_at_spaces),     cmocka_unit_test(text_grows),
-      cmocka_unit_test(beyond_the_cap_nothing_is_added), cmocka_unit_test(formats_and_copies),
-      cmocka_unit_test(whole_numbers_are_strict),        cmocka_unit_test(reals_are_strict),
+      cmocka_unit_test(lines_are_wrapped_at_spaces),
+      cmocka_unit_test(text_grows),
+      cmocka_unit_test(beyond_the_cap_nothing_is_added),
+      cmocka_unit_test(formats_and_copies),
+      cmocka_unit_test(whole_numbers_are_strict),
+      cmocka_unit_test(reals_are_strict),
       cmocka_unit_test(utf8_is_told_from_other_bytes),
+      cmocka_unit_test(control_characters_are_blanked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
