@@ -3,22 +3,26 @@
 #include "statistics/percentile.h"
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 const char *const hl_plot_line_colours[HL_PLOT_LINES] = {"#0072B2", "#E69F00", "#CC79A7",
                                                          "#56B4E9", "#009E73", "#D55E00"};
 
+/* In double quotes: two single quotes in a row end a string of single ones. */
 void hl_plot_quote(hl_text *out, const char *text, size_t columns) {
-  hl_text_char(out, '\'');
+  hl_text_char(out, '"');
   for (size_t seen = 0; *text; text++) {
     bool starts = ((unsigned char)*text & 0xc0) != 0x80;
     if (starts && seen++ == columns) {
       hl_text_append(out, "…");
       break;
     }
-    if (*text == '\'') hl_text_char(out, '\'');
-    hl_text_char(out, (unsigned char)*text < 0x20 || *text == 0x7f ? ' ' : *text);
+    size_t control = hl_text_control(text);
+    if (strchr("\"\\`", *text)) hl_text_char(out, '\\');
+    hl_text_char(out, control ? ' ' : *text);
+    if (control) text += control - 1;
   }
-  hl_text_char(out, '\'');
+  hl_text_char(out, '"');
 }
 
 static void number(hl_text *out, double value) {

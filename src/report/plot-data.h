@@ -46,7 +46,7 @@ void hl_plot_data(const hl_report_input *input, size_t max_series, hl_plot_facts
 enum { HL_PLOT_LINES = 6 };
 extern const char *const hl_plot_line_colours[HL_PLOT_LINES];
 
-/* 'text' for gnuplot: quotes doubled, on one line, at most about `columns` columns. */
+/* "text" for gnuplot, which obeys nothing in it; on one line, at most about `columns` columns. */
 void hl_plot_quote(hl_text *out, const char *text, size_t columns);
 
 #endif

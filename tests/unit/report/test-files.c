@@ -121,8 +121,8 @@ static void plots_of_several_engines(void **state) {
   sample_analyse(&s);
   hl_text script = HL_TEXT_INIT;
   hl_plot_script(&s.input, HL_PLOT_SVG, &script);
-  assert_non_null(strstr(script.data, "set label 20 'native' at screen"));
-  assert_non_null(strstr(script.data, "set label 21 'openvino' at screen"));
+  assert_non_null(strstr(script.data, "set label 20 \"native\" at screen"));
+  assert_non_null(strstr(script.data, "set label 21 \"openvino\" at screen"));
   assert_non_null(strstr(script.data, "$front << EOD\n15 66.6666667\n50 160\nNaN NaN\nEOD\n"));
   assert_non_null(strstr(script.data, "$s0 using 9:2 with linespoints"));
   assert_non_null(strstr(script.data, "$s1 using 1:9 with linespoints"));
@@ -170,7 +170,7 @@ static void plots_of_load(void **state) {
   hl_error error = {0};
   assert_int_equal(hl_load_plot_script(&s.input, &script, &error), HL_OK);
   assert_non_null(strstr(script.data, "$r0 << EOD\n50 1 2 4 0\n200 100 200 400 1\n100 2 4 8 2\n"));
-  assert_non_null(strstr(script.data, "title 'p50'"));
+  assert_non_null(strstr(script.data, "title \"p50\""));
   assert_non_null(strstr(script.data, "'target of p99: 50.00 ms'"));
   assert_non_null(strstr(script.data, "'largest rate: 100.0/s'"));
   assert_non_null(strstr(script.data, "title 'VALID'"));
@@ -191,8 +191,8 @@ static void plots_of_load(void **state) {
   sample_analyse(&s);
   hl_text_clear(&script);
   assert_int_equal(hl_load_plot_script(&s.input, &script, &error), HL_OK);
-  assert_non_null(strstr(script.data, "batches of up to 16: p99'"));
-  assert_null(strstr(script.data, ": p50'"));
+  assert_non_null(strstr(script.data, "batches of up to 16: p99\""));
+  assert_null(strstr(script.data, ": p50\""));
   sample_release(&s);
   /* Nothing with a rate: no picture, and the reason. */
   sample_init(&s);
@@ -222,11 +222,11 @@ static void plots_of_many_engines(void **state) {
   hl_text script = HL_TEXT_INIT;
   hl_plot_script(&s.input, HL_PLOT_SVG, &script);
   assert_non_null(strstr(script.data, "6 of 9 groups drawn"));
-  assert_non_null(strstr(script.data, "set label 20 'a' at screen"));
-  assert_non_null(strstr(script.data, "set label 24 'e' at screen"));
-  assert_non_null(strstr(script.data, "set label 25 'h' at screen"));
+  assert_non_null(strstr(script.data, "set label 20 \"a\" at screen"));
+  assert_non_null(strstr(script.data, "set label 24 \"e\" at screen"));
+  assert_non_null(strstr(script.data, "set label 25 \"h\" at screen"));
   assert_non_null(strstr(script.data, "$front << EOD\n7.5 133.333333\nNaN NaN\nEOD\n"));
-  assert_non_null(strstr(script.data, "'UNIMPLEMENTED'"));
+  assert_non_null(strstr(script.data, "\"UNIMPLEMENTED\""));
   assert_non_null(strstr(script.data, "tc rgb '#202020' front"));
   hl_text_release(&script);
   sample_release(&s);
