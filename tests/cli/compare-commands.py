@@ -101,7 +101,7 @@ def failures_are_said_with_their_last_words():
     commands('true', 'nosuchprogram --x').fails(3, 'exit status 127', 'nosuchprogram')
     commands('true', './nosuch').fails(2, "cannot run './nosuch'")
     commands('true', 'true', options=('--prepare', 'echo no >&2; false')).fails(3, '--prepare', '  | no')
-    run = commands("printf '\\033]0;title\\007' >&2; exit 1", 'true').fails(3, '?]0;title?')
+    run = commands("printf '\\033]0;title\\007' >&2; exit 1", 'true').fails(3, ' ]0;title ')
     assert '\033' not in run.err, run.explain()
     run = commands('seq 1 5000 >&2; exit 1', 'true').fails(3, '  | 4981\n', '  | 5000\n')
     assert '4980' not in run.err, run.explain()
