@@ -29,7 +29,7 @@ static hl_status ordered(const double *p, size_t n, test **ret_tests, hl_error *
 
 hl_status hl_adjust_benjamini_hochberg(const double *p, size_t n, double *ret_adjusted,
                                        hl_error *error) {
-  test *tests;
+  test *tests = NULL;
   hl_status status = ordered(p, n, &tests, error);
   if (status != HL_OK) return status;
   double least = 1;
