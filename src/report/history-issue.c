@@ -93,7 +93,7 @@ static void put_reproduce(const hl_report_history *r, const hl_history_series *s
   }
   hl_text_append(out, "\nTo see it again, in the repository, on that machine:\n\n```sh\n");
   if (made)
-    hl__history_append_clean(out, made, SIZE_MAX);
+    hl__history_append_clean(out, made, PTRDIFF_MAX);
   else
     hl_report_history_command(r, s, change, out);
   hl_text_append(out, "\n```\n");

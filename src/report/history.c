@@ -41,7 +41,7 @@ static void append_line(hl_text *out, const char *text, size_t indent) {
 }
 
 static void append_name(hl_text *out, const char *name) {
-  hl__history_append_clean(out, name, SIZE_MAX);
+  hl__history_append_clean(out, name, PTRDIFF_MAX);
 }
 
 void hl_report_history_side(const hl_report_history *r, const hl_history_series *s,
