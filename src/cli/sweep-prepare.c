@@ -103,7 +103,7 @@ static hl_status open_store(hl_sweep *s, hl_error *error) {
   if (goes_on) {
     fprintf(stderr,
             "hotlap: nothing is kept: %s. Measuring goes on; the rows are in the other outputs "
-            "only\n",
+            "only. --store FILE names another, --store none wants none\n",
             error->msg);
     s->no_store = true;
     return HL_OK;
