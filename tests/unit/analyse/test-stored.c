@@ -46,7 +46,7 @@ static hl_record *add(made *m, const char *engine, int64_t batch, double ms, siz
   hl_record_set_text(&r.engine_version, "1");
   hl_record_set_text(&r.dtype, "float32");
   hl_record_set_text(&r.device_id, "cpu");
-  char text[64];
+  char text[96];
   snprintf(text, sizeof text, "%lldx3x224x224", (long long)batch);
   hl_record_set_text(&r.input_shape, text);
   snprintf(text, sizeof text, "%lld synthetic input%s (standard normal, seed 42)", (long long)batch,
