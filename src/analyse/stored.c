@@ -62,15 +62,15 @@ static hl_status check_machines(hl__stored_comparing *c, hl_error *error) {
 static hl_status check_work(hl__stored_comparing *c, hl_error *error) {
   hl_status status = hl__stored_differences_make(&c->rows[0], &c->rows[1], &c->differences, error);
   if (status != HL_OK) return status;
-  const char *work = c->differences.work;
+  const char *work = c->differences.work, *compared = c->differences.compared;
+  if (!work || !compared) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory to compare");
   if (work[0] && !c->options->force)
     return hl_error_set(error, HL_INVALID_ARGUMENT,
                         "%s and %s are not the same work: they differ in %.300s; --force compares "
                         "them all the same",
                         c->run[0]->info->id, c->run[1]->info->id, work);
   if (work[0]) hl__stored_note_all(c, "not the same work: different %.500s", work);
-  if (c->differences.compared[0])
-    hl__stored_note_all(c, "different %.500s", c->differences.compared);
+  if (compared[0]) hl__stored_note_all(c, "different %.500s", compared);
   return HL_OK;
 }
 
