@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "run/child.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -109,14 +110,7 @@ static void connect_streams(const child *c) {
 
 /* Between fork and exec: nothing that takes a lock. */
 static void run_child(const child *c, char *const *argv, char *const *environment, pid_t parent) {
-  setpgid(0, 0);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, NULL);
-  signal(SIGINT, SIG_DFL);
-  signal(SIGTERM, SIG_DFL);
+  hl_child_begin(parent);
   signal(SIGPIPE, SIG_DFL);
   connect_streams(c);
   if (c->place->directory && chdir(c->place->directory) != 0) {

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "machine/memory.h"
 #include "protocol/messages.h"
+#include "run/child.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -10,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -51,14 +51,7 @@ static hl_status open_pipes(pipes *p, hl_error *error) {
 /* Between fork and exec: async-signal-safe calls only. */
 static void run_child(const hl_launch *launch, const hl_memory_limit *limit, const pipes *p,
                       int said_fd, pid_t parent) {
-  setpgid(0, 0);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, NULL);
-  signal(SIGINT, SIG_DFL);
-  signal(SIGTERM, SIG_DFL);
+  hl_child_begin(parent);
   if (limit->kind != HL_LIMIT_NONE && hl_memory_limit_enter(limit) != 0) _exit(126);
   if (dup2(p->child[0], STDIN_FILENO) < 0 || dup2(p->child[1], STDOUT_FILENO) < 0) _exit(127);
   if (said_fd >= 0) dup2(said_fd, STDERR_FILENO);
