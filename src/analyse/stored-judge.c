@@ -1,21 +1,19 @@
 /* From matched rows to verdicts that are corrected for their number. */
 #include "analyse/stored-internal.h"
+#include "statistics/step-down.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
-/* What Holm's procedure needs of a pair. */
+/* A pair of rows that is judged. */
 typedef struct judged {
   hl__stored_values values[2];
   double shift; /* of A's logarithms, to times of an input */
   hl_unpaired estimate;
-  double level;
-  bool done;
 } judged;
 
 static hl_status judge_at(judged *j, double level, hl_error *error) {
-  j->level = level;
   return hl__stored_estimate(&j->values[0], &j->values[1], j->shift, level, &j->estimate, error);
 }
 
@@ -23,21 +21,19 @@ static bool shows_difference(const judged *j) {
   return j->estimate.low > 0 || j->estimate.high < 0;
 }
 
-/* The least p of those that are not judged yet; those without one come last. */
-static size_t next_of(const judged *all, size_t count) {
-  size_t best = count;
-  for (size_t i = 0; i < count; i++) {
-    if (all[i].done) continue;
-    if (best == count || all[i].estimate.p < all[best].estimate.p ||
-        (isnan(all[best].estimate.p) && !isnan(all[i].estimate.p)))
-      best = i;
-  }
-  return best;
+static hl_status judge_pair(void *context, size_t i, double level, bool *ret_differs,
+                            hl_error *error) {
+  judged *j = (judged *)context + i;
+  hl_status status = judge_at(j, level, error);
+  *ret_differs = shows_difference(j);
+  return status;
 }
 
-/* Holm's step-down, as in method/family.h: each interval is of its own level. */
+/* Each interval is of its own level. */
 static hl_status judge_all(hl__stored_comparing *c, judged *all, hl_error *error) {
-  size_t count = c->found.comparisons.count, left = 0;
+  size_t count = c->found.comparisons.count;
+  HL_CLEANUP(hl_free_pointer) double *evidence = calloc(count + 1, sizeof *evidence);
+  if (!evidence) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for verdicts");
   hl_status status = HL_OK;
   for (size_t i = 0; i < count && status == HL_OK; i++) {
     double batch[2];
@@ -48,18 +44,10 @@ static hl_status judge_all(hl__stored_comparing *c, judged *all, hl_error *error
     }
     all[i].shift = log(batch[1] / batch[0]);
     if (status == HL_OK) status = judge_at(&all[i], c->options->alpha, error);
-    left += isnan(all[i].estimate.p) ? 0 : 1;
+    evidence[i] = -all[i].estimate.p; /* NaN: neither steps nor an interval */
   }
-  bool stopped = false;
-  for (size_t k = 0; k < count && status == HL_OK; k++) {
-    judged *j = &all[next_of(all, count)];
-    j->done = true;
-    if (isnan(j->estimate.p)) continue;
-    status = judge_at(j, c->options->alpha / (double)left, error);
-    stopped = stopped || !shows_difference(j);
-    if (!stopped) left--;
-  }
-  return status;
+  if (status != HL_OK) return status;
+  return hl_step_down(evidence, count, c->options->alpha, judge_pair, all, error);
 }
 
 static void note_values(hl_comparison *to, const judged *j, const hl__stored_comparing *c,

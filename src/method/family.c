@@ -1,8 +1,10 @@
 #include "method/family.h"
 
+#include "base/text.h"
 #include "method/pairing.h"
 #include "statistics/distribution.h"
 #include "statistics/percentile.h"
+#include "statistics/step-down.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,45 +80,31 @@ static double distance_of(const hl_paired *pair) {
   return half > 0 ? estimate / half : estimate > 0 ? (double)INFINITY : 0;
 }
 
-/* The candidate farthest from no difference among those that are not judged yet. */
-static size_t farthest(const double *distances, const bool *judged, size_t count) {
-  size_t best = count;
-  for (size_t i = 0; i < count; i++)
-    if (!judged[i] && (best == count || distances[i] > distances[best])) best = i;
-  return best;
-}
+typedef struct family {
+  const hl_family_member *members;
+  double margin;
+  hl_family_result *results;
+} family;
 
-static hl_status judge_all(const hl_family_member *members, size_t count, double alpha,
-                           double margin, double *distances, bool *judged,
-                           hl_family_result *ret_results, hl_error *error) {
-  hl_status status = HL_OK;
+static hl_status judge_member(void *context, size_t i, double level, bool *ret_differs,
+                              hl_error *error) {
+  const family *f = context;
   hl_paired pair = {0};
-  for (size_t i = 0; i < count && status == HL_OK; i++) {
-    status = judge_at(&members[i], alpha, margin, &ret_results[i], &pair, error);
-    distances[i] = distance_of(&pair);
-  }
-  size_t left = count; /* the divisor of the level */
-  bool stopped = false;
-  for (size_t k = 0; k < count && status == HL_OK; k++) {
-    size_t i = farthest(distances, judged, count);
-    if (i == count) break;
-    judged[i] = true;
-    status = judge_at(&members[i], alpha / (double)left, margin, &ret_results[i], &pair, error);
-    stopped = stopped || !(pair.low > 0 || pair.high < 0);
-    if (!stopped) left--;
-  }
+  hl_status status = judge_at(&f->members[i], level, f->margin, &f->results[i], &pair, error);
+  *ret_differs = pair.low > 0 || pair.high < 0;
   return status;
 }
 
 hl_status hl_family_judge(const hl_family_member *members, size_t count, double alpha,
                           double margin, hl_family_result *ret_results, hl_error *error) {
-  double *distances = calloc(count + 1, sizeof *distances);
-  bool *judged = calloc(count + 1, sizeof *judged);
-  hl_status status =
-      distances && judged
-          ? judge_all(members, count, alpha, margin, distances, judged, ret_results, error)
-          : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for verdicts");
-  free(distances);
-  free(judged);
-  return status;
+  HL_CLEANUP(hl_free_pointer) double *distances = calloc(count + 1, sizeof *distances);
+  if (!distances) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for verdicts");
+  for (size_t i = 0; i < count; i++) {
+    hl_paired pair = {0};
+    hl_status status = judge_at(&members[i], alpha, margin, &ret_results[i], &pair, error);
+    if (status != HL_OK) return status;
+    distances[i] = distance_of(&pair);
+  }
+  family f = {members, margin, ret_results};
+  return hl_step_down(distances, count, alpha, judge_member, &f, error);
 }
