@@ -152,12 +152,15 @@ static void read_field(sqlite3_stmt *statement, int column, hl_metric_kind kind,
 
 void hl_sql_read_fields(sqlite3_stmt *statement, const hl_store_table *table, void *object) {
   int columns = sqlite3_column_count(statement);
+  size_t next = 0; /* columns mostly come in the table's order: where the last one was found */
   for (int c = 0; c < columns; c++) {
     const char *name = sqlite3_column_name(statement, c);
-    for (size_t i = 0; name && i < table->count; i++)
-      if (strcmp(table->columns[i].name, name) == 0) {
-        read_field(statement, c, table->columns[i].kind, (char *)object + table->columns[i].offset);
-        break;
-      }
+    for (size_t k = 0; name && k < table->count; k++) {
+      size_t i = (next + k) % table->count;
+      if (strcmp(table->columns[i].name, name) != 0) continue;
+      read_field(statement, c, table->columns[i].kind, (char *)object + table->columns[i].offset);
+      next = i + 1;
+      break;
+    }
   }
 }
