@@ -132,3 +132,8 @@ void hl_gradient_keep(hl_gradient *g, hl_node *to, const hl_node *from, const ch
   else
     hl_graph_fail(g->graph, HL_INTERNAL, "attribute '%.60s' cannot be copied", attribute);
 }
+
+void hl_gradient_keep_all(hl_gradient *g, hl_node *to, const hl_node *from) {
+  for (size_t i = 0; i < from->attribute_count; i++)
+    hl_gradient_keep(g, to, from, from->attributes[i].name);
+}

@@ -62,6 +62,8 @@ hl_value_id hl_gradient_sum_channels(hl_gradient *g, hl_value_id value, int32_t 
 
 /* Copies an attribute of `from`, if it is there. */
 void hl_gradient_keep(hl_gradient *g, hl_node *to, const hl_node *from, const char *attribute);
+/* Copies all of them. */
+void hl_gradient_keep_all(hl_gradient *g, hl_node *to, const hl_node *from);
 
 /* For short expressions; a rule calls its parameters g and node. */
 #define DY(i) hl_gradient_arrived(g, node, i)

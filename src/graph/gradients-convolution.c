@@ -90,8 +90,7 @@ hl_status hl_gradient_pool(hl_gradient *g, const hl_node *node, hl_error *error)
   hl_node *back =
       hl_gradient_own_node(g, average ? "AveragePoolGradient" : "MaxPoolGradient",
                            (hl_value_id[]){DY(0), node->inputs[0]}, average ? 1 : 2, &out, 1);
-  for (size_t i = 0; i < node->attribute_count; i++)
-    hl_gradient_keep(g, back, node, node->attributes[i].name);
+  hl_gradient_keep_all(g, back, node);
   hl_node_set_ints(g->graph, back, "shape", shape.dims, (size_t)shape.rank);
   hl_gradient_give(g, node, 0, out);
   return HL_OK;

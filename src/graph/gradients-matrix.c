@@ -13,17 +13,6 @@ static hl_value_id transpose_last(hl_gradient *g, hl_value_id value, int32_t ran
   return hl_gradient_transpose(g, value, rank, permutation);
 }
 
-/* A vector as the row (left) or column (right) that MatMul takes it for. */
-static hl_shape matrix_shape(const hl_shape *shape, bool left) {
-  if (shape->rank != 1) return *shape;
-  hl_shape matrix = {.rank = 2, .dims = {1, shape->dims[0]}};
-  if (!left) {
-    matrix.dims[0] = shape->dims[0];
-    matrix.dims[1] = 1;
-  }
-  return matrix;
-}
-
 /* The output's shape if vectors are matrices. */
 static hl_shape product_shape(const hl_shape *a, const hl_shape *b) {
   hl_shape left = *a, right = *b, out = {0};
@@ -50,7 +39,7 @@ hl_status hl_gradient_matmul(hl_gradient *g, const hl_node *node, hl_error *erro
   (void)error;
   hl_value_id a = node->inputs[0], b = node->inputs[1], dy = DY(0);
   hl_shape own_a = hl_gradient_shape(g, a), own_b = hl_gradient_shape(g, b);
-  hl_shape left = matrix_shape(&own_a, true), right = matrix_shape(&own_b, false);
+  hl_shape left = hl_op_matrix_shape(&own_a, true), right = hl_op_matrix_shape(&own_b, false);
   hl_shape out = product_shape(&left, &right);
   if (own_a.rank == 1) a = hl_gradient_reshape(g, a, &left);
   if (own_b.rank == 1) b = hl_gradient_reshape(g, b, &right);

@@ -23,15 +23,14 @@ hl_status hl_gradient_softmax(hl_gradient *g, const hl_node *node, hl_error *err
 }
 
 /* x, scale and dy to the gradients of x, scale and shift. */
-static void give_three(hl_gradient *g, const hl_node *node, const char *op, size_t shift) {
+static void give_three(hl_gradient *g, const hl_node *node, const char *op) {
   hl_value_id outputs[3] = {-1, -1, -1};
   hl_value_id inputs[3] = {node->inputs[0], node->inputs[1], DY(0)};
   hl_node *back = hl_gradient_own_node(g, op, inputs, 3, outputs, 3);
-  for (size_t i = 0; i < node->attribute_count; i++)
-    hl_gradient_keep(g, back, node, node->attributes[i].name);
+  hl_gradient_keep_all(g, back, node);
   hl_gradient_give(g, node, 0, outputs[0]);
   hl_gradient_give(g, node, 1, outputs[1]);
-  hl_gradient_give(g, node, shift, outputs[2]);
+  hl_gradient_give(g, node, 2, outputs[2]);
 }
 
 static hl_status only_first(const hl_gradient *g, const hl_node *node, hl_error *error) {
@@ -43,14 +42,14 @@ static hl_status only_first(const hl_gradient *g, const hl_node *node, hl_error 
 
 hl_status hl_gradient_layer_norm(hl_gradient *g, const hl_node *node, hl_error *error) {
   hl_status status = only_first(g, node, error);
-  if (status == HL_OK) give_three(g, node, "LayerNormalizationGradient", 2);
+  if (status == HL_OK) give_three(g, node, "LayerNormalizationGradient");
   return status;
 }
 
 hl_status hl_gradient_group_norm(hl_gradient *g, const hl_node *node, hl_error *error) {
   (void)error;
   bool instance = node->op[0] == 'I';
-  give_three(g, node, instance ? "InstanceNormalizationGradient" : "GroupNormalizationGradient", 2);
+  give_three(g, node, instance ? "InstanceNormalizationGradient" : "GroupNormalizationGradient");
   return HL_OK;
 }
 
@@ -59,7 +58,7 @@ hl_status hl_gradient_batch_norm(hl_gradient *g, const hl_node *node, hl_error *
   hl_status status = only_first(g, node, error);
   if (status != HL_OK) return status;
   if (hl_node_int(node, "training_mode", 0) != 0) {
-    give_three(g, node, "BatchNormalizationGradient", 2);
+    give_three(g, node, "BatchNormalizationGradient");
     return HL_OK;
   }
   status = hl_gradient_refuse(g, node, 3, "given statistics", error);
@@ -95,8 +94,7 @@ hl_status hl_gradient_class_loss(hl_gradient *g, const hl_node *node, hl_error *
   hl_value_id inputs[4] = {DY(0)}, out = -1;
   for (size_t i = 0; i < node->input_count; i++) inputs[i + 1] = node->inputs[i];
   hl_node *back = hl_gradient_own_node(g, op, inputs, node->input_count + 1, &out, 1);
-  for (size_t i = 0; i < node->attribute_count; i++)
-    hl_gradient_keep(g, back, node, node->attributes[i].name);
+  hl_gradient_keep_all(g, back, node);
   hl_gradient_give(g, node, 0, out);
   return HL_OK;
 }

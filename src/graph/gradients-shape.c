@@ -97,8 +97,7 @@ hl_status hl_gradient_move(hl_gradient *g, const hl_node *node, hl_error *error)
   hl_shape shape = hl_gradient_shape(g, node->inputs[0]);
   hl_value_id out = -1;
   hl_node *back = hl_gradient_own_node(g, op, inputs, node->input_count, &out, 1);
-  for (size_t i = 0; i < node->attribute_count; i++)
-    hl_gradient_keep(g, back, node, node->attributes[i].name);
+  hl_gradient_keep_all(g, back, node);
   hl_node_set_ints(g->graph, back, "shape", shape.dims, (size_t)shape.rank);
   hl_gradient_give(g, node, 0, out);
   return HL_OK;
@@ -108,8 +107,7 @@ hl_status hl_gradient_grid_sample(hl_gradient *g, const hl_node *node, hl_error 
   (void)error;
   hl_value_id inputs[3] = {node->inputs[0], node->inputs[1], DY(0)}, outputs[2] = {-1, -1};
   hl_node *back = hl_gradient_own_node(g, "GridSampleGradient", inputs, 3, outputs, 2);
-  for (size_t i = 0; i < node->attribute_count; i++)
-    hl_gradient_keep(g, back, node, node->attributes[i].name);
+  hl_gradient_keep_all(g, back, node);
   for (size_t i = 0; i < 2; i++) hl_gradient_give(g, node, i, outputs[i]);
   return HL_OK;
 }

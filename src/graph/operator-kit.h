@@ -36,6 +36,10 @@ bool hl_op_broadcast(const hl_shape *a, const hl_shape *b, hl_shape *ret_shape);
 /* True if `from` can be repeated to exactly `to`; unknown dimensions are taken to fit. */
 bool hl_op_broadcasts_to(const hl_shape *from, const hl_shape *to);
 
+/* The matrix that MatMul takes a vector for: a row on the left, a column on the right; other shapes
+ * as they are. */
+hl_shape hl_op_matrix_shape(const hl_shape *shape, bool left);
+
 /* Product of dims[from .. to), -1 if one is unknown or the product overflows. */
 int64_t hl_op_product(const int64_t *dims, int32_t from, int32_t to);
 

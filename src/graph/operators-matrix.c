@@ -78,7 +78,7 @@ typedef struct product {
   bool a_vector, b_vector;
 } product;
 
-static hl_shape as_matrix(const hl_shape *shape, bool left) {
+hl_shape hl_op_matrix_shape(const hl_shape *shape, bool left) {
   if (shape->rank != 1) return *shape;
   hl_shape matrix = {.rank = 2, .dims = {1, shape->dims[0]}};
   if (!left) {
@@ -90,7 +90,7 @@ static hl_shape as_matrix(const hl_shape *shape, bool left) {
 
 static bool plan(const hl_shape *a, const hl_shape *b, product *p) {
   if (a->rank < 1 || b->rank < 1) return false;
-  *p = (product){.a = as_matrix(a, true), .b = as_matrix(b, false)};
+  *p = (product){.a = hl_op_matrix_shape(a, true), .b = hl_op_matrix_shape(b, false)};
   p->a_vector = a->rank == 1;
   p->b_vector = b->rank == 1;
   hl_shape left = p->a, right = p->b;
