@@ -2,6 +2,7 @@
 #include "graph/training.h"
 
 #include "base/text.h"
+#include "graph/graph-internal.h"
 #include "graph/training-internal.h"
 #include <stdlib.h>
 #include <string.h>
@@ -17,27 +18,35 @@ bool hl_optimizer_from_name(const char *name, hl_optimizer *ret_optimizer) {
 
 static void train_batch_norm(hl_training *t, size_t index) {
   hl_graph *graph = t->graph;
-  hl_node *node = &graph->nodes[index];
-  hl_value_id outputs[3] = {node->outputs[0], -1, -1};
-  for (size_t i = 0; i < 2; i++) {
-    hl_value_id statistic = node->inputs[i + 3];
+  for (size_t i = 3; i < 5; i++) {
+    hl_value_id statistic = graph->nodes[index].inputs[i];
     HL_CLEANUP(hl_free_pointer)
     char *name = hl_format("%s/next", graph->values[statistic].name);
     if (graph->values[statistic].kind == HL_VALUE_CONSTANT) hl_graph_make_state(graph, statistic);
-    outputs[i + 1] = name ? hl_graph_node_output_add(graph, index, name) : -1;
-    hl_graph_update_add(graph, statistic, outputs[i + 1]);
+    hl_graph_update_add(graph, statistic, hl_graph_node_output_add(graph, index, name ? name : ""));
   }
   hl_node_set_int(graph, &graph->nodes[index], "training_mode", 1);
 }
 
-/* A ratio that is not known is an error of hl_graph_infer; inference's 0.5 is ONNX's default. */
+/* Left as it is it would not drop anything, so whatever stands in the way fails the graph. */
 static void train_dropout(hl_training *t, size_t index) {
   hl_node *node = &t->graph->nodes[index];
   const hl_value *ratio = hl_node_input(t->graph, node, 1);
-  float share = hl_node_real(node, "ratio", 0.5f);
-  if (ratio && ratio->data && ratio->dtype == HL_FLOAT32) memcpy(&share, ratio->data, sizeof share);
+  float share = hl_node_real(node, "ratio", 0.5f); /* ONNX's default */
+  if (ratio && !ratio->data) {
+    hl_graph_fail(t->graph, HL_UNIMPLEMENTED,
+                  "node '%.90s' (Dropout): a ratio that is not known before the run", node->name);
+    return;
+  }
+  if (ratio) {
+    const hl_tensor_view view = hl_view_of(ratio);
+    share = (float)hl_view_get(&view, 0);
+  }
   hl_value_id *inputs = hl_arena_array(&t->graph->arena, 2, sizeof *inputs);
-  if (!inputs) return;
+  if (!inputs) {
+    hl_graph_fail(t->graph, HL_OUT_OF_MEMORY, "no memory for node '%s'", node->name);
+    return;
+  }
   inputs[0] = node->inputs[0];
   inputs[1] = t->step;
   node->op = "RandomDropout";

@@ -106,6 +106,21 @@ static void test_refusals(void **context) {
   hl_graph_free(network);
 }
 
+/* Not inference's identity, and not a ratio of our own. */
+static void test_unknown_ratio(void **context) {
+  (void)context;
+  hl_error error = {0};
+  hl_graph *network = dropout_network(), *step = NULL;
+  const hl_value_id ratio = hl_graph_input(network, "given", HL_FLOAT32, 0, NULL);
+  for (size_t n = 0; n < network->node_count; n++)
+    if (strcmp(network->nodes[n].op, "Dropout") == 0) network->nodes[n].inputs[1] = ratio;
+  ok(hl_graph_infer(network, &error), &error);
+  const hl_training_spec spec = {.loss = HL_LOSS_MEAN_SQUARE};
+  assert_int_equal(hl_graph_training(network, &spec, &step, &error), HL_UNIMPLEMENTED);
+  assert_non_null(strstr(error.msg, "'drop' (Dropout): a ratio that is not known"));
+  hl_graph_free(network);
+}
+
 static void test_names(void **context) {
   (void)context;
   hl_loss loss;
@@ -117,7 +132,8 @@ static void test_names(void **context) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_dropout),
-                                     cmocka_unit_test(test_refusals), cmocka_unit_test(test_names)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_dropout), cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_unknown_ratio), cmocka_unit_test(test_names)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
