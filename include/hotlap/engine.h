@@ -10,7 +10,8 @@
  *
  *     probe -> open -> load -> [plan] -> prepare -> request -> bind* -> (submit -> wait)* -> output
  *
- * then releases request, program, model and engine, in that order. See engines/skeleton for a
+ * then releases request, program, model and engine, in that order. For training see
+ * hl_training_spec. See engines/skeleton for a
  * commented template; to add an engine: copy it, name it, fill the hooks, run the conformance test.
  *
  * Rules for every hook
@@ -171,6 +172,76 @@ typedef struct hl_model_info {
 
 typedef enum hl_program_mode { HL_MODE_INFERENCE = 0, HL_MODE_TRAINING = 1 } hl_program_mode;
 
+/* -- training ------------------------------------------------------------------------------- */
+
+/* Each is summed over the model's outputs. x is an output, t its target, which has the shape and
+ * the type of the output where nothing else is said. */
+typedef enum hl_loss {
+  HL_LOSS_CROSS_ENTROPY = 0,     /* x (N, C, ...) scores, t (N, ...) int64 classes; mean */
+  HL_LOSS_MEAN_SQUARE = 1,       /* mean (x - t)^2 */
+  HL_LOSS_MEAN_ABSOLUTE = 2,     /* mean |x - t|, also called L1 and MAE */
+  HL_LOSS_POISSON = 3,           /* mean x - t log(x + 1e-8): torch's PoissonNLLLoss with
+                                  * log_input=False */
+  HL_LOSS_DICE_CROSS_ENTROPY = 4 /* 1 - mean over N, C of (2 sum(p t) + 1e-5) / (sum p + sum t +
+                                  * 1e-5), p = sigmoid(x), plus the mean binary cross-entropy:
+                                  * MONAI's DiceCELoss(sigmoid=True) */
+} hl_loss;
+
+typedef enum hl_optimizer {
+  HL_OPTIMIZER_SGD = 0,
+  HL_OPTIMIZER_ADAM = 1,
+  HL_OPTIMIZER_ADAMW = 2
+} hl_optimizer;
+
+/* What a step consists of, in this order. */
+typedef enum hl_phase {
+  HL_PHASE_FORWARD = 0,
+  HL_PHASE_LOSS = 1,
+  HL_PHASE_BACKWARD = 2,
+  HL_PHASE_OPTIMIZER = 3
+} hl_phase;
+#define HL_PHASE_COUNT 4
+
+/*
+ * What a program of mode HL_MODE_TRAINING does. One submit is one step: forward in training mode
+ * (batch norms use the batch's statistics, dropout drops), loss, backward, update of the weights.
+ *
+ * Its inputs, as `bind` counts them: those of the model; then one target for each output of the
+ * model; then "learning_rate", a float32 number, and "step", an int64 number: 1 in the first
+ * submit, one more in each. Its outputs: 0 "loss", a float32 number, of the weights before the
+ * update; 1 "gradient_norm", where gradients are clipped: their joint norm before.
+ *
+ * Its state is the weights under their own names, the optimiser's "NAME/momentum" or "NAME/mean"
+ * and "NAME/square", the running statistics of batch norms, and with `accumulate` > 1
+ * "NAME/gradient". It belongs to the program. Two programs that are given the same states, inputs
+ * and step numbers compute the same bits, for the same threads on the same machine.
+ *
+ * Where the loss is not finite nothing is updated, so that `trace` can still show why.
+ */
+typedef struct hl_training_spec {
+  uint32_t size;
+  hl_loss loss;
+  hl_optimizer optimizer;
+  uint32_t nesterov;            /* 1: of SGD */
+  double momentum;              /* of SGD */
+  double beta1, beta2, epsilon; /* of Adam and AdamW */
+  double weight_decay;          /* L2 in SGD and Adam, decoupled in AdamW */
+  double clip_norm;             /* gradients are scaled to a joint norm of at most this; 0: no */
+  uint64_t seed;                /* of dropout */
+  uint32_t accumulate;          /* submits whose mean gradient makes one update; 0 and 1: each */
+  uint32_t recompute;           /* 1: activations are computed again in backward, not kept */
+  /*
+   * Data parallel training; NULL otherwise. `gradient_ready` is called within submit, in the same
+   * order in each, when a gradient (of the weight it is named after) is complete and before it is
+   * used: whoever gets it may start to sum it up over processes, in place. `gradients_wait` is
+   * called once before the first of them is used and returns when all are as they shall be. With
+   * `accumulate` both are called in the last submit of an update only.
+   */
+  hl_status (*gradient_ready)(void *context, const hl_tensor_view *gradient, hl_error *error);
+  hl_status (*gradients_wait)(void *context, hl_error *error);
+  void *context;
+} hl_training_spec;
+
 typedef struct hl_program_spec {
   uint32_t size;
   hl_program_mode mode;
@@ -183,6 +254,7 @@ typedef struct hl_program_spec {
    * whose shapes depend on it. It is bound before the first step like the others, and an engine
    * that compiled it in refuses to bind a different value. An engine may ignore this. */
   const hl_tensor_view *known;
+  const hl_training_spec *training; /* of HL_MODE_TRAINING, read during prepare; else NULL */
 } hl_program_spec;
 
 /* What a program will need, before anything is allocated. */
@@ -206,6 +278,36 @@ typedef struct hl_engine_memory {
 /* Called once per executed operator by `profile`; strings are borrowed for the call. */
 typedef void (*hl_profile_visit)(void *context, const char *name, const char *kind,
                                  uint64_t duration_ns);
+
+/* Called by `trace` for each computed value, in order; all is borrowed for the call, the data
+ * row-major. HL_OK goes on; another status ends the trace, which returns it. */
+typedef hl_status (*hl_trace_visit)(void *context, const char *name, const char *kind,
+                                    hl_phase phase, const hl_tensor_view *value);
+
+/* What a piece of memory is for. */
+typedef enum hl_allocation_kind {
+  HL_ALLOCATION_WEIGHT = 0,              /* also running statistics */
+  HL_ALLOCATION_OPTIMIZER = 1,           /* the optimiser's state */
+  HL_ALLOCATION_ACTIVATION = 2,          /* read by its own phase only */
+  HL_ALLOCATION_SAVED = 3,               /* an activation kept for backward */
+  HL_ALLOCATION_GRADIENT = 4,            /* of a weight */
+  HL_ALLOCATION_ACTIVATION_GRADIENT = 5, /* of an activation, on the way back */
+  HL_ALLOCATION_WORKSPACE = 6,           /* scratch of one step */
+  HL_ALLOCATION_INPUT_OUTPUT = 7
+} hl_allocation_kind;
+
+/* A piece of memory of a program, or (`name` NULL) one of the steps of a submit, in order. */
+typedef struct hl_allocation {
+  uint32_t size;
+  hl_allocation_kind kind;
+  const char *name;    /* of the value */
+  const char *layer;   /* the node of the model that it belongs to, "" if to none */
+  hl_phase phase;      /* in which it is written first; of a step: its own */
+  int32_t first, last; /* steps that use it; -1, -1: it is always there */
+  uint64_t offset;     /* in the arena, where it has a life in steps; else 0 */
+  uint64_t bytes;
+} hl_allocation;
+typedef void (*hl_allocation_visit)(void *context, const hl_allocation *allocation);
 
 /* Called by `inspect` for each fact; strings are borrowed for the call. */
 typedef void (*hl_inspect_visit)(void *context, const char *name, const char *text);
@@ -273,7 +375,9 @@ typedef struct hl_engine_ops {
   /* optional: runs one step with per-operator times. */
   hl_status (*profile)(hl_request *request, hl_profile_visit visit, void *context, hl_error *error);
 
-  /* optional: reads or writes the named mutable state of a program (training). */
+  /* optional: reads or writes the named mutable state of a program (training). What is read is
+   * row-major float32 (whatever the arithmetic is), borrowed until the program's next hook; what is
+   * written must have its shape and type. Between steps only. NOT_FOUND names an unknown state. */
   hl_status (*state_read)(hl_program *program, const char *name, hl_tensor_view *ret_view,
                           hl_error *error);
   hl_status (*state_write)(hl_program *program, const hl_tensor_view *view, hl_error *error);
@@ -293,6 +397,23 @@ typedef struct hl_engine_ops {
   /* optional: the device's stream (a CUstream) in which the request's steps run in order, for
    * events around a step. UNAVAILABLE where it runs in none that is known. */
   hl_status (*stream)(hl_request *request, void **ret_stream, hl_error *error);
+
+  /* optional: the states of a training program, owned by it. A checkpoint is all of them. */
+  hl_status (*states)(hl_program *program, const hl_port **ret_states, size_t *ret_count,
+                      hl_error *error);
+
+  /* optional: how long each phase of the last step took, by hl_phase, on the clock of the host
+   * (CLOCK_MONOTONIC). Where phases take turns each has the sum of its parts. */
+  hl_status (*phases)(hl_request *request, uint64_t ret_ns[HL_PHASE_COUNT], hl_error *error);
+
+  /* optional: computes one step without updating any state and shows each value that can be
+   * looked at: what finds the first that is not finite. */
+  hl_status (*trace)(hl_request *request, hl_trace_visit visit, void *context, hl_error *error);
+
+  /* optional: what a program made from `spec` would do with its memory: its steps first, then
+   * every piece. Allocates nothing of it; the sum of what lives at a time is what `plan` says. */
+  hl_status (*allocations)(hl_model *model, const hl_program_spec *spec, hl_allocation_visit visit,
+                           void *context, hl_error *error);
 } hl_engine_ops;
 
 typedef const hl_engine_ops *(*hl_engine_entry_fn)(void);

@@ -2,6 +2,7 @@
 #include "graph/operator-kit.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -156,7 +157,9 @@ hl_status hl_graph_step(hl_graph *graph, const hl_tensor_view *inputs, hl_tensor
                         hl_error *error) {
   machine m = {.graph = graph};
   hl_status status = run(&m, inputs, ret_outputs, error);
-  for (size_t i = 0; status == HL_OK && i < graph->update_count; i++) {
+  bool finite =
+      status == HL_OK && graph->output_count > 0 && isfinite(hl_view_get(&ret_outputs[0], 0));
+  for (size_t i = 0; finite && i < graph->update_count; i++) {
     hl_tensor_view from = view_of(&m, graph->updates[i].value);
     void *to = hl_graph_data(graph, graph->updates[i].state);
     if (from.bytes) memcpy(to, from.data, (size_t)from.bytes);

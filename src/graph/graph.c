@@ -215,7 +215,9 @@ hl_node *hl_graph_node_new(hl_graph *graph, const char *op, const char *name, co
   graph->nodes = nodes;
   hl_node node = {.op = hl_arena_text(&graph->arena, op),
                   .name = hl_arena_text(&graph->arena, name ? name : ""),
-                  .domain = hl_arena_text(&graph->arena, domain ? domain : "")};
+                  .domain = hl_arena_text(&graph->arena, domain ? domain : ""),
+                  .phase = graph->pen_phase,
+                  .layer = graph->pen_layer};
   if (!node.op || !node.name || !node.domain) {
     hl_graph_fail(graph, HL_OUT_OF_MEMORY, "no memory for node '%s'", name ? name : op);
     return NULL;

@@ -90,6 +90,8 @@ typedef struct hl_node {
   size_t output_count;
   hl_attribute *attributes;
   size_t attribute_count;
+  hl_phase phase;    /* of a training step; forward elsewhere */
+  const char *layer; /* name of the node of the network that it serves; NULL: itself */
 } hl_node;
 
 /* A remark in the file that no engine reads: where a network comes from. */
@@ -117,8 +119,10 @@ typedef struct hl_graph {
   size_t remark_count, remark_capacity;
   hl_graph_update *updates; /* not cloned, not written */
   size_t update_count, update_capacity;
-  hl_status failed; /* first failure of a building function */
-  void *storage;    /* mappings and heap blocks behind constants; freed with the graph */
+  hl_phase pen_phase;    /* what new nodes are marked with */
+  const char *pen_layer; /* owned by the graph */
+  hl_status failed;      /* first failure of a building function */
+  void *storage;         /* mappings and heap blocks behind constants; freed with the graph */
 } hl_graph;
 
 hl_status hl_graph_new(const char *name, hl_graph **ret_graph, hl_error *error);

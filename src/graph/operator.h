@@ -84,7 +84,7 @@ hl_status hl_graph_evaluate(const hl_graph *graph, const hl_tensor_view *inputs,
                             hl_tensor_view *ret_outputs, hl_error *error);
 
 /* The same, then brings the states up to date (hl_graph_update_add). After a failure they are as
- * they were. */
+ * they were, and where the first output, the loss, is not finite. */
 hl_status hl_graph_step(hl_graph *graph, const hl_tensor_view *inputs, hl_tensor_view *ret_outputs,
                         hl_error *error);
 

@@ -9,7 +9,7 @@ typedef struct hl_training {
   hl_gradient pen; /* writes nodes down; differentiates nothing */
   hl_graph *graph; /* pen.graph */
   const hl_training_spec *spec;
-  hl_value_id rate, step, hyper; /* inputs, and the optimizer's constants */
+  hl_value_id rate, step, hyper, loss; /* inputs, the optimizer's constants, the result */
 } hl_training;
 
 /* Expressions of nodes; a function calls its parameter t. */
@@ -19,7 +19,4 @@ typedef struct hl_training {
 
 /* The loss of one output, a number. */
 hl_value_id hl_training_loss(hl_training *t, hl_value_id x, hl_value_id target);
-/* The shape of a target; false where the loss cannot take this output. */
-bool hl_training_target_shape(hl_loss loss, const hl_shape *x, hl_shape *ret_shape);
-
 #endif

@@ -78,13 +78,17 @@ hl_value_id hl_training_loss(hl_training *t, hl_value_id x, hl_value_id target) 
   return -1;
 }
 
-/* The shape of a target; false where the loss cannot take this output. */
-bool hl_training_target_shape(hl_loss loss, const hl_shape *x, hl_shape *ret_shape) {
-  *ret_shape = *x;
-  if (loss == HL_LOSS_DICE_CROSS_ENTROPY) return x->rank > 2;
-  if (loss != HL_LOSS_CROSS_ENTROPY) return true;
-  if (x->rank < 2) return false;
-  for (int32_t d = 1; d + 1 < x->rank; d++) ret_shape->dims[d] = x->dims[d + 1];
-  ret_shape->rank--;
+bool hl_graph_target(hl_loss loss, const hl_value *output, hl_shape *ret_shape,
+                     hl_dtype *ret_dtype) {
+  hl_shape shape = output->shape;
+  if (!hl_dtype_is_float(output->dtype)) return false;
+  if (loss == HL_LOSS_DICE_CROSS_ENTROPY && shape.rank < 3) return false;
+  if (loss == HL_LOSS_CROSS_ENTROPY) {
+    if (shape.rank < 2) return false;
+    for (int32_t d = 1; d + 1 < shape.rank; d++) shape.dims[d] = shape.dims[d + 1];
+    shape.rank--;
+  }
+  *ret_shape = shape;
+  *ret_dtype = loss == HL_LOSS_CROSS_ENTROPY ? HL_INT64 : HL_FLOAT32;
   return true;
 }

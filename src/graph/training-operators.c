@@ -59,11 +59,38 @@ static hl_status infer_update(hl_graph *graph, hl_node *node, hl_error *error) {
   return HL_OK;
 }
 
-/* weight, gradient, velocity, rate, {momentum, decay, nesterov}: as torch.optim.SGD. */
+/* Submit number `step` of a training ends an update, unless the loss is not finite. */
+static bool updates(const hl_node *node, const hl_tensor_view *step, const hl_tensor_view *loss) {
+  int64_t every = hl_node_int(node, "accumulate", 1);
+  return hl_view_get_int(step, 0) % every == 0 && isfinite(hl_view_get(loss, 0));
+}
+
+/* The outputs are what the states 0, 2 and 3 were. */
+static void keep(const hl_node *node, const hl_tensor_view *inputs, hl_tensor_view *outputs) {
+  for (size_t i = 0; i < node->output_count; i++)
+    memcpy(outputs[i].data, inputs[i ? i + 1 : 0].data, (size_t)outputs[i].bytes);
+}
+
+/* sum, gradient, step: the mean of the submits of an update, complete in the last. */
+static hl_status evaluate_accumulate(const hl_graph *graph, const hl_node *node,
+                                     const hl_tensor_view *inputs, hl_tensor_view *outputs,
+                                     hl_error *error) {
+  (void)graph, (void)error;
+  int64_t every = hl_node_int(node, "accumulate", 1), count = hl_view_elements(&outputs[0]);
+  bool first = (hl_view_get_int(&inputs[2], 0) - 1) % every == 0;
+  for (int64_t i = 0; i < count; i++)
+    hl_view_put(&outputs[0], i,
+                (first ? 0 : hl_view_get(&inputs[0], i)) +
+                    hl_view_get(&inputs[1], i) / (double)every);
+  return HL_OK;
+}
+
+/* weight, gradient, velocity, rate, {momentum, decay, nesterov}, step, loss: as torch.optim.SGD. */
 static hl_status evaluate_sgd(const hl_graph *graph, const hl_node *node,
                               const hl_tensor_view *inputs, hl_tensor_view *outputs,
                               hl_error *error) {
-  (void)graph, (void)node, (void)error;
+  (void)graph, (void)error;
+  if (!updates(node, &inputs[5], &inputs[6])) return keep(node, inputs, outputs), HL_OK;
   double rate = hl_view_get(&inputs[3], 0), momentum = hl_view_get(&inputs[4], 0);
   double decay = hl_view_get(&inputs[4], 1);
   bool nesterov = hl_view_get(&inputs[4], 2) != 0;
@@ -78,17 +105,19 @@ static hl_status evaluate_sgd(const hl_graph *graph, const hl_node *node,
 }
 
 /*
- * weight, gradient, mean, square, rate, {beta1, beta2, epsilon, decay, decoupled}, step from 1 on:
+ * weight, gradient, mean, square, rate, {beta1, beta2, epsilon, decay, decoupled}, step, loss:
  * D. Kingma and J. Ba, Adam, 2015, algorithm 1; decoupled decay as I. Loshchilov and F. Hutter,
  * 2019, algorithm 2, with the rate in front as torch.optim.AdamW has it.
  */
 static hl_status evaluate_adam(const hl_graph *graph, const hl_node *node,
                                const hl_tensor_view *inputs, hl_tensor_view *outputs,
                                hl_error *error) {
-  (void)graph, (void)node, (void)error;
+  (void)graph, (void)error;
+  if (!updates(node, &inputs[6], &inputs[7])) return keep(node, inputs, outputs), HL_OK;
   double rate = hl_view_get(&inputs[4], 0), beta1 = hl_view_get(&inputs[5], 0);
   double beta2 = hl_view_get(&inputs[5], 1), epsilon = hl_view_get(&inputs[5], 2);
-  double decay = hl_view_get(&inputs[5], 3), step = (double)hl_view_get_int(&inputs[6], 0);
+  double decay = hl_view_get(&inputs[5], 3),
+         step = (double)(hl_view_get_int(&inputs[6], 0) / hl_node_int(node, "accumulate", 1));
   bool decoupled = hl_view_get(&inputs[5], 4) != 0;
   double bias1 = 1 - pow(beta1, step), bias2 = 1 - pow(beta2, step);
   int64_t count = hl_view_elements(&outputs[0]);
@@ -108,13 +137,21 @@ static hl_status evaluate_adam(const hl_graph *graph, const hl_node *node,
 }
 
 static const hl_operator table[] = {
+    {.name = "AccumulateGradient",
+     .since = 1,
+     .last = INT32_MAX,
+     .infer = hl_op_infer_same,
+     .evaluate = evaluate_accumulate,
+     .min_inputs = 3,
+     .max_inputs = 3,
+     .max_outputs = 1},
     {.name = "AdamStep",
      .since = 1,
      .last = INT32_MAX,
      .infer = infer_update,
      .evaluate = evaluate_adam,
-     .min_inputs = 7,
-     .max_inputs = 7,
+     .min_inputs = 8,
+     .max_inputs = 8,
      .max_outputs = 3},
     {.name = "RandomDropout",
      .since = 1,
@@ -130,8 +167,8 @@ static const hl_operator table[] = {
      .last = INT32_MAX,
      .infer = infer_update,
      .evaluate = evaluate_sgd,
-     .min_inputs = 5,
-     .max_inputs = 5,
+     .min_inputs = 7,
+     .max_inputs = 7,
      .max_outputs = 2},
 };
 

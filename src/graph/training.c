@@ -73,16 +73,15 @@ static hl_value_id sum_losses(hl_training *t, hl_error *error) {
   hl_value_id loss = -1;
   for (size_t i = 0; i < graph->output_count; i++) {
     hl_value_id x = graph->outputs[i];
-    hl_shape shape, given = graph->values[x].shape;
-    if (!hl_training_target_shape(t->spec->loss, &given, &shape) ||
-        !hl_dtype_is_float(graph->values[x].dtype)) {
+    hl_shape shape;
+    hl_dtype dtype;
+    if (!hl_graph_target(t->spec->loss, &graph->values[x], &shape, &dtype)) {
       hl_error_set(error, HL_INVALID_ARGUMENT,
                    "output '%.90s' of %d dimensions does not fit this loss", graph->values[x].name,
-                   given.rank);
+                   graph->values[x].shape.rank);
       return -1;
     }
     HL_CLEANUP(hl_free_pointer) char *name = hl_format("target/%s", graph->values[x].name);
-    hl_dtype dtype = t->spec->loss == HL_LOSS_CROSS_ENTROPY ? HL_INT64 : HL_FLOAT32;
     hl_value_id target = hl_graph_input(graph, name ? name : "", dtype, shape.rank, shape.dims);
     hl_value_id one = hl_training_loss(t, x, target);
     loss = loss < 0 ? one : T2("Add", loss, one);
@@ -91,6 +90,14 @@ static hl_value_id sum_losses(hl_training *t, hl_error *error) {
 }
 
 /* -- updates --------------------------------------------------------------------------------- */
+
+/* The name of the first node of the network that reads a weight. */
+static const char *layer_of(const hl_training *t, hl_value_id weight) {
+  for (size_t n = 0; n < t->graph->node_count; n++)
+    for (size_t i = 0; i < t->graph->nodes[n].input_count; i++)
+      if (t->graph->nodes[n].inputs[i] == weight) return t->graph->nodes[n].name;
+  return "";
+}
 
 /* Scales all gradients by min(1, clip / norm), as torch's clip_grad_norm_. Returns the norm. */
 static hl_value_id clip(hl_training *t, hl_value_id *gradients, size_t count) {
@@ -121,18 +128,31 @@ static hl_value_id moment(hl_training *t, hl_value_id weight, const char *what) 
   return id;
 }
 
+/* The mean gradient of the submits of one update, as far as they have come. */
+static hl_value_id accumulate(hl_training *t, hl_value_id weight, hl_value_id gradient) {
+  if (t->spec->accumulate < 2) return gradient;
+  hl_value_id sum = moment(t, weight, "gradient"), out = -1;
+  hl_node *node = hl_gradient_own_node(&t->pen, "AccumulateGradient",
+                                       (hl_value_id[]){sum, gradient, t->step}, 3, &out, 1);
+  if (node) hl_node_set_int(t->graph, node, "accumulate", t->spec->accumulate);
+  hl_graph_update_add(t->graph, sum, out);
+  return out;
+}
+
 static void update(hl_training *t, hl_value_id weight, hl_value_id gradient) {
   bool sgd = t->spec->optimizer == HL_OPTIMIZER_SGD;
   hl_value_id outputs[3], states[3] = {weight, -1, -1};
   size_t count = sgd ? 2 : 3;
   states[1] = moment(t, weight, sgd ? "momentum" : "mean");
   if (!sgd) states[2] = moment(t, weight, "square");
-  hl_value_id of_sgd[5] = {weight, gradient, states[1], t->rate, t->hyper};
-  hl_value_id of_adam[7] = {weight, gradient, states[1], states[2], t->rate, t->hyper, t->step};
-  if (sgd)
-    hl_gradient_own_node(&t->pen, "SgdStep", of_sgd, 5, outputs, count);
-  else
-    hl_gradient_own_node(&t->pen, "AdamStep", of_adam, 7, outputs, count);
+  hl_value_id of_sgd[] = {weight, gradient, states[1], t->rate, t->hyper, t->step, t->loss};
+  hl_value_id of_adam[] = {weight,  gradient, states[1], states[2],
+                           t->rate, t->hyper, t->step,   t->loss};
+  hl_node *node =
+      sgd ? hl_gradient_own_node(&t->pen, "SgdStep", of_sgd, HL_COUNT(of_sgd), outputs, count)
+          : hl_gradient_own_node(&t->pen, "AdamStep", of_adam, HL_COUNT(of_adam), outputs, count);
+  if (node && t->spec->accumulate > 1)
+    hl_node_set_int(t->graph, node, "accumulate", t->spec->accumulate);
   for (size_t i = 0; i < count; i++) hl_graph_update_add(t->graph, states[i], outputs[i]);
 }
 
@@ -154,18 +174,34 @@ static hl_status infer(hl_graph *graph, hl_error *error) {
   return status == HL_OK ? hl_graph_infer(graph, error) : status;
 }
 
-static hl_status add_updates(hl_training *t, hl_value_id loss, const hl_value_id *weights,
-                             size_t count, hl_error *error) {
+/* What the gradients do to the weights. */
+static hl_value_id add_updates(hl_training *t, const hl_value_id *weights, hl_value_id *gradients,
+                               size_t count) {
+  t->graph->pen_phase = HL_PHASE_OPTIMIZER;
+  for (size_t i = 0; i < count; i++) {
+    t->graph->pen_layer = layer_of(t, weights[i]);
+    if (gradients[i] >= 0) gradients[i] = accumulate(t, weights[i], gradients[i]);
+  }
+  t->graph->pen_layer = "";
+  hl_value_id norm = t->spec->clip_norm > 0 ? clip(t, gradients, count) : -1;
+  for (size_t i = 0; i < count; i++) {
+    t->graph->pen_layer = layer_of(t, weights[i]);
+    if (gradients[i] >= 0) update(t, weights[i], gradients[i]);
+  }
+  t->graph->pen_phase = HL_PHASE_FORWARD;
+  t->graph->pen_layer = NULL;
+  return norm;
+}
+
+static hl_status finish(hl_training *t, const hl_value_id *weights, size_t count, hl_error *error) {
   HL_CLEANUP(hl_free_pointer) hl_value_id *gradients = calloc(count + 1, sizeof *gradients);
   if (!gradients) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for gradients");
-  hl_status status = hl_graph_differentiate(t->graph, loss, weights, count, gradients, error);
+  hl_status status = hl_graph_differentiate(t->graph, t->loss, weights, count, gradients, error);
   if (status != HL_OK) return status;
-  hl_value_id norm = t->spec->clip_norm > 0 ? clip(t, gradients, count) : -1;
-  for (size_t i = 0; i < count; i++)
-    if (gradients[i] >= 0) update(t, weights[i], gradients[i]);
+  hl_value_id norm = add_updates(t, weights, gradients, count);
   t->graph->output_count = 0;
-  hl_graph_rename(t->graph, loss, "loss");
-  hl_graph_output(t->graph, loss);
+  hl_graph_rename(t->graph, t->loss, "loss");
+  hl_graph_output(t->graph, t->loss);
   if (norm >= 0) {
     hl_graph_rename(t->graph, norm, "gradient_norm");
     hl_graph_output(t->graph, norm);
@@ -192,8 +228,12 @@ static hl_status build(hl_training *t, const bool *is_weight, size_t value_count
   train_network(t);
   hl_status status = infer(graph, error);
   if (status != HL_OK) return status;
-  hl_value_id loss = sum_losses(t, error);
-  if (loss < 0) return graph->failed != HL_OK ? hl_graph_status(graph, error) : error->status;
+  graph->pen_phase = HL_PHASE_LOSS;
+  graph->pen_layer = "loss";
+  t->loss = sum_losses(t, error);
+  graph->pen_phase = HL_PHASE_FORWARD;
+  graph->pen_layer = NULL;
+  if (t->loss < 0) return graph->failed != HL_OK ? hl_graph_status(graph, error) : error->status;
   /* Targets go before rate and step. */
   size_t targets = graph->input_count - network_inputs - 2;
   memmove(graph->inputs + network_inputs, graph->inputs + network_inputs + 2,
@@ -201,7 +241,7 @@ static hl_status build(hl_training *t, const bool *is_weight, size_t value_count
   graph->inputs[graph->input_count - 2] = t->rate;
   graph->inputs[graph->input_count - 1] = t->step;
   status = infer(graph, error);
-  return status == HL_OK ? add_updates(t, loss, weights, count, error) : status;
+  return status == HL_OK ? finish(t, weights, count, error) : status;
 }
 
 hl_status hl_graph_training(const hl_graph *network, const hl_training_spec *spec,

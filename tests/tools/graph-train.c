@@ -37,6 +37,8 @@ static bool set(hl_training_spec *spec, const char *word) {
     if (strncmp(word, reals[i].key, strlen(reals[i].key)) == 0)
       return *reals[i].to = strtod(value, NULL), true;
   if (strncmp(word, "nesterov=", 9) == 0) return spec->nesterov = value[0] == '1', true;
+  if (strncmp(word, "accumulate=", 11) == 0)
+    return spec->accumulate = (uint32_t)strtoul(value, NULL, 10), true;
   if (strncmp(word, "seed=", 5) == 0) return spec->seed = strtoull(value, NULL, 10), true;
   if (strncmp(word, "loss=", 5) == 0) return hl_loss_from_name(value, &spec->loss);
   return strncmp(word, "optimizer=", 10) == 0 && hl_optimizer_from_name(value, &spec->optimizer);
