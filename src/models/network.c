@@ -158,7 +158,8 @@ static hl_value_id convolve(hl_network *n, const char *op, const char *name, hl_
   if (conv->bias) inputs[count++] = vector(n, hl_name(n, "%s.bias", name), conv->out, 0, 0.05);
   hl_value_id output;
   hl_node *node = hl_net_node(n, op, name, inputs, count, &output);
-  set_window(n, node, conv, forward && k % 2 ? (k - 1) / 2 : 0);
+  int64_t pad = k % 2 ? (k - 1) / 2 : 0;
+  set_window(n, node, conv, forward ? pad - conv->trim : conv->trim);
   return output;
 }
 

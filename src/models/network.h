@@ -71,13 +71,14 @@ typedef struct hl_conv {
   int32_t spatial;        /* 2 or 3 */
   int64_t in, out;        /* channels */
   int64_t kernel, stride; /* of every axis. Odd kernels are padded by (kernel - 1) / 2 */
+  int64_t trim;           /* pixels that the result lacks at each end of every axis */
   double gain;
   bool bias;
 } hl_conv;
 
 /* Names its weights "<name>.weight" and "<name>.bias". */
 hl_value_id hl_net_conv(hl_network *n, const char *name, hl_value_id x, const hl_conv *conv);
-/* The same as ConvTranspose, without padding. */
+/* The same as ConvTranspose: (size - 1) stride + kernel - 2 trim pixels. */
 hl_value_id hl_net_conv_transpose(hl_network *n, const char *name, hl_value_id x,
                                   const hl_conv *conv);
 /* y = x W' + b for x of rank 2 (Gemm; the weight is (out, in), as torch has it). */
@@ -117,10 +118,17 @@ void hl_build_linear(hl_network *n);
 hl_status hl_check_linear(hl_model_spec *spec, hl_error *error);
 void hl_build_layer_norm(hl_network *n);
 void hl_build_activation(hl_network *n);
+void hl_build_transformer_encoder_layer(hl_network *n);
+hl_status hl_check_transformer_layer(hl_model_spec *spec, hl_error *error);
 void hl_build_multihead_attention(hl_network *n);
 hl_status hl_check_attention(hl_model_spec *spec, hl_error *error);
 void hl_build_weighted_sum(hl_network *n);
 void hl_build_gaussian(hl_network *n);
 void hl_build_soft_product(hl_network *n);
+void hl_build_gru(hl_network *n);
+hl_status hl_check_gru(hl_model_spec *spec, hl_error *error);
+void hl_build_fft(hl_network *n);
+void hl_build_prism_generator(hl_network *n);
+hl_status hl_check_prism_generator(hl_model_spec *spec, hl_error *error);
 
 #endif

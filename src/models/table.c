@@ -19,6 +19,11 @@
     .key = "heads", .value = "8", .doc = "attention heads, a divisor of hidden", .min = 1,         \
     .max = 1024                                                                                    \
   }
+#define FEED_FORWARD                                                                               \
+  {                                                                                                \
+    .key = "ff", .alias = "feed_forward", .value = "2048",                                         \
+    .doc = "width of the feed-forward part", .min = 1, .max = 65536                                \
+  }
 #define PTYCHOPINN(size, grid)                                                                     \
   {                                                                                                \
     {.key = "N",                                                                                   \
@@ -63,13 +68,9 @@ static const hl_model_parameter transformer_encoder[] = {
     TOKENS,
     HIDDEN,
     HEADS,
-    {.key = "ff",
-     .alias = "feed_forward",
-     .value = "2048",
-     .doc = "width of the feed-forward part",
-     .min = 1,
-     .max = 65536},
+    FEED_FORWARD,
     {0}};
+static const hl_model_parameter transformer_layer[] = {TOKENS, HIDDEN, HEADS, FEED_FORWARD, {0}};
 static const hl_model_parameter mlp[] = {
     {.key = "dims",
      .value = "1024-4096-4096-1024",
@@ -101,6 +102,31 @@ static const hl_model_parameter gaussian[] = {HIDDEN,
                                                .min = 1e-3,
                                                .max = 1e6},
                                               {0}};
+static const hl_model_parameter gru[] = {
+    SIZE("input_dim", "512", "width of the input"),
+    SIZE("hidden_dim", "512", "width of each layer and the output"),
+    {.key = "layers", .value = "2", .doc = "one on the other", .min = 1, .max = 128},
+    TOKENS,
+    {0}};
+static const hl_model_parameter fft[] = {
+    {.key = "size", .value = "7", .doc = "elements along each axis", .min = 1, .max = 128}, {0}};
+static const hl_model_parameter prism_generator[] = {
+    {.key = "size",
+     .value = "512",
+     .doc = "width of the picture, a power of two",
+     .min = 4,
+     .max = 4096},
+    {.key = "object",
+     .value = "128",
+     .doc = "width of what it shows, a power of two",
+     .min = 4,
+     .max = 4096},
+    {.key = "activation",
+     .value = "none",
+     .doc = "none or sigmoid: of the last layer",
+     .kind = HL_MODEL_CHOICE,
+     .choices = "none, sigmoid"},
+    {0}};
 
 static const hl_model_row rows[] = {
     {{"ptychopinn",
@@ -126,6 +152,9 @@ static const hl_model_row rows[] = {
       transformer_encoder},
      hl_check_transformer,
      hl_build_transformer_encoder},
+    {{"transformer_encoder_layer", "one layer of transformer_encoder", transformer_layer},
+     hl_check_transformer_layer,
+     hl_build_transformer_encoder_layer},
     {{"mlp", "linear layers with ReLU between them", mlp}, hl_check_mlp, hl_build_mlp},
     {{"linear", "one linear layer", linear}, hl_check_linear, hl_build_linear},
     {{"layer_norm", "one layer normalisation", hidden}, NULL, hl_build_layer_norm},
@@ -138,6 +167,12 @@ static const hl_model_row rows[] = {
      hl_build_weighted_sum},
     {{"gaussian", "exp(-|x|^2 / (2 phi^2))", gaussian}, NULL, hl_build_gaussian},
     {{"soft_product", "a b / sqrt(1 + a^2 + b^2)", hidden}, NULL, hl_build_soft_product},
+    {{"gru", "torch's gated recurrent units", gru}, hl_check_gru, hl_build_gru},
+    {{"fft", "the Fourier transform of a cube of complex numbers", fft}, NULL, hl_build_fft},
+    {{"prism_generator", "PRISM's generator: a picture from a learnable vector and noise",
+      prism_generator},
+     hl_check_prism_generator,
+     hl_build_prism_generator},
 };
 
 const hl_model_row *hl_model_row_at(size_t index) {

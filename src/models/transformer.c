@@ -69,20 +69,28 @@ hl_status hl_check_attention(hl_model_spec *spec, hl_error *error) {
   return hl_model_limit(spec, 4 * hidden * (hidden + 1), error);
 }
 
-hl_status hl_check_transformer(hl_model_spec *spec, hl_error *error) {
+static hl_status check_layers(hl_model_spec *spec, double layers, hl_error *error) {
   hl_status status = hl_check_attention(spec, error);
   if (status != HL_OK) return status;
   double hidden = hl_model_real(spec, "hidden"), ff = hl_model_real(spec, "ff");
   double layer = 4 * hidden * (hidden + 1) + 2 * hidden * ff + ff + 5 * hidden;
-  return hl_model_limit(spec, hl_model_real(spec, "layers") * layer, error);
+  return hl_model_limit(spec, layers * layer, error);
+}
+
+hl_status hl_check_transformer(hl_model_spec *spec, hl_error *error) {
+  return check_layers(spec, hl_model_real(spec, "layers"), error);
+}
+
+hl_status hl_check_transformer_layer(hl_model_spec *spec, hl_error *error) {
+  return check_layers(spec, 1, error);
 }
 
 /* Normalisation after each residual sum (norm_first=False) and ReLU. */
-void hl_build_transformer_encoder(hl_network *n) {
+static void build_layers(hl_network *n, int64_t layers) {
   int64_t tokens = hl_model_int(n->spec, "tokens"), width = hl_model_int(n->spec, "hidden");
   int64_t heads = hl_model_int(n->spec, "heads"), ff = hl_model_int(n->spec, "ff");
   hl_value_id x = hl_net_input(n, "input", 3, (int64_t[]){-1, tokens, width});
-  for (int64_t i = 0; i < hl_model_int(n->spec, "layers"); i++) {
+  for (int64_t i = 0; i < layers; i++) {
     const char *layer = hl_name(n, "layers.%d", (int)i);
     hl_value_id y =
         hl_net_attention(n, hl_name(n, "%s.self_attn", layer), x, tokens, width, heads, 1);
@@ -95,6 +103,14 @@ void hl_build_transformer_encoder(hl_network *n) {
     x = hl_net_layer_norm(n, hl_name(n, "%s.norm2", layer), x, width, 1e-5f);
   }
   hl_net_output(n, x, "output", 3, (int64_t[]){-1, tokens, width});
+}
+
+void hl_build_transformer_encoder(hl_network *n) {
+  build_layers(n, hl_model_int(n->spec, "layers"));
+}
+
+void hl_build_transformer_encoder_layer(hl_network *n) {
+  build_layers(n, 1);
 }
 
 void hl_build_multihead_attention(hl_network *n) {

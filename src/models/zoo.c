@@ -1,6 +1,7 @@
 /* NeuralLayers' single layers. */
 #include "models/network.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Inputs and outputs (batch, hidden). */
@@ -75,4 +76,93 @@ void hl_build_soft_product(hl_network *n) {
   squares = hl_net_op2(n, "Add", "plus_one", squares, hl_net_scalar(n, "one", 1));
   hl_value_id root = hl_net_op1(n, "Sqrt", "root", squares);
   vector_output(n, hl_net_op2(n, "Div", "quotient", product, root));
+}
+
+/* -- gru -------------------------------------------------------------------------------------- */
+
+hl_status hl_check_gru(hl_model_spec *spec, hl_error *error) {
+  double in = hl_model_real(spec, "input_dim"), width = hl_model_real(spec, "hidden_dim");
+  double layers = hl_model_real(spec, "layers");
+  double weights = 3 * width * (in + width + 2) + (layers - 1) * 3 * width * (2 * width + 2);
+  return hl_model_limit(spec, weights, error);
+}
+
+static hl_value_id transpose(hl_network *n, const char *name, hl_value_id x, const int64_t *order,
+                             size_t rank) {
+  hl_node *node = hl_net_node(n, "Transpose", name, &x, 1, &x);
+  hl_node_set_ints(n->graph, node, "perm", order, rank);
+  return x;
+}
+
+/* x and the result are (tokens, batch, width). The state begins as zeros. */
+static hl_value_id gru_layer(hl_network *n, const char *name, hl_value_id x, int64_t in,
+                             int64_t width) {
+  hl_value_id inputs[] = {
+      x,
+      hl_net_random(n, hl_name(n, "%s.W", name), 3, (int64_t[]){1, 3 * width, in}, 0,
+                    1 / sqrt((double)in)),
+      hl_net_random(n, hl_name(n, "%s.R", name), 3, (int64_t[]){1, 3 * width, width}, 0,
+                    1 / sqrt((double)width)),
+      hl_net_random(n, hl_name(n, "%s.B", name), 2, (int64_t[]){1, 6 * width}, 0, 0.05)};
+  hl_node *node = hl_net_node(n, "GRU", name, inputs, 4, &x);
+  hl_node_set_int(n->graph, node, "hidden_size", width);
+  hl_node_set_int(n->graph, node, "linear_before_reset", 1); /* as torch and cuDNN have it */
+  hl_value_id direction = hl_net_ints(n, hl_name(n, "%s.direction", name), 1, (int64_t[]){1});
+  return hl_net_op2(n, "Squeeze", hl_name(n, "%s.squeeze", name), x, direction);
+}
+
+/* torch.nn.GRU with batch_first: every token's state of the last layer. ONNX's own layout=1 is not
+ * used, because ONNX Runtime refuses it. */
+void hl_build_gru(hl_network *n) {
+  static const int64_t swap[] = {1, 0, 2};
+  int64_t in = hl_model_int(n->spec, "input_dim"), width = hl_model_int(n->spec, "hidden_dim");
+  int64_t tokens = hl_model_int(n->spec, "tokens");
+  hl_value_id x = hl_net_input(n, "input", 3, (int64_t[]){-1, tokens, in});
+  x = transpose(n, "tokens_first", x, swap, 3);
+  for (int64_t i = 0; i < hl_model_int(n->spec, "layers"); i++)
+    x = gru_layer(n, hl_name(n, "gru.%d", (int)i), x, i ? width : in, width);
+  x = transpose(n, "batch_first", x, swap, 3);
+  hl_net_output(n, x, "output", 3, (int64_t[]){-1, tokens, width});
+}
+
+/* -- fft -------------------------------------------------------------------------------------- */
+
+/*
+ * The matrix of a transform along one axis, (2 size, 2 size) because a complex number is a pair:
+ * element (2 j + c, 2 k + d) is the cosine of 2 pi jk / size, a quarter turn further for imaginary
+ * from real and back for real from imaginary. It is made in the graph from integers, so that nobody
+ * takes it for parameters; every engine computes it once, when it loads the network.
+ */
+static hl_value_id fft_matrix(hl_network *n, int64_t size) {
+  const int64_t turn = 4 * size;
+  hl_value_id angles =
+      hl_graph_constant(n->graph, "quarters", HL_INT64, 2, (int64_t[]){2 * size, 2 * size}, NULL);
+  int64_t *data = hl_graph_data(n->graph, angles);
+  for (int64_t row = 0; data && row < 2 * size; row++)
+    for (int64_t column = 0; column < 2 * size; column++)
+      data[row * 2 * size + column] =
+          (4 * (row / 2) * (column / 2) + (column % 2 - row % 2 + 4) * size) % turn;
+  hl_value_id x;
+  hl_node *node = hl_net_node(n, "Cast", "angles", &angles, 1, &x);
+  hl_node_set_int(n->graph, node, "to", HL_FLOAT32);
+  double unit = 2 * 3.14159265358979323846 / (double)turn;
+  x = hl_net_op2(n, "Mul", "radians", x, hl_net_scalar(n, "unit", (float)unit));
+  return hl_net_op1(n, "Cos", "matrix", x);
+}
+
+/* NeuralLayers' layer 5: fftn over three axes, unscaled. Complex numbers are the last axis. Each
+ * round transforms the last of the three axes and puts it first; after three they are back. */
+void hl_build_fft(hl_network *n) {
+  static const int64_t rotate[] = {0, 3, 1, 2, 4};
+  int64_t size = hl_model_int(n->spec, "size"), dims[] = {-1, size, size, size, 2};
+  hl_value_id matrix = fft_matrix(n, size), x = hl_net_input(n, "input", 5, dims);
+  hl_value_id lines = hl_net_ints(n, "lines", 3, (int64_t[]){0, size * size, 2 * size});
+  hl_value_id cube = hl_net_ints(n, "cube", 5, (int64_t[]){0, size, size, size, 2});
+  for (int i = 0; i < 3; i++) {
+    x = hl_net_op2(n, "Reshape", hl_name(n, "lines%d", i), x, lines);
+    x = hl_net_op2(n, "MatMul", hl_name(n, "dft%d", i), x, matrix);
+    x = hl_net_op2(n, "Reshape", hl_name(n, "cube%d", i), x, cube);
+    x = transpose(n, hl_name(n, "rotate%d", i), x, rotate, 5);
+  }
+  hl_net_output(n, x, "output", 5, dims);
 }

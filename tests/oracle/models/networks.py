@@ -51,6 +51,11 @@ MODELS = [  # specification, and what it may exceed
     ("weighted_sum", {}),
     ("gaussian", {"sum_out": 1e3}),  # a sum of 512 squares
     ("soft_product", {}),
+    ("transformer_encoder_layer", {}),
+    ("gru", {}),
+    ("fft", {}),
+    ("prism_generator", {}),
+    ("prism_generator:size=64,object=64,activation=sigmoid", {}),
 ]
 
 

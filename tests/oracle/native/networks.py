@@ -18,7 +18,8 @@ SMALL = ["mlp:dims=64-128-128-32", "mlp:dims=2100-2100-32", "ptychopinn", "ptych
          "transformer_encoder:layers=2,tokens=24,hidden=64,heads=4,ff=128", "linear", "layer_norm",
          "activation:kind=gelu", "activation:kind=tanh",
          "multihead_attention:tokens=20,hidden=48,heads=6", "weighted_sum", "gaussian",
-         "soft_product"]
+         "soft_product", "transformer_encoder_layer:tokens=9,hidden=16,heads=4,ff=20", "fft",
+         "prism_generator:size=64,object=32"]
 LARGE = ["ptychopinn-memory", "resnet50", "vit_b_16"]
 FULL = ["mlp", "dynunet", "transformer_encoder"]
 
