@@ -6,7 +6,7 @@
  * part of the output channels instead, so that no weight is read twice.
  */
 #include "kernels/kernels.h"
-#include "winograd/cut.h"
+#include "winograd/transform.h"
 #include <string.h>
 
 enum {
@@ -14,27 +14,7 @@ enum {
   FEW_TILES = 12, /* a thread; with fewer, threads share the input */
 };
 
-typedef float vfloat __attribute__((vector_size(64), may_alias, aligned(64)));
 typedef int32_t vint __attribute__((vector_size(64), may_alias));
-typedef float vloose __attribute__((vector_size(64), may_alias, aligned(4)));
-
-#define INLINE static inline __attribute__((always_inline))
-
-/* Compilers unroll fewer turns by themselves, and then keep the sums in memory. */
-#ifdef __clang__
-#define UNROLLED _Pragma("unroll 24")
-#else
-#define UNROLLED _Pragma("GCC unroll 24")
-#endif
-
-#define A 0.70710678118654752f /* the points are ±A and ±B; A * B = 1 */
-#define B 1.41421356237309505f
-
-/* An odd number of cache lines from plane to plane, so that they do not fall into the same sets. */
-static size_t plane_of(size_t floats) {
-  size_t lines = floats / LANES + 1;
-  return (lines | 1) * LANES;
-}
 
 cut hl_winograd_cut(const hl_winograd_shape *s) {
   cut c = {.rows = (s->oh + OUT - 1) / OUT,
@@ -50,9 +30,9 @@ cut hl_winograd_cut(const hl_winograd_shape *s) {
   if (most < 6) most = 6;
   size_t blocks = each > most ? (each + most - 1) / most : 1;
   c.block = c.shared ? c.tiles : (each + blocks - 1) / blocks;
-  c.v_plane = plane_of(c.block * c.ic);
+  c.v_plane = hl_winograd_plane(c.block * c.ic);
   c.m_row = hl_winograd_smaller(PANEL, c.oc);
-  c.m_plane = plane_of(c.block * c.m_row);
+  c.m_plane = hl_winograd_plane(c.block * c.m_row);
   return c;
 }
 
@@ -98,45 +78,6 @@ double hl_winograd_flops(const hl_winograd_shape *s) {
 }
 
 /* -- transforms ----------------------------------------------------------------------------- */
-
-/* Bᵀ d: six cells to six points. */
-INLINE void transform_cells(const vfloat d[IN], vfloat ret[IN]) {
-  vfloat even = d[4] - 2.0f * d[2], odd = A * (d[3] - 2.0f * d[1]);
-  ret[0] = d[0] - 2.5f * d[2] + d[4];
-  ret[1] = even + odd;
-  ret[2] = even - odd;
-  even = d[4] - 0.5f * d[2];
-  odd = B * (d[3] - 0.5f * d[1]);
-  ret[3] = even + odd;
-  ret[4] = even - odd;
-  ret[5] = d[1] - 2.5f * d[3] + d[5];
-}
-
-/* Aᵀ m: six points to four results. */
-INLINE void transform_back(const vfloat m[IN], vfloat ret[OUT]) {
-  vfloat s1 = m[1] + m[2], d1 = m[1] - m[2], s2 = m[3] + m[4], d2 = m[3] - m[4];
-  ret[0] = m[0] + s1 + s2;
-  ret[1] = A * d1 + B * d2;
-  ret[2] = 0.5f * s1 + 2.0f * s2;
-  ret[3] = (0.5f * A) * d1 + (2.0f * B) * d2 + m[5];
-}
-
-/* One tile's 6x6 cells of 16 channels; `x` is the plane, (top, left) may lie outside. */
-INLINE void load_cells(const float *x, ptrdiff_t h, ptrdiff_t w, ptrdiff_t top, ptrdiff_t left,
-                       vfloat cells[IN][IN]) {
-  if (top >= 0 && left >= 0 && top + IN <= h && left + IN <= w) {
-    const float *at = x + (top * w + left) * LANES;
-    for (ptrdiff_t r = 0; r < IN; r++)
-      for (ptrdiff_t k = 0; k < IN; k++) cells[r][k] = *(const vloose *)(at + (r * w + k) * LANES);
-    return;
-  }
-  for (ptrdiff_t r = 0; r < IN; r++)
-    for (ptrdiff_t k = 0; k < IN; k++) {
-      bool inside = top + r >= 0 && top + r < h && left + k >= 0 && left + k < w;
-      cells[r][k] =
-          inside ? *(const vloose *)(x + ((top + r) * w + left + k) * LANES) : (vfloat){0};
-    }
-}
 
 static void input_tile(const float *x, ptrdiff_t h, ptrdiff_t w, ptrdiff_t top, ptrdiff_t left,
                        float *v, size_t plane) {

@@ -46,10 +46,27 @@ double hl_winograd_flops(const hl_winograd_shape *shape);
 void hl_winograd_weights(const hl_winograd_shape *shape, const void *kernel, const float *scale,
                          float *ret_u);
 
+/* The same in single precision, for weights that change at each step; aligned as floats are.
+ * `turned`: the convolution passes a gradient back through one that has `kernel` (ic, oc, 3, 3):
+ * its taps are read from the last to the first. Its padding is 2 minus that one's. */
+void hl_winograd_weights_step(const hl_winograd_shape *shape, const float *kernel, bool turned,
+                              float *ret_u);
+
 /* y = act(x * kernel + bias + residual); bias (oc) or NULL; residual laid out as y, and maybe y
  * itself, or NULL; values below 0 are multiplied by `slope` (1: none, 0: ReLU). */
 void hl_winograd_run(const hl_winograd_shape *shape, const float *x, const float *u,
                      const float *bias, const float *residual, float slope, float *y,
                      void *scratch);
+
+/*
+ * The gradient of the kernel, F(3x3, 4x4): dw (oc, ic, 3, 3), of volumes (oc, ic, 3, 3, 3), plain,
+ * from the input and the gradient of the result, both blocked. `scratch` holds
+ * hl_winograd_gradient_scratch_bytes and is aligned to 64. The same for every number of threads.
+ */
+bool hl_winograd_gradient_suits(const hl_winograd_shape *shape);
+uint64_t hl_winograd_gradient_scratch_bytes(const hl_winograd_shape *shape);
+double hl_winograd_gradient_flops(const hl_winograd_shape *shape);
+void hl_winograd_gradient(const hl_winograd_shape *shape, const float *x, const float *dy,
+                          float *ret_dw, void *scratch);
 
 #endif

@@ -226,6 +226,54 @@ static void test_against_direct(void **state) {
   }
 }
 
+/* Weights made in single precision, also turned, against those made in double. */
+static void check_step(const hl_winograd_shape *s, bool turned) {
+  size_t each = s->depth ? 27 : 9, taps = s->oc * s->ic * each;
+  size_t count = hl_winograd_weight_bytes(s) / sizeof(float);
+  float *k = floats(taps), *own = floats(taps), *want = floats(count), *got = floats(count);
+  hl_random_fill_normal(k, taps, 0, 0.1, 1, 6);
+  for (size_t o = 0; o < s->oc; o++)
+    for (size_t i = 0; i < s->ic; i++)
+      for (size_t t = 0; t < each; t++)
+        own[turned ? (i * s->oc + o) * each + each - 1 - t : (o * s->ic + i) * each + t] =
+            k[(o * s->ic + i) * each + t];
+  memset(got, 0xff, count * sizeof(float));
+  hl_winograd_weights(s, k, NULL, want);
+  hl_winograd_weights_step(s, own, turned, got);
+  double worst = 0, largest = 0;
+  for (size_t i = 0; i < count; i++) {
+    assert_true(isfinite(got[i]));
+    worst = fmax(worst, fabs((double)got[i] - (double)want[i]));
+    largest = fmax(largest, fabs((double)want[i]));
+  }
+  assert_true(worst <= 3e-7 * largest);
+  free(k);
+  free(own);
+  free(want);
+  free(got);
+}
+
+static void test_weights_of_a_step(void **state) {
+  (void)state;
+  hl_winograd_shape picture = {
+      .n = 1, .ic = 48, .oc = 96, .h = 16, .w = 16, .oh = 16, .ow = 16, .threads = 2};
+  hl_winograd_shape volume = {.n = 1,
+                              .ic = 16,
+                              .oc = 32,
+                              .h = 8,
+                              .w = 8,
+                              .oh = 8,
+                              .ow = 8,
+                              .depth = 8,
+                              .odepth = 8,
+                              .threads = 3};
+  if (!hl_winograd_suits(&picture)) skip();
+  for (int turned = 0; turned < 2; turned++) {
+    check_step(&picture, turned);
+    check_step(&volume, turned);
+  }
+}
+
 static void test_suits(void **state) {
   (void)state;
   hl_winograd_shape s = {.n = 1,
@@ -253,6 +301,7 @@ static void test_suits(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_against_direct),
+                                     cmocka_unit_test(test_weights_of_a_step),
                                      cmocka_unit_test(test_suits)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
