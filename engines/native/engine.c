@@ -1,5 +1,5 @@
 /* The hooks of the engine ABI. */
-#include "compile/compile.h"
+#include "compile/training.h"
 #include "isa-option.h"
 #include "run/request.h"
 #include <stdarg.h>
@@ -129,6 +129,7 @@ static hl_status plan(hl_model *model, const hl_program_spec *spec, hl_program_p
   const hl_native_list *list = &program->list;
   hl_program_plan result = {.size = ret_plan->size};
   for (int32_t i = 0; i < list->weight_count; i++) result.weight_bytes += list->weights[i].bytes;
+  result.weight_bytes += list->state_bytes;
   result.arena_bytes = list->arena_bytes;
   result.io_bytes = list->output_bytes;
   result.executed_flops = list->flops;
@@ -145,6 +146,7 @@ static hl_status prepare(hl_model *model, const hl_program_spec *spec, hl_progra
   if (status != HL_OK) return status;
   status = hl_native_weights_make(model, program->graph, program->list.weights,
                                   program->list.weight_count, error);
+  if (status == HL_OK) status = hl_native_training_start(program, error);
   if (status != HL_OK) {
     hl_native_program_free(program);
     return status;
@@ -203,6 +205,11 @@ const hl_engine_ops *hl_engine_entry(void) {
       .close = engine_close,
       .memory = memory,
       .profile = hl_native_request_profile,
+      .state_read = hl_native_state_read,
+      .state_write = hl_native_state_write,
+      .states = hl_native_states,
+      .phases = hl_native_request_phases,
+      .trace = hl_native_request_trace,
       .option_table = options,
   };
   return &ops;

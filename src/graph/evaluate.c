@@ -155,8 +155,12 @@ hl_status hl_graph_evaluate(const hl_graph *graph, const hl_tensor_view *inputs,
 
 hl_status hl_graph_step(hl_graph *graph, const hl_tensor_view *inputs, hl_tensor_view *ret_outputs,
                         hl_error *error) {
+  for (size_t v = 0; v < graph->value_count; v++)
+    if (graph->values[v].kind == HL_VALUE_STATE) hl_graph_state_data(graph, (hl_value_id)v);
+  hl_status status = hl_graph_status(graph, error);
+  if (status != HL_OK) return status;
   machine m = {.graph = graph};
-  hl_status status = run(&m, inputs, ret_outputs, error);
+  status = run(&m, inputs, ret_outputs, error);
   bool finite =
       status == HL_OK && graph->output_count > 0 && isfinite(hl_view_get(&ret_outputs[0], 0));
   for (size_t i = 0; finite && i < graph->update_count; i++) {

@@ -396,18 +396,33 @@ hl_value_id hl_graph_node_output_add(hl_graph *graph, size_t index, const char *
 bool hl_graph_make_state(hl_graph *graph, hl_value_id constant) {
   if (!valid_value(graph, constant, "state")) return false;
   hl_value *value = &graph->values[constant];
-  uint64_t bytes = 0;
-  void *data = NULL;
-  if (value->kind == HL_VALUE_CONSTANT && hl_shape_bytes(&value->shape, value->dtype, &bytes))
-    data = hl_graph_block_new(graph, bytes ? bytes : 1);
-  if (!data) {
-    hl_graph_fail(graph, HL_OUT_OF_MEMORY, "no memory for the state '%s'", value->name);
+  if (value->kind != HL_VALUE_CONSTANT) {
+    hl_graph_fail(graph, HL_INTERNAL, "'%s' cannot be a state", value->name);
     return false;
   }
-  if (value->data && bytes) memcpy(data, value->data, (size_t)bytes);
-  value->data = data;
   value->kind = HL_VALUE_STATE;
   return true;
+}
+
+hl_value_id hl_graph_state(hl_graph *graph, const char *name, hl_dtype dtype, int32_t rank,
+                           const int64_t *dims) {
+  hl_value_id id = new_constant(graph, name, dtype, rank, dims);
+  if (id >= 0) graph->values[id].kind = HL_VALUE_STATE;
+  return id;
+}
+
+void *hl_graph_state_data(hl_graph *graph, hl_value_id state) {
+  void *own = hl_graph_data(graph, state);
+  if (own || !valid_value(graph, state, "state")) return own;
+  hl_value *value = &graph->values[state];
+  own = hl_graph_block_new(graph, value->bytes);
+  if (!own) {
+    hl_graph_fail(graph, HL_OUT_OF_MEMORY, "no memory for the state '%s'", value->name);
+    return NULL;
+  }
+  if (value->data && value->bytes) memcpy(own, value->data, (size_t)value->bytes);
+  value->data = own;
+  return own;
 }
 
 void hl_graph_update_add(hl_graph *graph, hl_value_id state, hl_value_id value) {

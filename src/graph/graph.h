@@ -143,8 +143,13 @@ hl_value_id hl_graph_constant(hl_graph *graph, const char *name, hl_dtype dtype,
 /* The same without copying: `data` outlives the graph. */
 hl_value_id hl_graph_constant_borrowed(hl_graph *graph, const char *name, hl_dtype dtype,
                                        int32_t rank, const int64_t *dims, const void *data);
-/* Makes a constant a state with data of its own, which steps change; false without memory. */
+/* Makes a constant a state, which steps change; its data is what it begins with. */
 bool hl_graph_make_state(hl_graph *graph, hl_value_id constant);
+/* A state that begins with zeros, for which it has no memory yet. */
+hl_value_id hl_graph_state(hl_graph *graph, const char *name, hl_dtype dtype, int32_t rank,
+                           const int64_t *dims);
+/* The memory of a state, the graph's own from now on, with what it began with; or NULL. */
+void *hl_graph_state_data(hl_graph *graph, hl_value_id state);
 /* After each step `state` is to hold `value`, of its type and shape. */
 void hl_graph_update_add(hl_graph *graph, hl_value_id state, hl_value_id value);
 /* Writable data of a constant or state that this graph owns, else NULL. */

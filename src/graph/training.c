@@ -122,10 +122,7 @@ static hl_value_id moment(hl_training *t, hl_value_id weight, const char *what) 
   const hl_value *like = &t->graph->values[weight];
   HL_CLEANUP(hl_free_pointer) char *name = hl_format("%s/%s", like->name, what);
   hl_shape shape = like->shape;
-  hl_value_id id =
-      hl_graph_constant(t->graph, name ? name : "", like->dtype, shape.rank, shape.dims, NULL);
-  if (id >= 0) hl_graph_make_state(t->graph, id);
-  return id;
+  return hl_graph_state(t->graph, name ? name : "", like->dtype, shape.rank, shape.dims);
 }
 
 /* The mean gradient of the submits of one update, as far as they have come. */

@@ -6,43 +6,18 @@
  * Each step reads the same DIR/input-0.bin ... (raw, row-major; dimensions in DIR/shapes.txt, a
  * line for each input) and DIR/target-0.bin ..., and prints the loss (and the norm of the
  * gradients, where they are clipped). At the end weights are written to DIR/state-0.bin ..., whose
- * names are printed after the losses. Keys: loss, optimizer, momentum, nesterov, beta1, beta2,
- * epsilon, weight_decay, clip_norm, seed.
+ * names are printed after the losses. Keys: see training-spec.h.
  */
 #include "base/file.h"
 #include "base/text.h"
 #include "graph/onnx.h"
 #include "graph/operator.h"
-#include "graph/training.h"
+#include "training-spec.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MAX_INPUTS = 16 };
-
-static bool set(hl_training_spec *spec, const char *word) {
-  const char *value = strchr(word, '=');
-  if (!value) return false;
-  value++;
-  const struct {
-    const char *key;
-    double *to;
-  } reals[] = {{"momentum=", &spec->momentum},
-               {"beta1=", &spec->beta1},
-               {"beta2=", &spec->beta2},
-               {"epsilon=", &spec->epsilon},
-               {"weight_decay=", &spec->weight_decay},
-               {"clip_norm=", &spec->clip_norm}};
-  for (size_t i = 0; i < HL_COUNT(reals); i++)
-    if (strncmp(word, reals[i].key, strlen(reals[i].key)) == 0)
-      return *reals[i].to = strtod(value, NULL), true;
-  if (strncmp(word, "nesterov=", 9) == 0) return spec->nesterov = value[0] == '1', true;
-  if (strncmp(word, "accumulate=", 11) == 0)
-    return spec->accumulate = (uint32_t)strtoul(value, NULL, 10), true;
-  if (strncmp(word, "seed=", 5) == 0) return spec->seed = strtoull(value, NULL, 10), true;
-  if (strncmp(word, "loss=", 5) == 0) return hl_loss_from_name(value, &spec->loss);
-  return strncmp(word, "optimizer=", 10) == 0 && hl_optimizer_from_name(value, &spec->optimizer);
-}
 
 static hl_status bind_inputs(hl_graph *graph, const char *folder, hl_error *error) {
   HL_CLEANUP(hl_free_pointer) char *path = hl_format("%s/shapes.txt", folder);
@@ -116,7 +91,7 @@ static hl_status write_states(hl_graph *step, const char *folder, hl_error *erro
 int main(int count, char **arguments) {
   hl_training_spec spec = {.beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8};
   bool ok = count >= 5;
-  for (int i = 5; i < count && ok; i++) ok = set(&spec, arguments[i]);
+  for (int i = 5; i < count && ok; i++) ok = training_spec_set(&spec, arguments[i]);
   if (!ok) {
     fprintf(stderr, "usage: graph-train MODEL DIR STEPS RATE KEY=VALUE...\n");
     return 2;

@@ -395,6 +395,8 @@ static hl_native_step *add_step(hl_native_builder *b, const char *kind) {
   hl_native_step *step = &list->steps[list->step_count++];
   *step = (hl_native_step){.kind = kind, .name = ""};
   if (b->node) {
+    step->phase = b->node->source->phase;
+    step->layer = b->node->source->layer ? b->node->source->layer : b->node->source->name;
     const hl_value *result = hl_native_value(b->ir, b->node->outputs[0]);
     step->name = b->node->source->name[0] || !result ? b->node->source->name : result->name;
   }
@@ -459,6 +461,15 @@ hl_native_step *hl_native_call(hl_native_builder *b, const char *kind, hl_native
   return step;
 }
 
+void hl_native_result_add(hl_native_builder *b, hl_value_id value) {
+  hl_native_list *list = b->list;
+  if (value < 0 || b->tensor_of[value] < 0) return;
+  if (!grow(b, &list->results, list->result_count, &list->result_capacity, sizeof(*list->results)))
+    return;
+  list->results[list->result_count++] =
+      (hl_native_result){list->step_count - 1, b->tensor_of[value]};
+}
+
 void hl_native_reorder(hl_native_builder *b, const char *kind, int32_t from,
                        const_dnnl_memory_desc_t from_desc, int32_t to,
                        const_dnnl_memory_desc_t to_desc) {
@@ -493,5 +504,6 @@ void hl_native_list_release(hl_native_list *list) {
   free(list->weights);
   free(list->descs);
   free(list->outputs);
+  free(list->results);
   *list = (hl_native_list){0};
 }

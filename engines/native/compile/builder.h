@@ -32,7 +32,8 @@ typedef enum hl_native_home {
   HL_HOME_ARENA,  /* in the request's arena, at `place` */
   HL_HOME_OUTPUT, /* in the request's output area, at `place` */
   HL_HOME_INPUT,  /* bound input number `index` */
-  HL_HOME_WEIGHT  /* weight number `index` of the program */
+  HL_HOME_WEIGHT, /* weight number `index` of the program */
+  HL_HOME_STATE   /* in the program's states, at `place` */
 } hl_native_home;
 
 typedef struct hl_native_tensor {
@@ -68,7 +69,14 @@ typedef struct hl_native_step {
   void (*context_free)(void *context);
   hl_native_arg *args;
   int arg_count, arg_capacity;
+  hl_phase phase;
+  const char *layer; /* the node of the network that it serves */
 } hl_native_step;
+
+/* A value that is complete after step `step`. */
+typedef struct hl_native_result {
+  int32_t step, tensor;
+} hl_native_result;
 
 /* The finished list; owned by the program. */
 typedef struct hl_native_list {
@@ -80,8 +88,10 @@ typedef struct hl_native_list {
   int32_t weight_count, weight_capacity;
   dnnl_memory_desc_t *descs; /* every memory descriptor made for the list */
   int32_t desc_count, desc_capacity;
-  int32_t *outputs; /* by output of the graph: its tensor */
-  uint64_t arena_bytes, output_bytes, traffic_bytes;
+  int32_t *outputs;          /* by output of the graph: its tensor */
+  hl_native_result *results; /* of training programs: what can be traced, in order */
+  int32_t result_count, result_capacity;
+  uint64_t arena_bytes, output_bytes, state_bytes, traffic_bytes;
   double flops;           /* executed; while building: more (or less) than the nominal ones */
   int32_t fallback_count; /* steps that run the reference evaluator */
 } hl_native_list;
@@ -169,6 +179,9 @@ hl_native_step *hl_native_call(hl_native_builder *b, const char *kind, hl_native
 /* Adds an argument; returns false after a failure. The step must be the last one added. */
 bool hl_native_arg_add(hl_native_builder *b, hl_native_step *step, int32_t tensor, int arg,
                        const_dnnl_memory_desc_t desc);
+
+/* Notes that the value is complete after the last step. */
+void hl_native_result_add(hl_native_builder *b, hl_value_id value);
 
 /* Adds a reorder (a copy that may change strides). */
 void hl_native_reorder(hl_native_builder *b, const char *kind, int32_t from,

@@ -1,6 +1,7 @@
 #include "compile/compile.h"
 #include "compile/memory-plan.h"
 #include "compile/passes.h"
+#include "compile/training.h"
 #include "lower/lower.h"
 #include <stddef.h>
 #include <stdlib.h>
@@ -38,8 +39,9 @@ static hl_status bind_inputs(hl_graph *graph, const hl_program_spec *spec, hl_er
 }
 
 static hl_status supported(const hl_engine *engine, const hl_program_spec *spec, hl_error *error) {
-  if (spec->mode != HL_MODE_INFERENCE)
-    return hl_error_set(error, HL_UNIMPLEMENTED, "the native engine runs inference, not training");
+  if (spec->mode == HL_MODE_TRAINING && spec->dtype != HL_FLOAT32 && spec->dtype != HL_DTYPE_NONE)
+    return hl_error_set(error, HL_UNIMPLEMENTED, "the native engine trains in float32, not %s",
+                        hl_dtype_name(spec->dtype));
   if (spec->dtype == HL_FLOAT16)
     return hl_error_set(error, HL_UNIMPLEMENTED,
                         "the native engine computes in float32 or bfloat16: the processors it is "
@@ -107,7 +109,17 @@ static void uses_done(hl_native_builder *b, const hl_native_node *node) {
     if (node->posts[k].kind != HL_POST_ELTWISE) b->uses_after[node->posts[k].operand]--;
 }
 
-static hl_status lower_all(hl_native_builder *b, hl_error *error) {
+static void lower_node(hl_native_builder *b, const hl_native_node *node, bool training) {
+  b->node = node;
+  uses_done(b, node);
+  hl_native_lower(b, node);
+  outputs_of(b, node);
+  for (size_t i = 0; training && i < node->output_count && b->failed == HL_OK; i++)
+    hl_native_result_add(b, node->outputs[i]);
+}
+
+static hl_status lower_all(hl_native_builder *b, hl_program *program, hl_error *error) {
+  bool training = program->network != NULL;
   size_t values = b->ir->graph->value_count;
   b->value_count = values;
   b->tensor_of = malloc((values + 1) * sizeof(*b->tensor_of));
@@ -119,15 +131,17 @@ static hl_status lower_all(hl_native_builder *b, hl_error *error) {
   memcpy(b->uses_after, b->ir->uses, values * sizeof(*b->uses_after));
   for (size_t i = 0; i < b->ir->graph->output_count; i++) b->list->outputs[i] = -1;
   input_tensors(b);
+  int32_t *order = training ? hl_native_training_order(b->ir) : NULL;
+  if (training && !order)
+    return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory to compile the training step");
+  if (training) hl_native_training_states(b, program);
   for (size_t i = 0; i < b->ir->node_count && b->failed == HL_OK; i++) {
-    const hl_native_node *node = &b->ir->nodes[i];
-    if (node->dead) continue;
-    b->node = node;
-    uses_done(b, node);
-    hl_native_lower(b, node);
-    outputs_of(b, node);
+    const hl_native_node *node = &b->ir->nodes[order ? (size_t)order[i] : i];
+    if (!node->dead) lower_node(b, node, training);
   }
+  free(order);
   b->node = NULL;
+  if (training) hl_native_training_updates(b);
   for (size_t i = 0; i < b->ir->graph->output_count && b->failed == HL_OK; i++)
     if (b->list->outputs[i] < 0) output_tensor(b, i);
   return b->failed;
@@ -145,7 +159,7 @@ static hl_status build(hl_program *program, hl_dtype dtype, hl_error *error) {
                          .picture =
                              dtype == HL_BFLOAT16 ? HL_LAYOUT_CHANNELS_LAST : HL_LAYOUT_BLOCKED,
                          .error = error};
-  if (status == HL_OK) status = lower_all(&b, error);
+  if (status == HL_OK) status = lower_all(&b, program, error);
   if (status == HL_OK) status = hl_native_memory_plan(&program->list, error);
   if (status == HL_OK) program->list.flops += hl_graph_flops(program->graph);
   free(b.tensor_of);
@@ -164,6 +178,12 @@ hl_status hl_native_compile(hl_model *model, const hl_program_spec *spec, hl_pro
   hl_native_threads(model->engine);
   status = hl_graph_clone(model->graph, &program->graph, error);
   if (status == HL_OK) status = bind_inputs(program->graph, spec, error);
+  if (status == HL_OK && spec->mode == HL_MODE_TRAINING)
+    status = hl_native_training_graph(
+        program,
+        spec->size >= offsetof(hl_program_spec, training) + sizeof(spec->training) ? spec->training
+                                                                                   : NULL,
+        error);
   if (status == HL_OK) status = build(program, spec->dtype, error);
   if (status != HL_OK) {
     hl_native_program_free(program);
@@ -176,6 +196,7 @@ hl_status hl_native_compile(hl_model *model, const hl_program_spec *spec, hl_pro
 void hl_native_program_free(hl_program *program) {
   if (!program) return;
   hl_native_list_release(&program->list);
+  hl_native_training_release(program);
   hl_graph_free(program->graph);
   free(program);
 }

@@ -8,11 +8,19 @@
 #define HL_NATIVE_COMPILE_COMPILE_H
 
 #include "compile/builder.h"
+#include "run/buffer.h"
 
 struct hl_program {
   hl_model *model;
-  hl_graph *graph; /* bound clone; its constants are read until the weights are made */
+  hl_graph *graph; /* what it computes; its constants are read until the weights are made */
   hl_native_list list;
+  /* Of a training program, else empty: */
+  hl_graph *network;        /* bound clone from which `graph` was made */
+  hl_port *states;          /* by state, in the order of the graph's values */
+  int32_t *state_tensors;   /* where each lies */
+  const void **state_start; /* what each begins with; NULL: zeros */
+  size_t state_count;
+  hl_native_buffer state; /* all of them */
 };
 
 /* hl_native_program_free releases it. */

@@ -56,6 +56,7 @@ hl_status hl_native_ir_sweep(hl_native_ir *ir, hl_error *error) {
   }
   if (need > 0) memset(ir->uses, 0, need * sizeof(*ir->uses));
   for (size_t i = 0; i < ir->graph->output_count; i++) count(ir, ir->graph->outputs[i]);
+  for (size_t i = 0; i < ir->graph->update_count; i++) count(ir, ir->graph->updates[i].value);
   for (size_t i = ir->node_count; i-- > 0;) {
     hl_native_node *node = &ir->nodes[i];
     if (node->dead) continue;
@@ -108,6 +109,8 @@ void hl_native_ir_redirect(hl_native_ir *ir, hl_value_id from, hl_value_id to) {
   }
   for (size_t i = 0; i < ir->graph->output_count; i++)
     if (ir->graph->outputs[i] == from) ir->graph->outputs[i] = to;
+  for (size_t i = 0; i < ir->graph->update_count; i++)
+    if (ir->graph->updates[i].value == from) ir->graph->updates[i].value = to;
 }
 
 void hl_native_set_bias(hl_native_node *node, hl_value_id bias) {

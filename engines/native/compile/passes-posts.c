@@ -21,21 +21,19 @@ static bool is_product(const hl_native_ir *ir, const hl_native_node *node) {
   if (strcmp(node->op, "Gemm") != 0) return true;
   int64_t n = w->shape.dims[hl_node_int(node->source, "transB", 0) != 0 ? 0 : 1];
   const hl_value *bias = hl_native_value(ir, hl_native_input(node, 2));
-  bool vector = !bias || (bias->data && hl_shape_elements(&bias->shape) == n &&
+  bool vector = !bias || (bias->shape.rank > 0 && hl_shape_elements(&bias->shape) == n &&
                           bias->shape.dims[bias->shape.rank - 1] == n);
   return vector && hl_node_int(node->source, "transA", 0) == 0 &&
          hl_node_real(node->source, "alpha", 1.0f) == 1.0f &&
          hl_node_real(node->source, "beta", 1.0f) == 1.0f;
 }
 
-/* Convolutions and matrix products on oneDNN take any chain. */
+/* Convolutions and products with a matrix on oneDNN take any chain. */
 static bool takes_posts(const hl_native_ir *ir, const hl_native_node *node) {
   static const char *const convolutions[] = {"Conv", "ConvTranspose"};
   static const char *const products[] = {"Gemm", "MatMul"};
-  if (!hl_native_known(ir, hl_native_input(node, 1))) return false;
   if (ir->graph->values[node->outputs[0]].dtype != HL_FLOAT32) return false;
   if (is_one_of(node, products, HL_COUNT(products))) return is_product(ir, node);
-  if (hl_native_input(node, 2) >= 0 && !hl_native_known(ir, node->inputs[2])) return false;
   return is_one_of(node, convolutions, HL_COUNT(convolutions));
 }
 
@@ -67,7 +65,8 @@ static void absorb(hl_native_ir *ir, hl_native_node *node, hl_native_node *other
 static bool is_bias(const hl_native_ir *ir, const hl_native_node *node, hl_value_id constant) {
   const hl_value *bias = hl_native_value(ir, constant);
   const hl_value *y = hl_native_value(ir, node->outputs[0]);
-  if (!hl_native_known(ir, constant) || bias->dtype != HL_FLOAT32) return false;
+  bool state = bias->kind == HL_VALUE_STATE && bias->shape.rank == 1;
+  if ((!hl_native_known(ir, constant) && !state) || bias->dtype != HL_FLOAT32) return false;
   bool channels_first = strncmp(node->op, "Conv", 4) == 0;
   int axis = channels_first ? 1 : y->shape.rank - 1;
   if (node->input_count > 2 && node->inputs[2] >= 0) return false;
@@ -108,6 +107,7 @@ static bool fuse_add(hl_native_ir *ir, hl_native_node *node, hl_native_node *add
   }
   const hl_value *x = hl_native_value(ir, other), *y = hl_native_value(ir, node->outputs[0]);
   if (!same_shape(x, y) || x->dtype != HL_FLOAT32 || hl_native_known(ir, other)) return false;
+  if (x->kind == HL_VALUE_STATE) return false;
   if (takes_sum_and_relu(node) ? node->post_count > 0 : !takes_posts(ir, node)) return false;
   if (node->post_count == HL_NATIVE_MAX_POSTS || later_writer(ir, add, input) != node) return false;
   node->posts[node->post_count++] = (hl_native_post){.kind = HL_POST_ADD, .operand = other};

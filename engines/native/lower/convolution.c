@@ -2,9 +2,6 @@
 #include "lower/lower.h"
 #include <string.h>
 
-/* Inputs with this few channels (pictures) are read as they come. */
-#define PLAIN_CHANNELS 4
-
 bool hl_native_window_read(const hl_native_builder *b, const hl_native_node *node, bool transposed,
                            hl_native_window *w) {
   const hl_value *x = hl_native_in_value(b, node, 0), *k = hl_native_in_value(b, node, 1);
@@ -86,6 +83,15 @@ static bool is_reference(const_dnnl_primitive_desc_t pd) {
   return name && strncmp(name, "ref", 3) == 0;
 }
 
+int32_t hl_native_weights_now(hl_native_builder *b, hl_value_id value,
+                              const_dnnl_memory_desc_t source, const_dnnl_memory_desc_t desc) {
+  int32_t from = hl_native_in(b, value, HL_LAYOUT_PLAIN);
+  if (from < 0 || !source || !desc || dnnl_memory_desc_equal(source, desc)) return from;
+  int32_t to = hl_native_scratch(b, dnnl_memory_desc_get_size(desc));
+  hl_native_reorder(b, "Weights", from, source, to, desc);
+  return to;
+}
+
 static bool emit(hl_native_builder *b, const hl_native_node *node, bool transposed,
                  hl_native_layout source, hl_native_layout result, bool accept_reference) {
   const hl_value *x = hl_native_in_value(b, node, 0), *k = hl_native_in_value(b, node, 1);
@@ -122,7 +128,9 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, bool transpos
   }
   recipe.source = hl_native_md_strides(b, krank, kdims, kstrides);
   dnnl_memory_desc_t k_desc = hl_native_md_query(b, pd, dnnl_query_weights_md);
-  int32_t weights = hl_native_weight_in(b, &recipe, k_desc);
+  int32_t weights = hl_native_known(b->ir, node->inputs[1])
+                        ? hl_native_weight_in(b, &recipe, k_desc)
+                        : hl_native_weights_now(b, node->inputs[1], recipe.source, k_desc);
   int32_t from = hl_native_in_as(b, node->inputs[0], source, b->type);
   int32_t offsets = bias ? hl_native_in(b, node->inputs[2], HL_LAYOUT_PLAIN) : -1;
   int32_t to = hl_native_posts_out(b, node, result, &posts);
@@ -136,17 +144,12 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, bool transpos
   return true;
 }
 
-static bool constant_weights(const hl_native_builder *b, const hl_native_node *node) {
-  if (!hl_native_float(b, node) || !hl_native_known(b->ir, hl_native_input(node, 1))) return false;
-  hl_value_id bias = hl_native_input(node, 2);
-  return bias < 0 || hl_native_known(b->ir, bias);
-}
-
 bool hl_native_lower_convolution(hl_native_builder *b, const hl_native_node *node) {
-  if (!constant_weights(b, node)) return false;
+  if (!hl_native_float(b, node)) return false;
   const hl_value *x = hl_native_in_value(b, node, 0);
   bool picture = b->type == HL_FLOAT32 && x->shape.rank >= 3 &&
-                 x->shape.dims[1] <= PLAIN_CHANNELS && b->tensor_of[node->inputs[0]] >= 0 &&
+                 x->shape.dims[1] <= HL_NATIVE_PLAIN_CHANNELS &&
+                 b->tensor_of[node->inputs[0]] >= 0 &&
                  hl_native_get(b, b->tensor_of[node->inputs[0]])->layout == HL_LAYOUT_PLAIN;
   if (picture && emit(b, node, false, HL_LAYOUT_PLAIN, HL_LAYOUT_BLOCKED, false)) return true;
   return emit(b, node, false, b->picture, b->picture, false) ||
@@ -154,7 +157,7 @@ bool hl_native_lower_convolution(hl_native_builder *b, const hl_native_node *nod
 }
 
 bool hl_native_lower_deconvolution(hl_native_builder *b, const hl_native_node *node) {
-  if (!constant_weights(b, node)) return false;
+  if (!hl_native_float(b, node)) return false;
   if (hl_node_int(node->source, "group", 1) > 1 && node->scale >= 0) return false;
   return emit(b, node, true, b->picture, b->picture, false) ||
          emit(b, node, true, HL_LAYOUT_PLAIN, HL_LAYOUT_PLAIN, true);

@@ -1,4 +1,4 @@
-/* Matrix products: with constant weights as one (rows, columns) product, else batched. */
+/* Matrix products: with a matrix of weights as one (rows, columns) product, else batched. */
 #include "lower/lower.h"
 #include <stdlib.h>
 #include <string.h>
@@ -16,27 +16,32 @@ static dnnl_primitive_desc_t describe(hl_native_builder *b, dnnl_memory_desc_t x
 /* Gemm or MatMul as y[m,n] = x[m,k] w[k,n] + bias. */
 typedef struct product {
   int64_t m, k, n;
-  bool transposed; /* w is stored as (n, k) */
+  bool x_transposed, transposed; /* x is stored as (k, m), w as (n, k) */
+  bool known;                    /* the weights are constants */
   hl_value_id bias;
 } product;
 
 static bool read_product(const hl_native_builder *b, const hl_native_node *node, product *p) {
   const hl_value *x = hl_native_in_value(b, node, 0), *w = hl_native_in_value(b, node, 1);
-  if (!hl_native_float(b, node) || !hl_native_known(b->ir, node->inputs[1])) return false;
-  if (x->shape.rank < 2 || w->shape.rank != 2) return false;
+  if (!hl_native_float(b, node) || x->shape.rank < 2 || w->shape.rank != 2) return false;
   bool gemm = strcmp(node->op, "Gemm") == 0;
+  p->known = hl_native_known(b->ir, node->inputs[1]);
+  p->x_transposed = gemm && hl_node_int(node->source, "transA", 0) != 0;
   p->transposed = gemm && hl_node_int(node->source, "transB", 0) != 0;
-  if (gemm && (hl_node_int(node->source, "transA", 0) != 0 ||
-               hl_node_real(node->source, "alpha", 1.0f) != 1.0f ||
+  if (gemm && (hl_node_real(node->source, "alpha", 1.0f) != 1.0f ||
                hl_node_real(node->source, "beta", 1.0f) != 1.0f))
     return false;
-  p->k = x->shape.dims[x->shape.rank - 1];
   p->n = w->shape.dims[p->transposed ? 0 : 1];
   p->m = 1;
   for (int i = 0; i + 1 < x->shape.rank; i++) p->m *= x->shape.dims[i];
+  p->k = x->shape.dims[x->shape.rank - 1];
+  if (p->x_transposed) {
+    p->m = p->k;
+    p->k = x->shape.dims[0];
+  }
   p->bias = hl_native_input(node, 2); /* Gemm's C, or what a pass put there */
   const hl_value *bias = hl_native_value(b->ir, p->bias);
-  return !bias || (hl_native_known(b->ir, p->bias) && hl_shape_elements(&bias->shape) == p->n &&
+  return !bias || (bias->shape.rank > 0 && hl_shape_elements(&bias->shape) == p->n &&
                    bias->shape.dims[bias->shape.rank - 1] == p->n);
 }
 
@@ -74,8 +79,8 @@ static bool read_slope(const hl_native_node *node, float *ret_slope) {
 bool hl_native_lower_matvec(hl_native_builder *b, const hl_native_node *node) {
   product p;
   float slope;
-  if (b->type != HL_FLOAT32 || !read_product(b, node, &p) || p.m != 1 || p.k == 0 || p.n == 0 ||
-      p.n % HL_MATVEC_PANEL != 0 || !read_slope(node, &slope))
+  if (b->type != HL_FLOAT32 || !read_product(b, node, &p) || !p.known || p.x_transposed ||
+      p.m != 1 || p.k == 0 || p.n == 0 || p.n % HL_MATVEC_PANEL != 0 || !read_slope(node, &slope))
     return false;
   matvec_context *context = calloc(1, sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
@@ -104,10 +109,15 @@ bool hl_native_lower_matvec(hl_native_builder *b, const hl_native_node *node) {
 bool hl_native_lower_linear(hl_native_builder *b, const hl_native_node *node) {
   product p;
   if (!read_product(b, node, &p) || p.m == 0 || p.k == 0 || p.n == 0) return false;
-  dnnl_memory_desc_t x = hl_native_md_as(b, 2, (int64_t[]){p.m, p.k}, HL_LAYOUT_PLAIN, b->type);
+  dnnl_memory_desc_t x =
+      hl_native_md_strides_as(b, 2, (int64_t[]){p.m, p.k},
+                              p.x_transposed ? (int64_t[]){1, p.m} : (int64_t[]){p.k, 1}, b->type);
   dnnl_memory_desc_t y = hl_native_md_as(b, 2, (int64_t[]){p.m, p.n}, HL_LAYOUT_PLAIN,
                                          hl_native_result_type(b, node->outputs[0]));
-  dnnl_memory_desc_t w = hl_native_md_any_as(b, 2, (int64_t[]){p.k, p.n}, b->type);
+  const int64_t w_strides[] = {p.transposed ? 1 : p.n, p.transposed ? p.k : 1};
+  dnnl_memory_desc_t w =
+      p.known ? hl_native_md_any_as(b, 2, (int64_t[]){p.k, p.n}, b->type)
+              : hl_native_md_strides_as(b, 2, (int64_t[]){p.k, p.n}, w_strides, b->type);
   dnnl_memory_desc_t bias =
       p.bias >= 0 ? hl_native_md_of(b, 2, (int64_t[]){1, p.n}, HL_LAYOUT_PLAIN) : NULL;
   hl_native_posts posts;
@@ -117,11 +127,15 @@ bool hl_native_lower_linear(hl_native_builder *b, const hl_native_node *node) {
     hl_native_posts_release(&posts);
     return false;
   }
-  hl_native_recipe recipe = HL_NATIVE_RECIPE(node->inputs[1]);
-  recipe.source = hl_native_md_strides(b, 2, (int64_t[]){p.k, p.n},
-                                       p.transposed ? (int64_t[]){1, p.k} : (int64_t[]){p.n, 1});
   dnnl_memory_desc_t w_desc = hl_native_md_query(b, pd, dnnl_query_weights_md);
-  int32_t weights = hl_native_weight_in(b, &recipe, w_desc);
+  int32_t weights = -1;
+  if (p.known) {
+    hl_native_recipe recipe = HL_NATIVE_RECIPE(node->inputs[1]);
+    recipe.source = hl_native_md_strides(b, 2, (int64_t[]){p.k, p.n}, w_strides);
+    weights = hl_native_weight_in(b, &recipe, w_desc);
+  } else {
+    weights = hl_native_in_as(b, node->inputs[1], HL_LAYOUT_PLAIN, b->type);
+  }
   int32_t from = hl_native_in_as(b, node->inputs[0], HL_LAYOUT_PLAIN, b->type);
   int32_t offsets = p.bias >= 0 ? hl_native_in(b, p.bias, HL_LAYOUT_PLAIN) : -1;
   int32_t to = hl_native_posts_out(b, node, HL_LAYOUT_PLAIN, &posts);

@@ -92,6 +92,7 @@ static const struct {
     {"Neg", hl_native_lower_eltwise},
     {"Reciprocal", hl_native_lower_eltwise},
     {"Clip", hl_native_lower_eltwise},
+    {"ConvWeightGradient", hl_native_lower_weight_gradient},
 };
 
 void hl_native_lower(hl_native_builder *b, const hl_native_node *node) {

@@ -55,9 +55,13 @@ bool hl_native_lower_quantized_slice(hl_native_builder *b, const hl_native_node 
 bool hl_native_lower_quantize(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_dequantize(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_attention(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_weight_gradient(hl_native_builder *b, const hl_native_node *node);
 
 /* The definition in plain loops: correct, slow, counted. Fails if the operator has none. */
 void hl_native_lower_reference(hl_native_builder *b, const hl_native_node *node);
+
+/* Convolutions read inputs with this few channels (pictures) as they come. */
+#define HL_NATIVE_PLAIN_CHANNELS 4
 
 /* What a Conv or ConvTranspose says, in oneDNN's terms (lower/convolution.c). */
 typedef struct hl_native_window {
@@ -71,6 +75,10 @@ bool hl_native_window_read(const hl_native_builder *b, const hl_native_node *nod
  * which the constant is read; their rank. `in_total`: input channels after extension, or 0. */
 int hl_native_weight_view(const hl_value *k, const hl_native_window *w, bool transposed,
                           int64_t in_total, int64_t *dims, int64_t *strides);
+
+/* Weights that are known only during the step, read as `source` says, as `desc` wants them. */
+int32_t hl_native_weights_now(hl_native_builder *b, hl_value_id value,
+                              const_dnnl_memory_desc_t source, const_dnnl_memory_desc_t desc);
 
 /* The window of a pooling node, as oneDNN counts it. */
 typedef struct hl_native_pool {

@@ -3,9 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool known_floats(const hl_native_builder *b, const hl_native_node *node, size_t i) {
+static bool floats(const hl_native_builder *b, const hl_native_node *node, size_t i,
+                   int64_t count) {
   const hl_value *value = hl_native_in_value(b, node, i);
-  return value && value->dtype == HL_FLOAT32 && hl_native_known(b->ir, node->inputs[i]);
+  return value && value->dtype == HL_FLOAT32 && hl_shape_elements(&value->shape) == count;
 }
 
 /* In place if the input is not needed any more. */
@@ -103,8 +104,8 @@ static hl_status run_layer_norm(const void *opaque, void *const *pointers, hl_er
 }
 
 bool hl_native_lower_layer_norm(hl_native_builder *b, const hl_native_node *node) {
-  const hl_value *x = hl_native_in_value(b, node, 0), *gamma = hl_native_in_value(b, node, 1);
-  if (!hl_native_float(b, node) || !known_floats(b, node, 1)) return false;
+  const hl_value *x = hl_native_in_value(b, node, 0);
+  if (!hl_native_float(b, node)) return false;
   for (size_t i = 1; i < node->output_count; i++)
     if (node->outputs[i] >= 0 && b->ir->uses[node->outputs[i]] > 0) return false;
   int axis = strcmp(node->source->op, node->op) == 0 ? hl_native_axis(node, -1, x->shape.rank)
@@ -120,10 +121,8 @@ bool hl_native_lower_layer_norm(hl_native_builder *b, const hl_native_node *node
   context->has_beta = hl_native_input(node, 2) >= 0;
   for (int i = 0; i < x->shape.rank; i++)
     *(i < axis ? &context->args.rows : &context->args.n) *= (size_t)x->shape.dims[i];
-  if (hl_shape_elements(&gamma->shape) != (int64_t)context->args.n ||
-      (context->has_beta &&
-       (!known_floats(b, node, 2) ||
-        hl_shape_elements(&hl_native_in_value(b, node, 2)->shape) != (int64_t)context->args.n))) {
+  int64_t n = (int64_t)context->args.n;
+  if (!floats(b, node, 1, n) || (context->has_beta && !floats(b, node, 2, n))) {
     free(context);
     return false;
   }
@@ -164,8 +163,8 @@ static hl_status run_normalize(const void *opaque, void *const *pointers, hl_err
 
 bool hl_native_lower_instance_norm(hl_native_builder *b, const hl_native_node *node) {
   const hl_value *x = hl_native_in_value(b, node, 0);
-  if (!hl_native_float(b, node) || x->shape.rank < 3 || !known_floats(b, node, 1) ||
-      !known_floats(b, node, 2))
+  if (!hl_native_float(b, node) || x->shape.rank < 3 || !floats(b, node, 1, x->shape.dims[1]) ||
+      !floats(b, node, 2, x->shape.dims[1]))
     return false;
   normalize_context *context = calloc(1, sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
@@ -210,8 +209,9 @@ bool hl_native_lower_instance_norm(hl_native_builder *b, const hl_native_node *n
 bool hl_native_lower_batch_norm(hl_native_builder *b, const hl_native_node *node) {
   const hl_value *x = hl_native_in_value(b, node, 0);
   if (!hl_native_float(b, node) || x->shape.rank < 2 || x->shape.rank > 5) return false;
+  if (hl_node_int(node->source, "training_mode", 0) != 0) return false;
   for (size_t i = 1; i < 5; i++)
-    if (!known_floats(b, node, i)) return false;
+    if (!floats(b, node, i, x->shape.dims[1])) return false;
   int32_t from = hl_native_in_any(b, node->inputs[0]);
   dnnl_memory_desc_t desc = hl_native_md(b, from);
   dnnl_memory_desc_t channels =

@@ -18,6 +18,7 @@ struct hl_request {
   void **pointers;
   int arg_total;
   bool has_run;
+  uint64_t phase_ns[HL_PHASE_COUNT]; /* of the last training step */
 };
 
 static void *locate(const hl_request *request, int32_t tensor) {
@@ -34,6 +35,9 @@ static void *locate(const hl_request *request, int32_t tensor) {
     break;
   case HL_HOME_INPUT:
     base = request->inputs[root->index];
+    break;
+  case HL_HOME_STATE:
+    base = (char *)request->program->state.data + root->place;
     break;
   case HL_HOME_WEIGHT:
     base = (char *)(uintptr_t)list->weights[root->index].data;
@@ -164,12 +168,44 @@ static hl_status ready(const hl_request *request, hl_error *error) {
   return HL_OK;
 }
 
+/* A training step: the clock is read where one phase gives way to another. */
+static hl_status run_phases(hl_request *request, hl_error *error) {
+  const hl_native_list *list = &request->program->list;
+  hl_status status = HL_OK;
+  memset(request->phase_ns, 0, sizeof(request->phase_ns));
+  uint64_t since = hl_clock_ns();
+  hl_phase phase = HL_PHASE_FORWARD;
+  for (int32_t s = 0; s < list->step_count && status == HL_OK; s++) {
+    if (list->steps[s].phase != phase) {
+      uint64_t now = hl_clock_ns();
+      request->phase_ns[phase] += now - since;
+      since = now;
+      phase = list->steps[s].phase;
+    }
+    status = run_step(request, s, error);
+  }
+  request->phase_ns[phase] += hl_clock_ns() - since;
+  return status;
+}
+
 hl_status hl_native_request_submit(hl_request *request, hl_error *error) {
   hl_status status = ready(request, error);
-  int32_t count = request->program->list.step_count;
-  for (int32_t s = 0; s < count && status == HL_OK; s++) status = run_step(request, s, error);
+  if (status == HL_OK && request->program->network) {
+    status = run_phases(request, error);
+  } else {
+    int32_t count = request->program->list.step_count;
+    for (int32_t s = 0; s < count && status == HL_OK; s++) status = run_step(request, s, error);
+  }
   request->has_run = status == HL_OK;
   return status;
+}
+
+hl_status hl_native_request_phases(hl_request *request, uint64_t ret_ns[HL_PHASE_COUNT],
+                                   hl_error *error) {
+  if (!request->program->network || !request->has_run)
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "no training step has run");
+  memcpy(ret_ns, request->phase_ns, sizeof(request->phase_ns));
+  return HL_OK;
 }
 
 hl_status hl_native_request_wait(hl_request *request, hl_error *error) {
@@ -178,18 +214,24 @@ hl_status hl_native_request_wait(hl_request *request, hl_error *error) {
   return HL_OK;
 }
 
+/* A pass may have put another value in an output's place. */
+static const char *output_name(const hl_program *program, size_t output) {
+  static const char *const training[] = {"loss", "gradient_norm"};
+  return program->network ? training[output] : program->model->outputs[output].name;
+}
+
 hl_status hl_native_request_output(hl_request *request, size_t output, hl_tensor_view *ret_view,
                                    hl_error *error) {
-  const hl_model *model = request->program->model;
+  const hl_graph *graph = request->program->graph;
   const hl_native_list *list = &request->program->list;
-  if (output >= model->graph->output_count)
-    return hl_error_set(error, HL_INVALID_ARGUMENT, "the model has %zu outputs; there is no %zu",
-                        model->graph->output_count, output);
+  if (output >= graph->output_count)
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "the program has %zu outputs; there is no %zu",
+                        graph->output_count, output);
   if (!request->has_run)
     return hl_error_set(error, HL_INVALID_ARGUMENT, "no step has run, so there is no output");
   int32_t tensor = list->outputs[output];
   const hl_native_tensor *t = &list->tensors[tensor];
-  hl_tensor_view view = {.name = model->outputs[output].name,
+  hl_tensor_view view = {.name = output_name(request->program, output),
                          .dtype = t->dtype,
                          .rank = t->shape.rank,
                          .data = locate(request, tensor)};
@@ -210,5 +252,57 @@ hl_status hl_native_request_profile(hl_request *request, hl_profile_visit visit,
       visit(context, list->steps[s].name, list->steps[s].kind, hl_clock_ns() - start);
   }
   request->has_run = status == HL_OK;
+  return status;
+}
+
+/* -- trace ---------------------------------------------------------------------------------- */
+
+/* Row-major from blocks of channels. */
+static void unblock(const hl_native_tensor *t, int64_t block, const float *from, float *to) {
+  int64_t plane = 1, channels = t->shape.dims[1];
+  for (int32_t i = 2; i < t->shape.rank; i++) plane *= t->shape.dims[i];
+  int64_t blocks = (channels + block - 1) / block;
+  for (int64_t n = 0; n < t->shape.dims[0]; n++)
+    for (int64_t c = 0; c < channels; c++)
+      for (int64_t p = 0; p < plane; p++)
+        *to++ = from[((n * blocks + c / block) * plane + p) * block + c % block];
+}
+
+static hl_status show(const hl_request *request, const hl_native_result *result,
+                      hl_trace_visit visit, void *context, hl_error *error) {
+  const hl_native_list *list = &request->program->list;
+  const hl_native_step *step = &list->steps[result->step];
+  const hl_native_tensor *t = &list->tensors[result->tensor];
+  hl_tensor_view view = {.name = request->program->graph->values[t->value].name,
+                         .dtype = t->dtype,
+                         .rank = t->shape.rank,
+                         .data = locate(request, result->tensor)};
+  for (int32_t i = 0; i < t->shape.rank; i++) view.dims[i] = t->shape.dims[i];
+  hl_shape_bytes(&t->shape, t->dtype, &view.bytes);
+  if (t->layout == HL_LAYOUT_PLAIN)
+    return visit(context, step->name, step->kind, step->phase, &view);
+  if (t->layout != HL_LAYOUT_BLOCKED || t->dtype != HL_FLOAT32) return HL_OK;
+  float *plain = malloc((size_t)view.bytes + 1);
+  if (!plain) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a trace");
+  unblock(t, request->program->model->engine->block, view.data, plain);
+  view.data = plain;
+  hl_status status = visit(context, step->name, step->kind, step->phase, &view);
+  free(plain);
+  return status;
+}
+
+hl_status hl_native_request_trace(hl_request *request, hl_trace_visit visit, void *context,
+                                  hl_error *error) {
+  const hl_native_list *list = &request->program->list;
+  if (!request->program->network)
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "a trace is of a training program");
+  hl_status status = ready(request, error);
+  int32_t at = 0;
+  for (int32_t s = 0; s < list->step_count && status == HL_OK; s++) {
+    if (list->steps[s].phase != HL_PHASE_OPTIMIZER) status = run_step(request, s, error);
+    for (; at < list->result_count && list->results[at].step <= s && status == HL_OK; at++)
+      if (list->steps[list->results[at].step].phase != HL_PHASE_OPTIMIZER)
+        status = show(request, &list->results[at], visit, context, error);
+  }
   return status;
 }

@@ -1,12 +1,13 @@
 """Training steps against PyTorch.
 
-    training.py GRAPH_TRAIN MODEL_EXPORT [NETWORK]
+    training.py GRAPH_TRAIN MODEL_EXPORT [--engine ENGINE_TRAIN ENGINE] [NETWORK]
 
 Built-in networks are trained for some steps on one batch, by GRAPH_TRAIN (the reference functions)
 and by PyTorch's own losses and optimisers in float64, from the same weights. Norms are in training
 mode. Losses have to agree to 1e-3 and the change of all weights together to 2 % (Adam divides by
 gradients that may be rounding errors). MONAI's Dice loss is written out here. With a
-NETWORK only its cases run, also those that take minutes.
+NETWORK only its cases run, also those that take minutes. With --engine an engine trains instead,
+through ENGINE_TRAIN.
 """
 
 import os
@@ -152,7 +153,9 @@ def check(graph_train, model_export, case, folder):
     for i, array in enumerate(targets):
         array.tofile(os.path.join(folder, f"target-{i}.bin"))
     options = ["loss=" + loss, *("optimizer=" + optimizer).split(), f"clip_norm={clip}"]
-    done = subprocess.run([graph_train, path, folder, str(steps), str(rate), *options],
+    with open(os.path.join(folder, "targets.txt"), "w") as f:
+        f.writelines(" ".join(map(str, t.shape)) + "\n" for t in targets)
+    done = subprocess.run([*graph_train, path, folder, str(steps), str(rate), *options],
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -175,12 +178,14 @@ def check(graph_train, model_export, case, folder):
 
 
 def main():
-    failed = 0
+    failed, train, chosen, slow = 0, [sys.argv[1]], sys.argv[3:], SLOW
+    if chosen[:1] == ["--engine"]:
+        train, chosen, slow = chosen[1:3], chosen[3:], set()
     for case in CASES:
-        if case[0] not in sys.argv[3:] if sys.argv[3:] else case[0] in SLOW:
+        if case[0] not in chosen if chosen else case[0] in slow:
             continue
         with tempfile.TemporaryDirectory() as folder:
-            failed += not check(sys.argv[1], sys.argv[2], case, folder)
+            failed += not check(train, sys.argv[2], case, folder)
     sys.exit(1 if failed else 0)
 
 

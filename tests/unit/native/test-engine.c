@@ -121,8 +121,8 @@ static void test_prepare_refuses(void **state) {
   assert_int_equal(l.ops->prepare(l.model, &l.spec, &program, &error), HL_UNIMPLEMENTED);
   assert_non_null(strstr(error.msg, "float16"));
   l.spec.dtype = HL_FLOAT32;
-  l.spec.mode = HL_MODE_TRAINING;
-  assert_int_equal(l.ops->prepare(l.model, &l.spec, &program, &error), HL_UNIMPLEMENTED);
+  l.spec.mode = HL_MODE_TRAINING; /* without saying how */
+  assert_int_equal(l.ops->prepare(l.model, &l.spec, &program, &error), HL_INVALID_ARGUMENT);
   l.spec.mode = HL_MODE_INFERENCE;
   l.port.dims[1] = WIDTH + 1;
   assert_int_not_equal(l.ops->prepare(l.model, &l.spec, &program, &error), HL_OK);
