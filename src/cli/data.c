@@ -12,12 +12,13 @@
 
 static const char usage[] =
     "Usage: hotlap data make ptychography FILE.npz [options]\n"
-    "       hotlap data show FILE [--json]\n"
+    "       hotlap data show FILE|FOLDER [--json]\n"
     "\n"
     "make  simulates a ptychography scan: a procedural object, a defocused probe and patterns\n"
     "      with Poisson noise, with the keys that PtychoPINN reads (diff3d, xcoords, ycoords,\n"
     "      probeGuess, objectGuess, ...). The same options give the same file.\n"
-    "show  lists the arrays of an .npz, .npy or .bz2 of either, and what hotlap makes of them.\n";
+    "show  lists the arrays of an .npz, .npy or .bz2 of either, or the pictures of a folder, and\n"
+    "      says what hotlap makes of them.\n";
 
 /* The arrays of a simulation under PtychoPINN's keys; they borrow its memory. */
 enum { key_count = 8 };
@@ -115,7 +116,7 @@ static int show(const hl_options *options, hl_error *error) {
   hl_status status = HL_OK;
   if (options->positional_count != 2)
     status = hl_error_set(error, HL_INVALID_ARGUMENT,
-                          "data show takes one file. Try hotlap data --help");
+                          "data show takes one file or folder. Try hotlap data --help");
   else if (hl_options_on(options, HL_OPTION_JSON))
     status = hl_data_describe_json(options->positionals[1], &text, error);
   else

@@ -17,4 +17,8 @@ static inline hl_data_rule hl__rule_of(const hl_data_rule *rules, size_t i) {
 hl_status hl__dataset_dims(const hl_port *port, hl_data_rule rule, int64_t count,
                            int64_t ret_dims[HL_MAX_RANK], hl_error *error);
 
+/* Fills a fresh data set from a folder of pictures, as hl_dataset_read. */
+hl_status hl__dataset_read_images(const char *path, const hl_port *ports, size_t port_count,
+                                  int64_t max_images, hl_dataset *dataset, hl_error *error);
+
 #endif

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 void hl_dataset_free(hl_dataset *dataset) {
   if (!dataset) return;
@@ -350,33 +351,43 @@ static hl_status add_fingerprint(hl_dataset *dataset, size_t count, hl_error *er
   return HL_OK;
 }
 
+/* From the arrays of a file. */
+static hl_status read_file(const char *path, const hl_port *ports, const hl_data_rule *rules,
+                           size_t port_count, int64_t max_images, uint64_t seed,
+                           hl_dataset *dataset, hl_error *error) {
+  hl_npz *npz = NULL;
+  hl_status status = hl_npz_open(path, NULL, &npz, error);
+  if (status != HL_OK) return status;
+  int channels = 0;
+  int64_t size = 0;
+  size_t i = 0;
+  while (i < port_count && !is_diffraction(&ports[i], &channels, &size)) i++;
+  /* An array of the port's own name and full shape is input made ready by somebody else. */
+  const hl_npz_entry *ready = i < port_count ? hl_npz_find(npz, ports[i].name) : NULL;
+  if (ready && ready->header.rank == 4 && shape_fits(&ports[i], (hl_data_rule){0}, &ready->header))
+    i = port_count;
+  hl_text notes = HL_TEXT_INIT;
+  status = i < port_count
+               ? read_ptychography(npz, ports, port_count, channels, size, max_images, seed,
+                                   dataset, error)
+               : read_arrays(npz, ports, rules, port_count, max_images, dataset, &notes, error);
+  hl_text_release(&notes);
+  hl_npz_free(npz);
+  return status;
+}
+
 hl_status hl_dataset_read(const char *path, const hl_port *ports, const hl_data_rule *rules,
                           size_t port_count, int64_t max_images, uint64_t seed,
                           hl_dataset **ret_dataset, hl_error *error) {
-  hl_npz *npz = NULL;
   hl_dataset *dataset = NULL;
-  hl_status status = hl_npz_open(path, NULL, &npz, error);
+  struct stat st;
+  hl_status status = hl__dataset_new(port_count, &dataset, error);
   if (status != HL_OK) return status;
-  status = hl__dataset_new(port_count, &dataset, error);
-  if (status == HL_OK) {
-    int channels = 0;
-    int64_t size = 0;
-    size_t i = 0;
-    while (i < port_count && !is_diffraction(&ports[i], &channels, &size)) i++;
-    /* An array of the port's own name and full shape is input made ready by somebody else. */
-    const hl_npz_entry *ready = i < port_count ? hl_npz_find(npz, ports[i].name) : NULL;
-    if (ready && ready->header.rank == 4 &&
-        shape_fits(&ports[i], (hl_data_rule){0}, &ready->header))
-      i = port_count;
-    hl_text notes = HL_TEXT_INIT;
-    status = i < port_count
-                 ? read_ptychography(npz, ports, port_count, channels, size, max_images, seed,
-                                     dataset, error)
-                 : read_arrays(npz, ports, rules, port_count, max_images, dataset, &notes, error);
-    hl_text_release(&notes);
-  }
+  if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+    status = hl__dataset_read_images(path, ports, port_count, max_images, dataset, error);
+  else
+    status = read_file(path, ports, rules, port_count, max_images, seed, dataset, error);
   if (status == HL_OK) status = add_fingerprint(dataset, port_count, error);
-  hl_npz_free(npz);
   if (status != HL_OK)
     hl_dataset_free(dataset);
   else

@@ -2,11 +2,13 @@
 
 #include "base/json-writer.h"
 #include "data/array.h"
+#include "data/describe-internal.h"
 #include "data/npz.h"
 #include "data/ptychography.h"
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* "3.35 MB", in powers of ten as everywhere. */
 static void format_bytes(hl_text *text, uint64_t bytes) {
@@ -98,7 +100,7 @@ static void format_scan(hl_npz *npz, const char *path, hl_text *text) {
   hl_scan_free(scan);
 }
 
-hl_status hl_data_describe(const char *path, hl_text *ret_text, hl_error *error) {
+static hl_status describe_arrays(const char *path, hl_text *ret_text, hl_error *error) {
   hl_npz *npz = NULL;
   hl_status status = hl_npz_open(path, NULL, &npz, error);
   if (status != HL_OK) return status;
@@ -120,9 +122,23 @@ hl_status hl_data_describe(const char *path, hl_text *ret_text, hl_error *error)
                    "\nNo diffraction patterns. Arrays are given to the model inputs of their name; "
                    "the only array to the only input.\n");
   hl_npz_free(npz);
-  if (ret_text->failed)
-    return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the description");
   return HL_OK;
+}
+
+static bool is_folder(const char *path) {
+  struct stat st;
+  return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static hl_status check_text(const hl_text *text, hl_status status, hl_error *error) {
+  if (status != HL_OK || !text->failed) return status;
+  return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the description");
+}
+
+hl_status hl_data_describe(const char *path, hl_text *ret_text, hl_error *error) {
+  hl_status status = is_folder(path) ? hl__describe_images(path, ret_text, error)
+                                     : describe_arrays(path, ret_text, error);
+  return check_text(ret_text, status, error);
 }
 
 static void write_entry(hl_json *json, hl_npz *npz, const hl_npz_entry *entry) {
@@ -171,24 +187,28 @@ static void write_scan(hl_json *json, hl_npz *npz) {
   hl_json_end(json);
 }
 
-hl_status hl_data_describe_json(const char *path, hl_text *ret_text, hl_error *error) {
+static hl_status write_arrays(const char *path, hl_json *json, hl_error *error) {
   hl_npz *npz = NULL;
   hl_status status = hl_npz_open(path, NULL, &npz, error);
   if (status != HL_OK) return status;
+  hl_json_text(json, "container", hl_npz_container(npz));
+  hl_json_array(json, "arrays");
+  for (size_t i = 0; i < hl_npz_count(npz); i++) write_entry(json, npz, hl_npz_at(npz, i));
+  hl_json_end(json);
+  write_scan(json, npz);
+  hl_npz_free(npz);
+  return HL_OK;
+}
+
+hl_status hl_data_describe_json(const char *path, hl_text *ret_text, hl_error *error) {
   hl_json json;
   hl_json_init(&json, ret_text, HL_JSON_PRETTY);
   hl_json_object(&json, NULL);
   hl_json_text(&json, "schema", "hotlap.data/1");
   hl_json_text(&json, "file", path);
-  hl_json_text(&json, "container", hl_npz_container(npz));
-  hl_json_array(&json, "arrays");
-  for (size_t i = 0; i < hl_npz_count(npz); i++) write_entry(&json, npz, hl_npz_at(npz, i));
-  hl_json_end(&json);
-  write_scan(&json, npz);
+  hl_status status = is_folder(path) ? hl__describe_images_json(path, &json, error)
+                                     : write_arrays(path, &json, error);
   hl_json_end(&json);
   hl_text_char(ret_text, '\n');
-  hl_npz_free(npz);
-  if (ret_text->failed)
-    return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the description");
-  return HL_OK;
+  return check_text(ret_text, status, error);
 }

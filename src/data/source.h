@@ -42,6 +42,10 @@ typedef struct hl_source {
   hl_status (*read)(void *context, int64_t index, hl_tensor_view *values, hl_error *error);
   bool is_lent;
 
+  /* Appends what went wrong in reading so far and was made good, as a sentence for people; nothing
+   * if all went well. Thread-safe; may be NULL. */
+  void (*problems)(void *context, hl_text *out);
+
   void (*free)(void *context); /* may be NULL */
 } hl_source;
 

@@ -1,0 +1,105 @@
+/* The pictures of a folder, or one picture, as the inputs of a network. */
+#include "base/file.h"
+#include "data/array.h"
+#include "data/dataset-internal.h"
+#include "data/image-source.h"
+#include "data/image.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { named_max = 3 };
+static const uint64_t bytes_max = (uint64_t)16 << 30;
+
+typedef struct reading {
+  const hl_image_folder *folder;
+  hl_tensor_view *array;
+  uint64_t image_bytes;
+  int64_t count; /* read */
+  int64_t broken;
+  hl_text names; /* of the first of these */
+  hl_error first;
+} reading;
+
+/* Reads a picture behind those that are there; a broken one is counted. */
+static hl_status add_picture(reading *r, int64_t index, const hl_port *port, hl_error *error) {
+  HL_CLEANUP(hl_free_pointer) char *path = hl_image_folder_file(r->folder, index);
+  HL_CLEANUP(hl_free_pointer) char *data = NULL;
+  if (!path) return hl__dataset_no_memory(error);
+  size_t bytes = 0;
+  hl_error problem = {0};
+  float *to = (float *)(void *)((char *)r->array->data + (uint64_t)r->count * r->image_bytes);
+  hl_status status = hl_file_read(path, HL_IMAGE_FILE_MAX, &data, &bytes, &problem);
+  if (status == HL_OK) status = hl_image_to_input(data, bytes, path, port, to, &problem);
+  if (status == HL_OUT_OF_MEMORY) return hl_error_set(error, status, "%s", problem.msg);
+  if (status == HL_OK) {
+    r->count++;
+    return HL_OK;
+  }
+  if (r->broken == 0) r->first = problem;
+  if (r->broken++ < named_max)
+    hl_text_format(&r->names, "%s%.80s", r->names.length ? ", " : "",
+                   r->folder->images[index].name);
+  return HL_OK;
+}
+
+static hl_status new_array(const hl_image_folder *folder, const hl_port *port, int64_t count,
+                           hl_tensor_view *ret_array, hl_error *error) {
+  int64_t dims[HL_MAX_RANK] = {0}, elements = 0;
+  hl_status status = hl__dataset_dims(port, (hl_data_rule){0}, count, dims, error);
+  if (status != HL_OK) return status;
+  if (!hl_array_count(port->rank, dims, &elements) ||
+      (uint64_t)elements > bytes_max / sizeof(float))
+    return hl_error_set(error, HL_LIMIT,
+                        "%.200s: %" PRId64 " pictures would be more than %" PRIu64
+                        " GiB as inputs of '%.60s'. Use some of them: --n-images 1000",
+                        folder->path, count, bytes_max >> 30, port->name);
+  return hl_array_new(port->name, HL_FLOAT32, port->rank, dims, ret_array, error);
+}
+
+static char *describe(const reading *r, int64_t wanted) {
+  hl_text text = HL_TEXT_INIT;
+  hl_text_append(&text, r->folder->description);
+  if (wanted < r->folder->count)
+    hl_text_format(&text, "; %" PRId64 " of them, evenly spread", wanted);
+  if (r->broken)
+    hl_text_format(&text, "; %" PRId64 " broken ones left out: %s%s", r->broken, r->names.data,
+                   r->broken > named_max ? ", ..." : "");
+  hl_text_append(&text, "; ImageNet's evaluation transform");
+  hl_text_blank(text.data, "");
+  return hl_text_take(&text);
+}
+
+static hl_status read_pictures(reading *r, const hl_port *port, int64_t max_images,
+                               hl_dataset *dataset, hl_error *error) {
+  int64_t all = r->folder->count, wanted = max_images > 0 && max_images < all ? max_images : all;
+  hl_status status = new_array(r->folder, port, wanted, &dataset->inputs[0], error);
+  if (status != HL_OK) return status;
+  r->array = &dataset->inputs[0];
+  r->image_bytes = r->array->bytes / (uint64_t)wanted;
+  for (int64_t i = 0; i < wanted && status == HL_OK; i++)
+    status = add_picture(r, (int64_t)((__int128)i * all / wanted), port, error);
+  if (status != HL_OK) return status;
+  if (r->count == 0) return hl_error_set(error, r->first.status, "%s", r->first.msg);
+  r->array->dims[0] = dataset->count = r->count;
+  r->array->bytes = r->image_bytes * (uint64_t)r->count;
+  dataset->description = describe(r, wanted);
+  return dataset->description ? HL_OK : hl__dataset_no_memory(error);
+}
+
+hl_status hl__dataset_read_images(const char *path, const hl_port *ports, size_t port_count,
+                                  int64_t max_images, hl_dataset *dataset, hl_error *error) {
+  if (port_count != 1 || !hl_image_port_fits(&ports[0]))
+    return hl_error_set(error, HL_BAD_DATA,
+                        "'%.200s' is a folder of pictures, which the model does not take: its %s "
+                        "float32 of shape (any, 3, height, width) or (any, height, width, 3)",
+                        path, port_count == 1 ? "input is not" : "inputs are not a single one of");
+  hl_image_folder *folder = NULL;
+  hl_status status = hl_image_folder_open(path, &folder, error);
+  if (status != HL_OK) return status;
+  reading r = {.folder = folder, .names = HL_TEXT_INIT};
+  status = read_pictures(&r, &ports[0], max_images, dataset, error);
+  hl_text_release(&r.names);
+  hl_image_folder_free(folder);
+  return status;
+}
