@@ -1,0 +1,67 @@
+"""src/imaging's measures of likeness against NumPy and SciPy, and published definitions."""
+
+import numpy as np
+from imaging import check, close, finish, refused, run
+from scipy import ndimage, stats
+
+
+def measures(a, b, threshold=0.5, value_range=1.0, crop=5):
+    a, b = np.ascontiguousarray(a, "f4"), np.ascontiguousarray(b, "f4")
+    status, out, err = run("quality", 1, *a.shape, threshold, value_range, crop,
+                           data=a.tobytes() + b.tobytes())  # fmt: skip
+    check(status == 0, f"quality {a.shape}: {err}")
+    names = ("dice", "smooth_dice", "soft_dice", "mse", "correlation", "psnr", "ssim")
+    return dict(zip(names, map(float, out.split() or [np.nan] * 7)))
+
+
+def ssim(a, b, value_range, crop):
+    """Wang et al. as skimage computes it with gaussian_weights=True."""
+    blur = lambda x: ndimage.gaussian_filter(x, 1.5, truncate=3.5, mode="reflect")  # noqa: E731
+    a, b = a.astype("f8"), b.astype("f8")
+    ma, mb = blur(a), blur(b)
+    va, vb, ab = blur(a * a) - ma * ma, blur(b * b) - mb * mb, blur(a * b) - ma * mb
+    c1, c2 = (0.01 * value_range) ** 2, (0.03 * value_range) ** 2
+    s = (2 * ma * mb + c1) * (2 * ab + c2) / ((ma**2 + mb**2 + c1) * (va + vb + c2))
+    return s[crop : s.shape[0] - crop, crop : s.shape[1] - crop].mean()
+
+
+rng = np.random.default_rng(5)
+for height, width, value_range in ((48, 40, 1.0), (11, 11, 1.0), (31, 97, 255.0), (128, 128, 1.0)):
+    a = rng.random((height, width)).astype("f4") * np.float32(value_range)
+    b = (a + value_range * 0.2 * rng.normal(size=a.shape)).astype("f4")
+    label = f"{height}x{width}"
+    m = measures(a, b, 0.5 * value_range, value_range)
+    wide_a, wide_b = a.astype("f8"), b.astype("f8")
+    mse = ((wide_a - wide_b) ** 2).mean()
+    in_a, in_b = a > 0.5 * value_range, b > 0.5 * value_range
+    top, total = 2 * (in_a & in_b).sum(), in_a.sum() + in_b.sum()
+    close(f"{label} mse", m["mse"], mse, 1e-12)
+    close(f"{label} psnr", m["psnr"], 20 * np.log10(value_range / np.sqrt(mse)), 1e-12)
+    close(f"{label} correlation", m["correlation"], stats.pearsonr(wide_a.ravel(), wide_b.ravel())[0], 1e-12)
+    close(f"{label} dice", m["dice"], top / total, 1e-15)
+    close(f"{label} smooth dice", m["smooth_dice"], (top + 1e-5) / (total + 1e-5), 1e-15)
+    soft = (2 * (wide_a * wide_b).sum() + 1e-5) / (wide_a.sum() + wide_b.sum() + 1e-5)
+    close(f"{label} soft dice", m["soft_dice"], soft, 1e-12)
+    for crop in (5, 3, 0):
+        found = measures(a, b, value_range=value_range, crop=crop)["ssim"]
+        close(f"{label} ssim, crop {crop}", found, ssim(a, b, value_range, crop), 1e-9)
+
+# Pictures smaller than the Gaussian are mirrored more than once.
+tiny_a, tiny_b = rng.random((2, 3)).astype("f4"), rng.random((2, 3)).astype("f4")
+close("2x3 ssim", measures(tiny_a, tiny_b, crop=0)["ssim"], ssim(tiny_a, tiny_b, 1, 0), 1e-9)
+
+same = rng.random((20, 20)).astype("f4")
+m = measures(same, same)
+check(m["ssim"] == 1 or abs(m["ssim"] - 1) < 1e-12, f"ssim of equals is {m['ssim']}")
+check(m["psnr"] == np.inf and m["mse"] == 0 and m["dice"] == 1, f"equals: {m}")
+close("correlation of equals", m["correlation"], 1, 1e-12)
+m = measures(np.zeros((12, 12)), np.zeros((12, 12)))
+check(np.isnan(m["dice"]) and m["smooth_dice"] == 1, f"dice of nothing: {m}")
+check(np.isnan(m["correlation"]), f"correlation of constants: {m}")
+m = measures(np.full((12, 12), np.nan), np.ones((12, 12)))
+check(np.isnan(m["mse"]) and np.isnan(m["ssim"]) and m["dice"] == 0, f"NaN: {m}")
+
+pair = np.zeros((2, 10, 10), "f4").tobytes()
+refused("quality", (1, 10, 10), 0.5, 1.0, 5, data=pair, words=["SSIM leaves out 5", "10 x 10"])
+refused("quality", (1, 10, 10), 0.5, 0.0, 0, data=pair, words=["range"])
+finish()
