@@ -129,6 +129,8 @@ void hl_gradient_keep(hl_gradient *g, hl_node *to, const hl_node *from, const ch
     hl_node_set_text(g->graph, to, attribute, a->text);
   else if (a->kind == HL_ATTRIBUTE_INTS)
     hl_node_set_ints(g->graph, to, attribute, a->ints, a->count);
+  else if (a->kind == HL_ATTRIBUTE_TEXTS)
+    hl_node_set_texts(g->graph, to, attribute, a->texts, a->count);
   else
     hl_graph_fail(g->graph, HL_INTERNAL, "attribute '%.60s' cannot be copied", attribute);
 }

@@ -89,6 +89,8 @@ HL_GRADIENT(hl_gradient_matmul);
 HL_GRADIENT(hl_gradient_gemm);
 HL_GRADIENT(hl_gradient_einsum);
 
+HL_GRADIENT(hl_gradient_recurrent);
+
 HL_GRADIENT(hl_gradient_conv);
 HL_GRADIENT(hl_gradient_conv_transpose);
 HL_GRADIENT(hl_gradient_pool);

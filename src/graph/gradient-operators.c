@@ -207,6 +207,9 @@ static hl_status evaluate_norm(const hl_graph *graph, const hl_node *node,
 #define CLASS_LOSS(op)                                                                             \
   OWN(op "Gradient", infer_class_loss, hl_evaluate_class_loss_gradient, 3, 4, 1)
 
+#define RECURRENT(op)                                                                              \
+  OWN(op "Gradient", hl_infer_recurrent_gradient, hl_evaluate_recurrent_gradient, 3, 11, 7)
+
 static const hl_operator table[] = {
     OWN("AveragePoolGradient", infer_shape, hl_evaluate_pool_gradient, 1, 1, 1),
     OWN("ConvWeightGradient", infer_shape, hl_evaluate_conv_weight_gradient, 2, 2, 1),
@@ -215,6 +218,9 @@ static const hl_operator table[] = {
     OWN("MaxPoolGradient", infer_shape, hl_evaluate_pool_gradient, 2, 2, 1),
     OWN("ResizeGradient", infer_shape, hl_evaluate_resize_gradient, 1, 4, 1),
     OWN("UpsampleGradient", infer_shape, hl_evaluate_resize_gradient, 1, 2, 1),
+    RECURRENT("GRU"),
+    RECURRENT("LSTM"),
+    RECURRENT("RNN"),
     CLASS_LOSS("NegativeLogLikelihoodLoss"),
     CLASS_LOSS("SoftmaxCrossEntropyLoss"),
     NORM("BatchNormalization"),

@@ -66,6 +66,21 @@ void hl_node_set_ints(hl_graph *graph, hl_node *node, const char *name, const in
   if (!attribute->ints) hl_graph_fail(graph, HL_OUT_OF_MEMORY, "no memory for '%s'", name);
 }
 
+void hl_node_set_texts(hl_graph *graph, hl_node *node, const char *name, const char *const *values,
+                       size_t count) {
+  hl_attribute *attribute = slot(graph, node, name, HL_ATTRIBUTE_TEXTS);
+  if (!attribute) return;
+  const char **copies = hl_arena_array(&graph->arena, count ? count : 1, sizeof *copies);
+  bool ok = copies != NULL;
+  for (size_t i = 0; i < count && ok; i++) {
+    copies[i] = hl_arena_text(&graph->arena, values[i]);
+    ok = copies[i] != NULL;
+  }
+  attribute->texts = copies;
+  attribute->count = ok ? count : 0;
+  if (!ok) hl_graph_fail(graph, HL_OUT_OF_MEMORY, "no memory for '%s'", name);
+}
+
 const hl_attribute *hl_node_attribute(const hl_node *node, const char *name) {
   for (size_t i = 0; i < node->attribute_count; i++)
     if (strcmp(node->attributes[i].name, name) == 0) return &node->attributes[i];

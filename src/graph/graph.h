@@ -175,6 +175,8 @@ void hl_node_set_real(hl_graph *graph, hl_node *node, const char *name, float va
 void hl_node_set_text(hl_graph *graph, hl_node *node, const char *name, const char *value);
 void hl_node_set_ints(hl_graph *graph, hl_node *node, const char *name, const int64_t *values,
                       size_t count);
+void hl_node_set_texts(hl_graph *graph, hl_node *node, const char *name, const char *const *values,
+                       size_t count);
 
 /* -- reading -------------------------------------------------------------------------------- */
 

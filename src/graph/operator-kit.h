@@ -291,6 +291,8 @@ HL_EVALUATE(hl_evaluate_mvn);
 HL_INFER(hl_infer_recurrent);
 HL_FLOPS(hl_flops_recurrent);
 HL_EVALUATE(hl_evaluate_recurrent);
+HL_INFER(hl_infer_recurrent_gradient);
+HL_EVALUATE(hl_evaluate_recurrent_gradient);
 
 HL_INFER(hl_infer_window);
 HL_EVALUATE(hl_evaluate_window);

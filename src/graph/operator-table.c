@@ -41,15 +41,15 @@ static const hl_operator table[] = {
     ROW("Einsum", 12, NEWEST, hl_infer_einsum, hl_flops_einsum, hl_evaluate_einsum, false, 1, MANY,
         1, RULE(einsum)),
     ROW("GRU", 7, NEWEST, hl_infer_recurrent, hl_flops_recurrent, hl_evaluate_recurrent, false, 3,
-        6, 2),
+        6, 2, RULE(recurrent)),
     ROW("Gemm", 6, NEWEST, hl_infer_gemm, hl_flops_gemm, hl_evaluate_gemm, false, 2, 3, 1,
         RULE(gemm)),
     ROW("LSTM", 7, NEWEST, hl_infer_recurrent, hl_flops_recurrent, hl_evaluate_recurrent, false, 3,
-        8, 3),
+        8, 3, RULE(recurrent)),
     ROW("MatMul", 1, NEWEST, hl_infer_matmul, hl_flops_matmul, hl_evaluate_matmul, false, 2, 2, 1,
         RULE(matmul)),
     ROW("RNN", 7, NEWEST, hl_infer_recurrent, hl_flops_recurrent, hl_evaluate_recurrent, false, 3,
-        6, 2),
+        6, 2, RULE(recurrent)),
 #undef GROUP
 #define GROUP HL_OPERATORS_ELEMENTWISE
     UNARY("Abs", 6),

@@ -14,10 +14,10 @@
 /*
  * Inputs: "2x3" random in (-1, 1), "+2x3" in (0.2, 1.2), "*2x3" in (-3, 3), "" omitted, "=0.3" a
  * number that is constant, "i:1,2" constant integers, "i2x1:0,1" with a shape. Attributes:
- * "alpha=0.3 axis=1 perm=1,0 mode='edge'"; a list of one ends with a comma.
+ * "alpha=0.3 axis=1 perm=1,0 mode='edge' names=[a,b]"; a list of one ends with a comma.
  */
 typedef struct gradient_case {
-  const char *op, *inputs[6], *attributes;
+  const char *op, *inputs[8], *attributes;
   int64_t opset;
   size_t outputs;
 } gradient_case;
@@ -160,9 +160,29 @@ static const gradient_case cases[] = {
     CASE("GridSample", "padding_mode='reflection' align_corners=1", "1x1x4x3", "*1x5x4x2"),
     CASE("GridSample", "mode='nearest'", "1x2x4x3", "1x3x2x2"),
     CASE("SpaceToDepth", "blocksize=2", "1x1x4x2"),
+
+    CASE_OF(17, 2, "RNN", "", "5x2x3", "1x4x3", "1x4x4", "1x8", "", "1x2x4"),
+    CASE_OF(17, 2, "RNN", "activations=[Relu,Tanh] direction='bidirectional'", "5x2x3", "2x4x3",
+            "2x4x4", "2x8", "i:5,3", "2x2x4"),
+    CASE_OF(17, 1, "RNN", "direction='reverse' activations=[Sigmoid]", "3x2x3", "1x4x3", "1x4x4"),
+    CASE_OF(17, 2, "GRU", "", "5x2x3", "1x12x3", "1x12x4", "1x24", "", "1x2x4"),
+    CASE_OF(17, 2, "GRU", "linear_before_reset=1", "5x2x3", "1x12x3", "1x12x4", "1x24", "",
+            "1x2x4"),
+    CASE_OF(17, 2, "GRU", "linear_before_reset=1 direction='bidirectional'", "5x3x3", "2x12x3",
+            "2x12x4", "2x24", "i:0,5,2", "2x3x4"),
+    CASE_OF(17, 2, "GRU", "layout=1 direction='reverse'", "2x5x3", "1x12x3", "1x12x4", "1x24", "",
+            "2x1x4"),
+    CASE_OF(17, 2, "GRU", "clip=0.3 linear_before_reset=1", "4x2x3", "1x12x3", "1x12x4"),
+    CASE_OF(17, 3, "LSTM", "", "5x2x3", "1x16x3", "1x16x4", "1x32", "", "1x2x4", "1x2x4"),
+    CASE_OF(17, 3, "LSTM", "direction='bidirectional'", "5x2x3", "2x16x3", "2x16x4", "2x32",
+            "i:3,5", "2x2x4", "2x2x4", "2x12"),
+    CASE_OF(17, 3, "LSTM", "input_forget=1 layout=1", "2x5x3", "1x16x3", "1x16x4", "1x32", "",
+            "2x1x4", "2x1x4", "1x12"),
+    CASE_OF(17, 3, "LSTM", "clip=0.4 direction='reverse' activations=[Sigmoid,Relu,Sigmoid]",
+            "5x2x3", "1x16x3", "1x16x4", "1x32", "", "1x2x4", "1x2x4"),
 };
 
-enum { MOST = 6 };
+enum { MOST = 8 };
 
 /* A case as a graph: real inputs, the loss, and the loss's gradients as outputs. */
 typedef struct built {
@@ -227,6 +247,16 @@ static void set_list(hl_graph *graph, hl_node *node, const char *key, const char
   hl_node_set_ints(graph, node, key, values, count);
 }
 
+/* "Relu,Tanh]" */
+static void set_texts(hl_graph *graph, hl_node *node, const char *key, char *text) {
+  const char *values[8];
+  size_t count = 0;
+  char *rest = NULL;
+  for (char *word = strtok_r(text, ",]", &rest); word; word = strtok_r(NULL, ",]", &rest))
+    values[count++] = word;
+  hl_node_set_texts(graph, node, key, values, count);
+}
+
 static void set_attributes(hl_graph *graph, hl_node *node, const char *text) {
   char copy[160], *rest = NULL;
   snprintf(copy, sizeof copy, "%s", text);
@@ -236,6 +266,8 @@ static void set_attributes(hl_graph *graph, hl_node *node, const char *text) {
     if (*value == '\'') {
       value[strlen(value) - 1] = '\0';
       hl_node_set_text(graph, node, word, value + 1);
+    } else if (*value == '[') {
+      set_texts(graph, node, word, value + 1);
     } else if (strchr(value, ',')) {
       set_list(graph, node, word, value);
     } else if (strchr(value, '.')) {
