@@ -103,6 +103,8 @@ HL_GRADIENT(hl_gradient_layer_norm);
 HL_GRADIENT(hl_gradient_group_norm);
 HL_GRADIENT(hl_gradient_batch_norm);
 HL_GRADIENT(hl_gradient_class_loss);
+HL_GRADIENT(hl_gradient_lp_norm);
+HL_GRADIENT(hl_gradient_mean_variance);
 
 HL_GRADIENT(hl_gradient_reshape_rule);
 HL_GRADIENT(hl_gradient_transpose_rule);
@@ -110,6 +112,10 @@ HL_GRADIENT(hl_gradient_concat);
 HL_GRADIENT(hl_gradient_split);
 HL_GRADIENT(hl_gradient_expand);
 HL_GRADIENT(hl_gradient_move);
+HL_GRADIENT(hl_gradient_again);
+HL_GRADIENT(hl_gradient_top_k);
+HL_GRADIENT(hl_gradient_trilu);
+HL_GRADIENT(hl_gradient_scatter);
 HL_GRADIENT(hl_gradient_random_dropout);
 HL_GRADIENT(hl_gradient_grid_sample);
 

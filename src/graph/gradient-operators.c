@@ -41,8 +41,8 @@ static hl_status infer_norm(hl_graph *graph, hl_node *node, hl_error *error) {
   return HL_OK;
 }
 
-/* Of dy, scores, classes: like the scores. */
-static hl_status infer_class_loss(hl_graph *graph, hl_node *node, hl_error *error) {
+/* Of dy, data and more: like the data. */
+static hl_status infer_data(hl_graph *graph, hl_node *node, hl_error *error) {
   (void)error;
   const hl_value *x = hl_node_input(graph, node, 1);
   hl_op_set(hl_node_output(graph, node, 0), x->dtype, x->shape.rank, x->shape.dims);
@@ -204,17 +204,21 @@ static hl_status evaluate_norm(const hl_graph *graph, const hl_node *node,
   }
 #define MOVE(op) OWN(op "Gradient", infer_shape, evaluate_move, 1, 8, 1)
 #define NORM(op) OWN(op "Gradient", infer_norm, evaluate_norm, 3, 3, 3)
-#define CLASS_LOSS(op)                                                                             \
-  OWN(op "Gradient", infer_class_loss, hl_evaluate_class_loss_gradient, 3, 4, 1)
+#define CLASS_LOSS(op) OWN(op "Gradient", infer_data, hl_evaluate_class_loss_gradient, 3, 4, 1)
 
 #define RECURRENT(op)                                                                              \
   OWN(op "Gradient", hl_infer_recurrent_gradient, hl_evaluate_recurrent_gradient, 3, 11, 7)
 
 static const hl_operator table[] = {
+    OWN("AffineGridGradient", infer_shape, hl_evaluate_affine_grid_gradient, 1, 2, 1),
     OWN("AveragePoolGradient", infer_shape, hl_evaluate_pool_gradient, 1, 1, 1),
+    OWN("Col2ImGradient", infer_shape, hl_evaluate_col2im_gradient, 3, 3, 1),
     OWN("ConvWeightGradient", infer_shape, hl_evaluate_conv_weight_gradient, 2, 2, 1),
     OWN("DFTGradient", infer_shape, hl_evaluate_dft_gradient, 1, 3, 1),
+    OWN("DetGradient", infer_data, hl_evaluate_det_gradient, 2, 2, 1),
     OWN("GridSampleGradient", infer_grid_sample, hl_evaluate_grid_sample_gradient, 3, 3, 2),
+    OWN("LRNGradient", infer_data, hl_evaluate_lrn_gradient, 2, 2, 1),
+    OWN("LpPoolGradient", infer_shape, hl_evaluate_pool_gradient, 2, 2, 1),
     OWN("MaxPoolGradient", infer_shape, hl_evaluate_pool_gradient, 2, 2, 1),
     OWN("ResizeGradient", infer_shape, hl_evaluate_resize_gradient, 1, 4, 1),
     OWN("UpsampleGradient", infer_shape, hl_evaluate_resize_gradient, 1, 2, 1),

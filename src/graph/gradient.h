@@ -12,7 +12,7 @@
  *
  * Where a function has a kink the rules follow PyTorch: 0 for Relu, Abs and ReduceL2 at 0, and for
  * Pow with exponent 0; equal elements share the gradient of Max and Min; Clip passes it on at its
- * bounds.
+ * bounds. That of Pow's exponent is NaN where the base is negative.
  */
 #ifndef HL_GRAPH_GRADIENT_H
 #define HL_GRAPH_GRADIENT_H

@@ -1,6 +1,8 @@
 /* Gradients of convolutions and of pools over windows. */
 #include "graph/gradient-kit.h"
 
+#include <stdio.h>
+
 static void set_window(hl_gradient *g, hl_node *to, const hl_node *from, const hl_window *w) {
   int64_t pads[2 * HL_MAX_RANK];
   for (int32_t d = 0; d < w->spatial; d++) {
@@ -80,16 +82,18 @@ hl_status hl_gradient_conv_transpose(hl_gradient *g, const hl_node *node, hl_err
   return HL_OK;
 }
 
-/* MaxPool finds its largest element again from the input; AveragePool needs only its shape. */
+/* MaxPool finds its largest element again from the input, LpPool its sums; AveragePool needs only
+ * its shape. */
 hl_status hl_gradient_pool(hl_gradient *g, const hl_node *node, hl_error *error) {
   bool average = node->op[0] == 'A';
   if (!average && hl_gradient_arrived(g, node, 1) >= 0)
     return hl_op_fail(node, HL_UNIMPLEMENTED, error, "a gradient of its indices");
   hl_shape shape = hl_gradient_shape(g, node->inputs[0]);
   hl_value_id out = -1;
-  hl_node *back =
-      hl_gradient_own_node(g, average ? "AveragePoolGradient" : "MaxPoolGradient",
-                           (hl_value_id[]){DY(0), node->inputs[0]}, average ? 1 : 2, &out, 1);
+  char op[64];
+  snprintf(op, sizeof op, "%.40sGradient", node->op);
+  hl_node *back = hl_gradient_own_node(g, op, (hl_value_id[]){DY(0), node->inputs[0]},
+                                       average ? 1 : 2, &out, 1);
   hl_gradient_keep_all(g, back, node);
   hl_node_set_ints(g->graph, back, "shape", shape.dims, (size_t)shape.rank);
   hl_gradient_give(g, node, 0, out);

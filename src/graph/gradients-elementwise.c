@@ -205,13 +205,18 @@ static void give_extreme(hl_gradient *g, const hl_node *node) {
 
 static void give_power(hl_gradient *g, const hl_node *node) {
   hl_value_id x = node->inputs[0], p = node->inputs[1], dy = DY(0);
+  if (g->graph->values[p].dtype != g->graph->values[x].dtype) { /* since opset 12 it may differ */
+    hl_node *cast = NULL;
+    p = hl_gradient_node(g, "Cast", &p, 1, &cast);
+    hl_node_set_int(g->graph, cast, "to", (int64_t)g->graph->values[x].dtype);
+  }
   if (hl_gradient_wanted(g, node, 0)) {
-    hl_value_id slope = G2("Mul", p, G2("Pow", x, G2("Sub", p, hl_gradient_number(g, p, 1))));
-    hl_value_id constant = G2("Equal", p, hl_gradient_number(g, p, 0)); /* also at 0 */
+    hl_value_id slope = G2("Mul", p, G2("Pow", x, G2("Sub", p, ONE)));
+    hl_value_id constant = G2("Equal", p, NUMBER(0)); /* also at 0 */
     give_summed(g, node, 0, G2("Mul", dy, G3("Where", constant, NUMBER(0), slope)));
   }
   if (hl_gradient_wanted(g, node, 1)) {
-    hl_value_id log = G3("Where", positive(g, node, x), G1("Log", x), NUMBER(0));
+    hl_value_id log = G3("Where", G2("Equal", x, NUMBER(0)), NUMBER(0), G1("Log", x));
     give_summed(g, node, 1, G2("Mul", dy, G2("Mul", node->outputs[0], log)));
   }
 }
@@ -239,6 +244,16 @@ static void give_product(hl_gradient *g, const hl_node *node) {
       give_summed(g, node, i, G2("Mul", DY(0), node->inputs[1 - i]));
 }
 
+/* With the sign of the dividend (fmod = 1): a - b trunc(a / b). */
+static void give_remainder(hl_gradient *g, const hl_node *node) {
+  hl_value_id a = node->inputs[0], b = node->inputs[1], dy = DY(0);
+  give_summed(g, node, 0, dy);
+  if (hl_gradient_wanted(g, node, 1)) {
+    hl_value_id whole = G2("Div", G2("Sub", node->outputs[0], a), b);
+    give_summed(g, node, 1, G2("Mul", dy, whole));
+  }
+}
+
 /* Add, Sum, Mean, Sub: the gradient itself, scaled or negated. */
 static void give_sum(hl_gradient *g, const hl_node *node) {
   hl_value_id dy = DY(0);
@@ -253,10 +268,10 @@ hl_status hl_gradient_nary(hl_gradient *g, const hl_node *node, hl_error *error)
   static const struct {
     const char *op;
     void (*give)(hl_gradient *g, const hl_node *node);
-  } rules[] = {{"Add", give_sum},    {"Sum", give_sum},     {"Mean", give_sum},
-               {"Sub", give_sum},    {"Mul", give_product}, {"Div", give_quotient},
-               {"Pow", give_power},  {"PRelu", give_prelu}, {"Max", give_extreme},
-               {"Min", give_extreme}};
+  } rules[] = {{"Add", give_sum},     {"Sum", give_sum},      {"Mean", give_sum},
+               {"Sub", give_sum},     {"Mul", give_product},  {"Div", give_quotient},
+               {"Pow", give_power},   {"PRelu", give_prelu},  {"Max", give_extreme},
+               {"Min", give_extreme}, {"Mod", give_remainder}};
   if (strcmp(node->op, "PRelu") == 0 && g->graph->opset < 7)
     return hl_op_fail(node, HL_UNIMPLEMENTED, error, "its gradient before opset 7");
   for (size_t i = 0; i < HL_COUNT(rules); i++)
@@ -273,11 +288,25 @@ hl_status hl_gradient_where(hl_gradient *g, const hl_node *node, hl_error *error
   return HL_OK;
 }
 
+/* What a bound cut goes to the bound; the upper one wins where they cross. */
 hl_status hl_gradient_clip(hl_gradient *g, const hl_node *node, hl_error *error) {
-  hl_status status = hl_gradient_refuse(g, node, 1, "its bounds", error);
-  if (status != HL_OK) return status;
-  hl_value_id kept = G2("Equal", node->inputs[0], node->outputs[0]);
-  hl_gradient_give(g, node, 0, G3("Where", kept, DY(0), NUMBER(0)));
+  (void)error;
+  hl_value_id x = node->inputs[0], dy = DY(0), kept = G2("Equal", x, node->outputs[0]);
+  hl_gradient_give(g, node, 0, G3("Where", kept, dy, NUMBER(0)));
+  bool has_low = node->input_count > 1 && node->inputs[1] >= 0;
+  bool has_high = node->input_count > 2 && node->inputs[2] >= 0;
+  if (!has_low && !has_high) return HL_OK;
+  hl_value_id above = -1;
+  if (has_high) {
+    hl_value_id lifted = has_low ? G2("Max", x, node->inputs[1]) : x;
+    above = G2("Greater", lifted, node->inputs[2]);
+    if (hl_gradient_wanted(g, node, 2)) give_summed(g, node, 2, G3("Where", above, dy, NUMBER(0)));
+  }
+  if (hl_gradient_wanted(g, node, 1)) {
+    hl_value_id below = G2("Less", x, node->inputs[1]);
+    hl_value_id cut = G3("Where", below, dy, NUMBER(0));
+    give_summed(g, node, 1, has_high ? G3("Where", above, NUMBER(0), cut) : cut);
+  }
   return HL_OK;
 }
 

@@ -84,6 +84,47 @@ hl_status hl_gradient_batch_norm(hl_gradient *g, const hl_node *node, hl_error *
   return HL_OK;
 }
 
+/* x / n with n = |x| or sqrt(x x): (dy - dn/dx sum(dy y)) / n, 0 where n is. */
+hl_status hl_gradient_lp_norm(hl_gradient *g, const hl_node *node, hl_error *error) {
+  hl_value_id x = node->inputs[0], y = node->outputs[0], dy = DY(0);
+  bool squares = hl_node_int(node, "p", 2) == 2;
+  int32_t axis = 0, rank = hl_gradient_shape(g, x).rank;
+  hl_status status = hl_op_axis(node, hl_node_int(node, "axis", -1), rank, &axis, error);
+  if (status != HL_OK) return status;
+  int64_t along = axis;
+  hl_value_id n = hl_gradient_sum(g, squares ? G2("Mul", x, x) : G1("Abs", x), &along, 1);
+  if (squares) n = G1("Sqrt", n);
+  hl_value_id sum = hl_gradient_sum(g, G2("Mul", dy, y), &along, 1);
+  hl_value_id rest = G2("Sub", dy, G2("Mul", squares ? y : G1("Sign", x), sum));
+  hl_gradient_give(g, node, 0,
+                   G3("Where", G2("Greater", n, NUMBER(0)), G2("Div", rest, n), NUMBER(0)));
+  return HL_OK;
+}
+
+/* With c = x - mean(x), s = sqrt(mean(c c)) and y = c / (s + e):
+ * (dy - mean(dy) - c / s mean(dy y)) / (s + e), the middle alone where s is 0. */
+hl_status hl_gradient_mean_variance(hl_gradient *g, const hl_node *node, hl_error *error) {
+  (void)error;
+  int64_t axes[HL_MAX_RANK] = {0, 2, 3};
+  size_t count = hl_node_ints(node, "axes", axes, HL_MAX_RANK);
+  if (!hl_node_attribute(node, "axes")) count = 3;
+  hl_value_id x = node->inputs[0], dy = DY(0);
+  hl_shape shape = hl_gradient_shape(g, x);
+  double size = 1;
+  for (size_t i = 0; i < count; i++)
+    size *= (double)shape.dims[axes[i] < 0 ? axes[i] + shape.rank : axes[i]];
+  hl_value_id share = NUMBER(1 / size);
+  hl_value_id c = G2("Sub", x, G2("Mul", share, hl_gradient_sum(g, x, axes, count)));
+  hl_value_id s = G1("Sqrt", G2("Mul", share, hl_gradient_sum(g, G2("Mul", c, c), axes, count)));
+  hl_value_id mean_dy = G2("Mul", share, hl_gradient_sum(g, dy, axes, count));
+  hl_value_id product = hl_gradient_sum(g, G2("Mul", dy, node->outputs[0]), axes, count);
+  hl_value_id bend = G2("Mul", G2("Div", c, s), G2("Mul", share, product));
+  bend = G3("Where", G2("Greater", s, NUMBER(0)), bend, NUMBER(0));
+  hl_value_id rest = G2("Sub", G2("Sub", dy, mean_dy), bend);
+  hl_gradient_give(g, node, 0, G2("Div", rest, G2("Add", s, NUMBER(1e-9))));
+  return HL_OK;
+}
+
 /* dy, scores, classes and weights to the gradient of the scores. */
 hl_status hl_gradient_class_loss(hl_gradient *g, const hl_node *node, hl_error *error) {
   hl_status status = only_first(g, node, error);

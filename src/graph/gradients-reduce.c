@@ -48,6 +48,32 @@ static hl_value_id extreme(hl_gradient *g, const hl_node *node, hl_value_id x, h
   return G3("Where", is, G2("Div", dy, count), NUMBER(0));
 }
 
+/* The product of the other elements, also where some are 0. */
+static hl_value_id product(hl_gradient *g, const hl_node *node, hl_value_id x, hl_value_id dy,
+                           const hl_shape *from, const hl_shape *to) {
+  hl_value_id zero = G2("Equal", x, NUMBER(0)), whole = -1;
+  hl_value_id ones = G3("Where", zero, NUMBER(1), NUMBER(0));
+  hl_value_id safe = G3("Where", zero, NUMBER(1), x), count = hl_gradient_sum_to(g, ones, from, to);
+  hl_node *again = NULL;
+  hl_value_id inputs[2] = {safe, node->input_count > 1 ? node->inputs[1] : -1};
+  whole = hl_gradient_node(g, node->op, inputs, node->input_count, &again);
+  hl_gradient_keep_all(g, again, node);
+  hl_node_set_int(g->graph, again, "keepdims", 1);
+  hl_value_id only = G2("And", zero, G2("Equal", count, NUMBER(1)));
+  hl_value_id others = G3("Where", G2("Equal", count, NUMBER(0)), G2("Div", whole, safe),
+                          G3("Where", only, whole, NUMBER(0)));
+  return G2("Mul", dy, others);
+}
+
+/* Of (sum |x|^p)^(1/p): sign(x) (|x| / y)^(p - 1), 0 where y is. */
+static hl_value_id norm(hl_gradient *g, const hl_node *node, hl_value_id x, hl_value_id y,
+                        hl_value_id dy) {
+  double p = (double)hl_node_int(node, "p", 2);
+  hl_value_id share = G2("Pow", G2("Div", G1("Abs", x), y), NUMBER(p - 1));
+  hl_value_id slope = G2("Mul", G1("Sign", x), share);
+  return G2("Mul", dy, G3("Where", G2("Greater", y, NUMBER(0)), slope, NUMBER(0)));
+}
+
 static hl_value_id reduce(hl_gradient *g, const hl_node *node, const hl_shape *from,
                           const hl_shape *to) {
   const char *op = node->op;
@@ -64,6 +90,8 @@ static hl_value_id reduce(hl_gradient *g, const hl_node *node, const hl_shape *f
   if (strcmp(op, "ReduceLogSum") == 0)
     return expand(g, G2("Mul", dy, G1("Exp", G1("Neg", y))), from);
   if (strcmp(op, "ReduceLogSumExp") == 0) return G2("Mul", dy, G1("Exp", G2("Sub", x, y)));
+  if (strcmp(op, "ReduceProd") == 0) return product(g, node, x, dy, from, to);
+  if (strcmp(op, "GlobalLpPool") == 0) return norm(g, node, x, y, dy);
   return extreme(g, node, x, y, dy, from, to);
 }
 

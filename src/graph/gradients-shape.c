@@ -80,13 +80,19 @@ hl_status hl_gradient_split(hl_gradient *g, const hl_node *node, hl_error *error
   return HL_OK;
 }
 
+/* Pad's value has the gradient of all elements that did not come from the data. */
+static void give_fill(hl_gradient *g, const hl_node *node, hl_value_id dx) {
+  if (!hl_gradient_wanted(g, node, 2)) return;
+  hl_shape one = hl_gradient_shape(g, node->inputs[2]);
+  hl_value_id of_all = G1("ReduceSum", DY(0)), of_data = G1("ReduceSum", dx);
+  hl_value_id rest =
+      G2("Sub", hl_gradient_reshape(g, of_all, &one), hl_gradient_reshape(g, of_data, &one));
+  hl_gradient_give(g, node, 2, rest);
+}
+
 /* "SliceGradient" and so on, also "ResizeGradient": the gradient, then what the operator took
  * beside its data, and its attributes with the shape of the data. See gradient-operators.c. */
 hl_status hl_gradient_move(hl_gradient *g, const hl_node *node, hl_error *error) {
-  /* What Resize takes beside its data decides shapes and is constant. */
-  bool pad = strcmp(node->op, "Pad") == 0;
-  hl_status status = pad ? hl_gradient_refuse(g, node, 1, "the value it pads with", error) : HL_OK;
-  if (status != HL_OK) return status;
   HL_CLEANUP(hl_free_pointer)
   hl_value_id *inputs = calloc(node->input_count + 1, sizeof *inputs);
   if (!inputs) return hl_op_no_memory(node, error);
@@ -100,6 +106,8 @@ hl_status hl_gradient_move(hl_gradient *g, const hl_node *node, hl_error *error)
   hl_gradient_keep_all(g, back, node);
   hl_node_set_ints(g->graph, back, "shape", shape.dims, (size_t)shape.rank);
   hl_gradient_give(g, node, 0, out);
+  /* What the others take beside their data decides shapes and is constant. */
+  if (strcmp(node->op, "Pad") == 0) give_fill(g, node, out);
   return HL_OK;
 }
 
@@ -109,5 +117,17 @@ hl_status hl_gradient_grid_sample(hl_gradient *g, const hl_node *node, hl_error 
   hl_node *back = hl_gradient_own_node(g, "GridSampleGradient", inputs, 3, outputs, 2);
   hl_gradient_keep_all(g, back, node);
   for (size_t i = 0; i < 2; i++) hl_gradient_give(g, node, i, outputs[i]);
+  return HL_OK;
+}
+
+/* "DetGradient" and "LRNGradient": of the gradient and the data, like the data. */
+hl_status hl_gradient_again(hl_gradient *g, const hl_node *node, hl_error *error) {
+  (void)error;
+  char op[64];
+  snprintf(op, sizeof op, "%.40sGradient", node->op);
+  hl_value_id out = -1;
+  hl_node *back = hl_gradient_own_node(g, op, (hl_value_id[]){DY(0), node->inputs[0]}, 2, &out, 1);
+  hl_gradient_keep_all(g, back, node);
+  hl_gradient_give(g, node, 0, out);
   return HL_OK;
 }

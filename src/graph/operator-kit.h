@@ -265,12 +265,14 @@ HL_INFER(hl_infer_center_crop_pad);
 HL_EVALUATE(hl_evaluate_center_crop_pad);
 HL_INFER(hl_infer_col2im);
 HL_EVALUATE(hl_evaluate_col2im);
+HL_EVALUATE(hl_evaluate_col2im_gradient);
 
 HL_INFER(hl_infer_einsum);
 HL_FLOPS(hl_flops_einsum);
 HL_EVALUATE(hl_evaluate_einsum);
 HL_INFER(hl_infer_det);
 HL_EVALUATE(hl_evaluate_det);
+HL_EVALUATE(hl_evaluate_det_gradient);
 
 HL_INFER(hl_infer_quantized);
 HL_FLOPS(hl_flops_quantized);
@@ -283,6 +285,7 @@ HL_EVALUATE(hl_evaluate_nms);
 
 HL_INFER(hl_infer_lrn);
 HL_EVALUATE(hl_evaluate_lrn);
+HL_EVALUATE(hl_evaluate_lrn_gradient);
 HL_INFER(hl_infer_lp_norm);
 HL_EVALUATE(hl_evaluate_lp_norm);
 HL_INFER(hl_infer_mvn);
@@ -301,4 +304,5 @@ HL_EVALUATE(hl_evaluate_dft);
 HL_EVALUATE(hl_evaluate_dft_gradient);
 HL_INFER(hl_infer_affine_grid);
 HL_EVALUATE(hl_evaluate_affine_grid);
+HL_EVALUATE(hl_evaluate_affine_grid_gradient);
 #endif

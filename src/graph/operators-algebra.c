@@ -272,3 +272,29 @@ hl_status hl_evaluate_det(const hl_graph *graph, const hl_node *node, const hl_t
   for (int64_t i = 0; i < count; i++) hl_view_put(&outputs[0], i, determinant(x + i * n * n, n));
   return HL_OK;
 }
+
+/* The matrix without row r and column c. */
+static void minor_of(const double *a, int64_t n, int64_t r, int64_t c, double *ret) {
+  for (int64_t i = 0; i < n; i++)
+    for (int64_t j = 0; j < n; j++)
+      if (i != r && j != c) *ret++ = a[i * n + j];
+}
+
+/* Inputs: the output's gradient and x. That of an element is its cofactor, also where the matrix
+ * has no inverse. */
+hl_status hl_evaluate_det_gradient(const hl_graph *graph, const hl_node *node,
+                                   const hl_tensor_view *inputs, hl_tensor_view *outputs,
+                                   hl_error *error) {
+  (void)graph;
+  int64_t n = inputs[1].dims[inputs[1].rank - 1], count = hl_view_elements(&inputs[0]);
+  HL_CLEANUP(hl_free_pointer) double *x = hl_view_doubles(&inputs[1]);
+  HL_CLEANUP(hl_free_pointer) double *part = calloc((size_t)(n * n) + 1, sizeof *part);
+  if (!x || !part) return hl_op_no_memory(node, error);
+  for (int64_t i = 0; i < count * n * n; i++) {
+    int64_t matrix = i / (n * n), r = i / n % n, c = i % n;
+    minor_of(x + matrix * n * n, n, r, c, part);
+    double cofactor = ((r + c) % 2 ? -1 : 1) * determinant(part, n - 1);
+    hl_view_put(&outputs[0], i, hl_view_get(&inputs[0], matrix) * cofactor);
+  }
+  return HL_OK;
+}

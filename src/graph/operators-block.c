@@ -247,8 +247,9 @@ hl_status hl_infer_col2im(hl_graph *graph, hl_node *node, hl_error *error) {
   return HL_OK;
 }
 
-/* Adds one plane of columns (taps x positions) to one plane of the picture. */
-static void add_columns(const columns *c, const double *from, double *to) {
+/* Adds one plane of columns (taps x positions) to one plane of the picture, or reads the columns
+ * back from it. */
+static void add_columns(const columns *c, double *from, double *to, bool back) {
   int64_t tap[HL_MAX_RANK] = {0}, unused[HL_MAX_RANK] = {0}, offset = 0;
   for (int64_t t = 0; t < c->taps; t++) {
     int64_t at[HL_MAX_RANK] = {0};
@@ -260,7 +261,10 @@ static void add_columns(const columns *c, const double *from, double *to) {
         inside = inside && i >= 0 && i < c->image[d];
         place = place * c->image[d] + i;
       }
-      if (inside) to[place] += from[t * c->positions + p];
+      if (inside && back)
+        from[t * c->positions + p] = to[place];
+      else if (inside)
+        to[place] += from[t * c->positions + p];
       hl_index_next(c->spatial, c->count, at, unused, &offset);
     }
     hl_index_next(c->spatial, c->block, tap, unused, &offset);
@@ -279,7 +283,26 @@ hl_status hl_evaluate_col2im(const hl_graph *graph, const hl_node *node,
   HL_CLEANUP(hl_free_pointer) double *y = calloc((size_t)(planes * pixels) + 1, sizeof *y);
   if (!x || !y) return hl_op_no_memory(node, error);
   for (int64_t i = 0; i < planes; i++)
-    add_columns(&c, x + i * c.taps * c.positions, y + i * pixels);
+    add_columns(&c, x + i * c.taps * c.positions, y + i * pixels, false);
   hl_view_put_all(&outputs[0], y);
+  return HL_OK;
+}
+
+/* Inputs: the output's gradient, then what Col2Im takes beside its data. */
+hl_status hl_evaluate_col2im_gradient(const hl_graph *graph, const hl_node *node,
+                                      const hl_tensor_view *inputs, hl_tensor_view *outputs,
+                                      hl_error *error) {
+  columns c;
+  hl_status status = read_columns(graph, node, &c, error);
+  if (status != HL_OK) return status;
+  int64_t planes = hl_op_product(inputs[0].dims, 0, 2);
+  int64_t pixels = hl_op_product(inputs[0].dims, 2, inputs[0].rank);
+  HL_CLEANUP(hl_free_pointer) double *dy = hl_view_doubles(&inputs[0]);
+  HL_CLEANUP(hl_free_pointer)
+  double *dx = calloc((size_t)hl_view_elements(&outputs[0]) + 1, sizeof *dx);
+  if (!dx || !dy) return hl_op_no_memory(node, error);
+  for (int64_t i = 0; i < planes; i++)
+    add_columns(&c, dx + i * c.taps * c.positions, dy + i * pixels, true);
+  hl_view_put_all(&outputs[0], dx);
   return HL_OK;
 }

@@ -17,24 +17,65 @@ hl_status hl_infer_lrn(hl_graph *graph, hl_node *node, hl_error *error) {
   return hl_op_infer_same(graph, node, error);
 }
 
+typedef struct lrn {
+  int64_t before, after; /* channels of the window beside its own */
+  int64_t channels, inner;
+  double alpha, beta, bias; /* alpha: of a channel */
+} lrn;
+
+static lrn read_lrn(const hl_node *node, const hl_tensor_view *x) {
+  int64_t size = hl_node_int(node, "size", 1);
+  return (lrn){.before = (size - 1) / 2,
+               .after = size / 2,
+               .channels = x->dims[1],
+               .inner = hl_op_product(x->dims, 2, x->rank),
+               .alpha = (double)hl_node_real(node, "alpha", 1e-4f) / (double)size,
+               .beta = (double)hl_node_real(node, "beta", 0.75f),
+               .bias = (double)hl_node_real(node, "bias", 1)};
+}
+
+/* bias + alpha times the squares of the channels around element i */
+static double lrn_scale(const lrn *l, const hl_tensor_view *x, int64_t i) {
+  int64_t c = i / l->inner % l->channels, first = c - l->before, last = c + l->after;
+  double sum = 0;
+  for (int64_t k = first < 0 ? 0 : first; k <= last && k < l->channels; k++) {
+    double v = hl_view_get(x, i + (k - c) * l->inner);
+    sum += v * v;
+  }
+  return l->bias + l->alpha * sum;
+}
+
 hl_status hl_evaluate_lrn(const hl_graph *graph, const hl_node *node, const hl_tensor_view *inputs,
                           hl_tensor_view *outputs, hl_error *error) {
   (void)graph, (void)error;
   const hl_tensor_view *x = &inputs[0];
-  int64_t size = hl_node_int(node, "size", 1), channels = x->dims[1];
-  int64_t inner = hl_op_product(x->dims, 2, x->rank), count = hl_view_elements(x);
-  double alpha = (double)hl_node_real(node, "alpha", 1e-4f) / (double)size;
-  double beta = (double)hl_node_real(node, "beta", 0.75f);
-  double bias = (double)hl_node_real(node, "bias", 1);
+  lrn l = read_lrn(node, x);
+  int64_t count = hl_view_elements(x);
+  for (int64_t i = 0; i < count; i++)
+    hl_view_put(&outputs[0], i, hl_view_get(x, i) / pow(lrn_scale(&l, x, i), l.beta));
+  return HL_OK;
+}
+
+/* Inputs: the output's gradient and x. With the scale s of each element: dy s^-beta at its own
+ * place, and -2 alpha beta x_k dy x s^(-beta - 1) at each place k of its window. */
+hl_status hl_evaluate_lrn_gradient(const hl_graph *graph, const hl_node *node,
+                                   const hl_tensor_view *inputs, hl_tensor_view *outputs,
+                                   hl_error *error) {
+  (void)graph;
+  const hl_tensor_view *x = &inputs[1];
+  lrn l = read_lrn(node, x);
+  int64_t count = hl_view_elements(x);
+  HL_CLEANUP(hl_free_pointer) double *dx = calloc((size_t)count + 1, sizeof *dx);
+  if (!dx) return hl_op_no_memory(node, error);
   for (int64_t i = 0; i < count; i++) {
-    int64_t c = i / inner % channels, first = c - (size - 1) / 2, last = c + size / 2;
-    double sum = 0;
-    for (int64_t k = first < 0 ? 0 : first; k <= last && k < channels; k++) {
-      double v = hl_view_get(x, i + (k - c) * inner);
-      sum += v * v;
-    }
-    hl_view_put(&outputs[0], i, hl_view_get(x, i) / pow(bias + alpha * sum, beta));
+    int64_t c = i / l.inner % l.channels, first = c - l.before, last = c + l.after;
+    double scale = lrn_scale(&l, x, i), own = hl_view_get(&inputs[0], i) * pow(scale, -l.beta);
+    double share = -2 * l.alpha * l.beta * own * hl_view_get(x, i) / scale;
+    dx[i] += own;
+    for (int64_t k = first < 0 ? 0 : first; k <= last && k < l.channels; k++)
+      dx[i + (k - c) * l.inner] += share * hl_view_get(x, i + (k - c) * l.inner);
   }
+  hl_view_put_all(&outputs[0], dx);
   return HL_OK;
 }
 

@@ -100,9 +100,10 @@ hl_status hl_evaluate_pool(const hl_graph *graph, const hl_node *node, const hl_
   return HL_OK;
 }
 
-/* The average's share of each tap in the data; one window. */
+/* Each tap's share in the data; one window. Equal shares for an average; for the p-norm y, where
+ * `norm` is y and `power` p, sign(x) (|x| / y)^(p - 1) of it. */
 static void spread_window(const hl_window *w, const int64_t *in, const int64_t *out, double share,
-                          double *plane) {
+                          const double *x, double norm, double power, double *plane) {
   int64_t tap[HL_MAX_RANK] = {0}, unused[HL_MAX_RANK] = {0}, offset = 0, taps = 1;
   for (int32_t d = 0; d < w->spatial; d++) taps *= w->kernel[d];
   for (int64_t t = 0; t < taps; t++) {
@@ -113,12 +114,15 @@ static void spread_window(const hl_window *w, const int64_t *in, const int64_t *
       inside = inside && i >= 0 && i < in[d];
       at = at * in[d] + i;
     }
-    if (inside) plane[at] += share;
+    if (inside && power != 0)
+      plane[at] += share * copysign(pow(fabs(x[at]) / norm, power - 1), x[at]);
+    else if (inside)
+      plane[at] += share;
     hl_index_next(w->spatial, w->kernel, tap, unused, &offset);
   }
 }
 
-/* Inputs: the output's gradient, and of MaxPool its data. */
+/* Inputs: the output's gradient, and of MaxPool and LpPool their data. */
 hl_status hl_evaluate_pool_gradient(const hl_graph *graph, const hl_node *node,
                                     const hl_tensor_view *inputs, hl_tensor_view *outputs,
                                     hl_error *error) {
@@ -130,6 +134,7 @@ hl_status hl_evaluate_pool_gradient(const hl_graph *graph, const hl_node *node,
   bool average = node->op[0] == 'A', with_pad = hl_node_int(node, "count_include_pad", 0) != 0;
   int64_t in_plane = hl_op_product(shape.dims, 2, shape.rank);
   int64_t out_plane = hl_op_product(inputs[0].dims, 2, shape.rank);
+  double power = node->op[0] == 'L' ? (double)hl_node_int(node, "p", 2) : 0;
   const hl_tensor_view *data = average ? &outputs[0] : &inputs[1];
   HL_CLEANUP(hl_free_pointer) double *x = hl_view_doubles(data);
   HL_CLEANUP(hl_free_pointer)
@@ -139,11 +144,15 @@ hl_status hl_evaluate_pool_gradient(const hl_graph *graph, const hl_node *node,
     int64_t out[HL_MAX_RANK] = {0}, unused[HL_MAX_RANK] = {0}, offset = 0;
     for (int64_t i = 0; i < out_plane; i++) {
       double dy = hl_view_get(&inputs[0], c * out_plane + i);
-      pooled p = pool_window(&w, shape.dims + 2, x + c * in_plane, out, 0);
+      pooled p = pool_window(&w, shape.dims + 2, x + c * in_plane, out, power);
       int64_t divisor = with_pad ? p.in_padding : p.inside;
-      if (average && divisor)
-        spread_window(&w, shape.dims + 2, out, dy / (double)divisor, dx + c * in_plane);
-      else if (!average && p.at >= 0)
+      double norm = power != 0 ? pow(p.sum, 1 / power) : 0;
+      if (power != 0 && norm > 0)
+        spread_window(&w, shape.dims + 2, out, dy, x + c * in_plane, norm, power,
+                      dx + c * in_plane);
+      else if (average && divisor)
+        spread_window(&w, shape.dims + 2, out, dy / (double)divisor, NULL, 0, 0, dx + c * in_plane);
+      else if (power == 0 && !average && p.at >= 0)
         dx[c * in_plane + p.at] += dy;
       hl_index_next(w.spatial, inputs[0].dims + 2, out, unused, &offset);
     }

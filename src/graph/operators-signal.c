@@ -202,6 +202,12 @@ static double place(int64_t i, int64_t n, bool corners) {
   return (2 * (double)i + 1) / (double)n - 1;
 }
 
+/* Coordinate k of x, y, z, 1 at the cell that `index` names after the batch. */
+static double homogeneous(const hl_tensor_view *y, const int64_t *index, int32_t k, bool corners) {
+  int32_t axis = y->rank - 2 - k; /* axes come as z, y, x */
+  return axis < 1 ? 1 : place(index[axis], y->dims[axis], corners);
+}
+
 hl_status hl_evaluate_affine_grid(const hl_graph *graph, const hl_node *node,
                                   const hl_tensor_view *inputs, hl_tensor_view *outputs,
                                   hl_error *error) {
@@ -213,16 +219,38 @@ hl_status hl_evaluate_affine_grid(const hl_graph *graph, const hl_node *node,
   int64_t index[HL_MAX_RANK] = {0}, unused[HL_MAX_RANK] = {0}, offset = 0;
   int64_t points = hl_op_product(y->dims, 0, y->rank - 1);
   for (int64_t p = 0; p < points; p++) {
-    for (int32_t r = 0; r < spatial; r++) { /* rows of theta give x, y, z; axes come as z, y, x */
+    for (int32_t r = 0; r < spatial; r++) { /* rows of theta give x, y, z */
       int64_t row = (index[0] * spatial + r) * (spatial + 1);
-      double sum = hl_view_get(theta, row + spatial);
-      for (int32_t k = 0; k < spatial; k++) {
-        int32_t axis = spatial - k;
-        sum += hl_view_get(theta, row + k) * place(index[axis], y->dims[axis], corners);
-      }
+      double sum = 0;
+      for (int32_t k = 0; k <= spatial; k++)
+        sum += hl_view_get(theta, row + k) * homogeneous(y, index, k, corners);
       hl_view_put(y, p * spatial + r, sum);
     }
     hl_index_next(spatial + 1, y->dims, index, unused, &offset);
   }
+  return HL_OK;
+}
+
+/* Input: the output's gradient. */
+hl_status hl_evaluate_affine_grid_gradient(const hl_graph *graph, const hl_node *node,
+                                           const hl_tensor_view *inputs, hl_tensor_view *outputs,
+                                           hl_error *error) {
+  (void)graph;
+  const hl_tensor_view *dy = &inputs[0];
+  int32_t spatial = dy->rank - 2;
+  bool corners = hl_node_int(node, "align_corners", 0) != 0;
+  int64_t index[HL_MAX_RANK] = {0}, unused[HL_MAX_RANK] = {0}, offset = 0;
+  int64_t points = hl_op_product(dy->dims, 0, dy->rank - 1);
+  HL_CLEANUP(hl_free_pointer)
+  double *sums = calloc((size_t)hl_view_elements(&outputs[0]) + 1, sizeof *sums);
+  if (!sums) return hl_op_no_memory(node, error);
+  for (int64_t p = 0; p < points; p++) {
+    for (int32_t r = 0; r < spatial; r++)
+      for (int32_t k = 0; k <= spatial; k++)
+        sums[(index[0] * spatial + r) * (spatial + 1) + k] +=
+            hl_view_get(dy, p * spatial + r) * homogeneous(dy, index, k, corners);
+    hl_index_next(spatial + 1, dy->dims, index, unused, &offset);
+  }
+  hl_view_put_all(&outputs[0], sums);
   return HL_OK;
 }

@@ -40,6 +40,10 @@ MODELS = [  # specification, and the shape of its input where it is not the netw
     ("weighted_sum:hidden=16", None),
     ("gaussian:hidden=16", None),
     ("soft_product:hidden=16", None),
+    ("transformer_encoder_layer:tokens=6,hidden=24,heads=3,ff=32", None),
+    ("gru:input_dim=20,hidden_dim=16,layers=2,tokens=9", None),
+    ("fft:size=5", None),
+    ("prism_generator:size=32,object=16,activation=sigmoid", None),
 ]
 SLOW = {"vit_b_16"}  # minutes by the reference functions: only if asked for
 

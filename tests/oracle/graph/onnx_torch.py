@@ -36,11 +36,23 @@ def conv(x, w, b, a, transposed):
     return y
 
 
+def gru(x, w, r, b):
+    """One direction, from a state of zeros, linear_before_reset=1: all states and the last."""
+    h, states = x.new_zeros(x.shape[1], r.shape[2]), []
+    for now in x:
+        zx, rx, nx = F.linear(now, w[0], b[0].chunk(2)[0]).chunk(3, 1)
+        zh, rh, nh = F.linear(h, r[0], b[0].chunk(2)[1]).chunk(3, 1)
+        z = torch.sigmoid(zx + zh)
+        h = (1 - z) * torch.tanh(nx + torch.sigmoid(rx + rh) * nh) + z * h
+        states.append(h)
+    return [torch.stack(states)[:, None], h[None]]
+
+
 def run_node(node, x, a, training=False):
     op = node.op_type
     ints = [v.tolist() if v is not None and not v.is_floating_point() else None for v in x]
     unary = {"Relu": torch.relu, "Erf": torch.erf, "Exp": torch.exp, "Sigmoid": torch.sigmoid,
-             "Tanh": torch.tanh, "Sqrt": torch.sqrt}
+             "Tanh": torch.tanh, "Sqrt": torch.sqrt, "Cos": torch.cos}
     binary = {"Add": torch.add, "Mul": torch.mul, "Div": torch.div, "Sub": torch.sub,
               "MatMul": torch.matmul}
     if op in unary:
@@ -86,6 +98,14 @@ def run_node(node, x, a, training=False):
         parts = len(node.output)
         sizes = ints[1] if len(x) > 1 else [x[0].shape[axis] // parts] * parts
         return torch.split(x[0], sizes, axis)
+    if op == "GRU":
+        assert a["linear_before_reset"] == 1 and len(x) == 4, "only what the networks have"
+        return gru(*x)[: len(node.output)]
+    if op == "Squeeze":
+        return x[0].squeeze(ints[1])
+    if op == "Cast":
+        assert a["to"] == 1, "only what the networks have"
+        return x[0].double()
     if op == "Softmax":
         return torch.softmax(x[0], a.get("axis", -1))
     if op == "Expand":

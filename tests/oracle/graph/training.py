@@ -61,6 +61,8 @@ CASES = [  # network, input shape, loss, optimiser, rate, steps, clip
      "adam beta1=0.8 beta2=0.99 epsilon=1e-6 weight_decay=0.1", 1e-3, 20, 0),
     ("mlp:dims=20-30-10", None, "cross-entropy", "adamw weight_decay=0.05", 1e-3, 20, 0.1),
     ("transformer_encoder:layers=2,tokens=6,hidden=16,heads=2,ff=32", None, "mse", "adam", 1e-4, 20, 0),
+    ("gru:input_dim=12,hidden_dim=10,layers=2,tokens=7", None, "mse", "adam", 1e-4, 20, 0),
+    ("prism_generator:size=16,object=8", None, "mse", "adam", 1e-4, 20, 0),
     ("batch_norms", None, "cross-entropy", "adam", 1e-4, 20, 0),
     ("resnet50", (4, 3, 32, 32), "cross-entropy", "adam", 1e-4, 20, 0),
     ("dynunet:dims=2,patch=16x16", None, "dice-ce", "adam", 1e-4, 20, 0),

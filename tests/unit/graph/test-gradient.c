@@ -12,7 +12,8 @@
 #include <cmocka.h>
 
 /*
- * Inputs: "2x3" random in (-1, 1), "+2x3" in (0.2, 1.2), "*2x3" in (-3, 3), "" omitted, "=0.3" a
+ * Inputs: "2x3" random in (-1, 1), "+2x3" in (0.2, 1.2), "*2x3" in (-3, 3), "z2x3" random with 0 as
+ * its first and fourth, "" omitted, "=0.3" a
  * number that is constant, "i:1,2" constant integers, "i2x1:0,1" with a shape. Attributes:
  * "alpha=0.3 axis=1 perm=1,0 mode='edge' names=[a,b]"; a list of one ends with a comma.
  */
@@ -161,6 +162,51 @@ static const gradient_case cases[] = {
     CASE("GridSample", "mode='nearest'", "1x2x4x3", "1x3x2x2"),
     CASE("SpaceToDepth", "blocksize=2", "1x1x4x2"),
 
+    CASE("Pow", "", "2x3", "i:3"),
+    CASE("Pow", "", "2x3", "i:2,1,0"),
+    CASE("Pow", "", "*2x3", "i:-2"),
+    CASE("Pow", "", "2x3", "=3"),
+    CASE("Mod", "fmod=1", "*2x3", "+3"),
+    CASE("Clip", "", "3x7", "1", "1"),
+    CASE("Clip", "", "3x7", "", "1"),
+    CASE("Clip", "", "3x7", "1"),
+    CASE("Pad", "", "2x3", "i:1,2,0,1", "1"),
+    CASE("Pad", "", "2x3", "i:-1,2,0,-1", "1"),
+    CASE("ReduceProd", "", "2x3"),
+    CASE("ReduceProd", "axes=1,", "z2x3"),
+    CASE("ReduceProd", "", "z2x3"),
+    CASE("ReduceProd", "axes=0,2 keepdims=0", "2x3x4"),
+    CASE_OF(18, 1, "ReduceProd", "", "2x3x4", "i:1"),
+    CASE("LRN", "size=3 alpha=0.5 beta=0.6 bias=0.8", "2x5x3"),
+    CASE("LRN", "size=4 alpha=2.0", "1x6x2x2"),
+    CASE("LpNormalization", "axis=1", "2x3x2"),
+    CASE("LpNormalization", "p=1", "2x3"),
+    CASE("MeanVarianceNormalization", "", "2x3x2x2"),
+    CASE("MeanVarianceNormalization", "axes=1,-1", "2x3x4"),
+    CASE("Hardmax", "", "2x3"),
+    CASE("GlobalLpPool", "", "2x3x4x2"),
+    CASE("GlobalLpPool", "p=3", "2x2x3x2"),
+    CASE("GlobalLpPool", "p=1", "2x2x3x2"),
+    CASE("LpPool", "kernel_shape=3,2 strides=2,1 pads=1,0,1,1", "1x2x5x6"),
+    CASE("LpPool", "kernel_shape=2, p=3", "1x2x5"),
+    CASE("LpPool", "kernel_shape=2, p=1", "1x2x5"),
+    CASE("Det", "", "3x3"),
+    CASE("Det", "", "2x1x1"),
+    CASE("Det", "", "2x2x4x4"),
+    CASE_OF(18, 1, "Col2Im", "strides=2,2", "2x12x4", "i:4,4", "i:2,2"),
+    CASE_OF(18, 1, "Col2Im", "pads=1,0,1,0 dilations=1,2", "1x8x10", "i:4,4", "i:2,2"),
+    CASE_OF(20, 1, "AffineGrid", "", "2x2x3", "i:2,1,3,4"),
+    CASE_OF(20, 1, "AffineGrid", "align_corners=1", "1x3x4", "i:1,1,2,3,4"),
+    CASE("Trilu", "", "3x4"),
+    CASE("Trilu", "upper=0", "2x3x3", "i1:-1"),
+    CASE_OF(17, 1, "TopK", "", "2x6", "i:3"),
+    CASE_OF(17, 1, "TopK", "axis=0 largest=0", "5x2", "i:2"),
+    CASE_OF(10, 1, "TopK", "axis=0", "5x2", "i:2"),
+    CASE_OF(18, 1, "ScatterElements", "axis=1", "2x5", "i2x2:1,3,0,4", "2x2"),
+    CASE_OF(18, 1, "ScatterElements", "reduction='add'", "3x2", "i2x2:1,1,1,0", "2x2"),
+    CASE_OF(18, 1, "ScatterND", "", "4x3", "i2x1:1,3", "2x3"),
+    CASE_OF(18, 1, "ScatterND", "reduction='add'", "4x3", "i2x1:1,1", "2x3"),
+
     CASE_OF(17, 2, "RNN", "", "5x2x3", "1x4x3", "1x4x4", "1x8", "", "1x2x4"),
     CASE_OF(17, 2, "RNN", "activations=[Relu,Tanh] direction='bidirectional'", "5x2x3", "2x4x3",
             "2x4x4", "2x8", "i:5,3", "2x2x4"),
@@ -226,15 +272,17 @@ static hl_value_id make_input(built *b, size_t i, const char *text) {
   if (*text == '=')
     return hl_graph_constant(b->graph, name, HL_FLOAT64, 0, NULL,
                              &(double){strtod(text + 1, NULL)});
-  bool positive = *text == '+', wide = *text == '*';
-  const char *at = text + (positive || wide);
+  bool positive = *text == '+', wide = *text == '*', zeros = *text == 'z';
+  const char *at = text + (positive || wide || zeros);
   int64_t dims[HL_MAX_RANK] = {0}, count = 1;
   int32_t rank = read_dims(&at, dims);
   for (int32_t d = 0; d < rank; d++) count *= dims[d];
   double *data = malloc((size_t)count * sizeof *data);
   assert_non_null(data);
   for (int64_t k = 0; k < count; k++)
-    data[k] = positive ? 0.2 + random_real() : (wide ? 6 : 1.9) * (random_real() - 0.5);
+    data[k] = zeros && k % 3 == 0 ? 0
+              : positive          ? 0.2 + random_real()
+                                  : (wide ? 6 : 1.9) * (random_real() - 0.5);
   b->data[b->real_count] = data;
   b->reals[b->real_count] = hl_graph_input(b->graph, name, HL_FLOAT64, rank, dims);
   return b->reals[b->real_count++];
@@ -451,17 +499,19 @@ static void test_refusals(void **context) {
   refuse(&(gradient_case)CASE("Relu", "", "2x3"), true, HL_INVALID_ARGUMENT, "one real number");
   refuse(&(gradient_case)CASE("Einsum", "equation='ii->i'", "3x3"), false, HL_UNIMPLEMENTED,
          "'node' (Einsum): the gradient of 'ii->i'");
-  refuse(&(gradient_case)CASE("ReduceProd", "", "2x3"), false, HL_UNIMPLEMENTED, "no gradient");
-  refuse(&(gradient_case)CASE("Clip", "", "2x3", "1"), false, HL_UNIMPLEMENTED, "its bounds");
-  refuse(&(gradient_case)CASE("Pad", "", "2x3", "i:1,0,1,2", "1"), false, HL_UNIMPLEMENTED,
-         "the value it pads with");
+  refuse(&(gradient_case)CASE_OF(10, 1, "Scatter", "", "2x3", "i2x1:1,0", "2x1"), false,
+         HL_UNIMPLEMENTED, "no gradient");
+  refuse(&(gradient_case)CASE_OF(18, 1, "ScatterND", "reduction='mul'", "4x3", "i2x1:1,3", "2x3"),
+         false, HL_UNIMPLEMENTED, "reduction 'mul'");
 }
 
 /* Where a quotient or a power would make NaN of zeros. */
 static void test_zeros(void **context) {
   (void)context;
-  const gradient_case zero_cases[] = {CASE("ReduceL2", "axes=1, keepdims=0", "2x3"),
-                                      CASE("Pow", "", "2x3", "=0")};
+  const gradient_case zero_cases[] = {
+      CASE("ReduceL2", "axes=1, keepdims=0", "2x3"), CASE("LpNormalization", "", "2x3"),
+      CASE("LpNormalization", "p=1", "2x3"),         CASE("GlobalLpPool", "p=3", "1x2x3"),
+      CASE("LpPool", "kernel_shape=2,", "1x2x3"),    CASE("Pow", "", "2x3", "=0")};
   for (size_t i = 0; i < HL_COUNT(zero_cases); i++) {
     const gradient_case *c = &zero_cases[i];
     hl_error error = {0};
