@@ -72,6 +72,12 @@ void hl_gradient_keep_all(hl_gradient *g, hl_node *to, const hl_node *from);
 #define G3(op, a, b, c) hl_gradient_node(g, op, (hl_value_id[]){a, b, c}, 3, NULL)
 #define NUMBER(x) hl_gradient_number(g, node->inputs[0], x)
 
+/* Gives the gradient of an activation function as one node; false where there is none for it. */
+bool hl_gradient_function(hl_gradient *g, const hl_node *node);
+hl_status hl_evaluate_function_gradient(const hl_graph *graph, const hl_node *node,
+                                        const hl_tensor_view *inputs, hl_tensor_view *outputs,
+                                        hl_error *error);
+
 /* Rows of operators of the own domain, or NULL. */
 const hl_operator *hl_gradient_operator_find(const char *name);
 const hl_operator *hl_training_operator_find(const char *name);

@@ -203,6 +203,7 @@ static hl_status evaluate_norm(const hl_graph *graph, const hl_node *node,
     .min_inputs = low, .max_inputs = high, .max_outputs = outs                                     \
   }
 #define MOVE(op) OWN(op "Gradient", infer_shape, evaluate_move, 1, 8, 1)
+#define FUNCTION(op) OWN(op "Gradient", hl_op_infer_same, hl_evaluate_function_gradient, 2, 2, 1)
 #define NORM(op) OWN(op "Gradient", infer_norm, evaluate_norm, 3, 3, 3)
 #define CLASS_LOSS(op) OWN(op "Gradient", infer_data, hl_evaluate_class_loss_gradient, 3, 4, 1)
 
@@ -227,6 +228,12 @@ static const hl_operator table[] = {
     RECURRENT("RNN"),
     CLASS_LOSS("NegativeLogLikelihoodLoss"),
     CLASS_LOSS("SoftmaxCrossEntropyLoss"),
+    FUNCTION("Gelu"),
+    FUNCTION("LeakyRelu"),
+    FUNCTION("Relu"),
+    FUNCTION("Sigmoid"),
+    FUNCTION("Swish"),
+    FUNCTION("Tanh"),
     NORM("BatchNormalization"),
     NORM("GroupNormalization"),
     NORM("InstanceNormalization"),

@@ -53,15 +53,12 @@ SLOPE(slope_leaky_relu, either(g, node, x, ONE, NUMBER(REAL("alpha", 0.01f))))
 SLOPE(slope_log, G1("Reciprocal", x))
 SLOPE(slope_neg, NUMBER(-1))
 SLOPE(slope_reciprocal, G1("Neg", square(g, y)))
-SLOPE(slope_relu, either(g, node, x, ONE, NUMBER(0)))
-SLOPE(slope_sigmoid, G2("Mul", y, G2("Sub", ONE, y)))
 SLOPE(slope_sin, G1("Cos", x))
 SLOPE(slope_sinh, G1("Cosh", x))
 SLOPE(slope_softplus, G1("Sigmoid", x))
 SLOPE(slope_softsign, square(g, G1("Reciprocal", G2("Add", ONE, G1("Abs", x)))))
 SLOPE(slope_sqrt, G2("Div", NUMBER(0.5), y))
 SLOPE(slope_tan, G2("Add", ONE, square(g, y)))
-SLOPE(slope_tanh, G2("Sub", ONE, square(g, y)))
 
 static hl_value_id slope_selu(hl_gradient *g, const hl_node *node, hl_value_id x, hl_value_id y) {
   double alpha = REAL("alpha", 1.67326319217681884765625f);
@@ -148,21 +145,19 @@ static const struct {
     {"Mish", slope_mish},
     {"Neg", slope_neg},
     {"Reciprocal", slope_reciprocal},
-    {"Relu", slope_relu},
     {"Selu", slope_selu},
     {"Shrink", slope_shrink},
-    {"Sigmoid", slope_sigmoid},
     {"Sin", slope_sin},
     {"Sinh", slope_sinh},
     {"Softplus", slope_softplus},
     {"Softsign", slope_softsign},
     {"Sqrt", slope_sqrt},
     {"Tan", slope_tan},
-    {"Tanh", slope_tanh},
     {"ThresholdedRelu", slope_thresholded_relu},
 };
 
 hl_status hl_gradient_unary(hl_gradient *g, const hl_node *node, hl_error *error) {
+  if (hl_gradient_function(g, node)) return HL_OK;
   for (size_t i = 0; i < HL_COUNT(slopes); i++) {
     if (strcmp(slopes[i].op, node->op) != 0) continue;
     hl_value_id slope = slopes[i].slope(g, node, node->inputs[0], node->outputs[0]);

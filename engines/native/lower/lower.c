@@ -93,6 +93,12 @@ static const struct {
     {"Reciprocal", hl_native_lower_eltwise},
     {"Clip", hl_native_lower_eltwise},
     {"ConvWeightGradient", hl_native_lower_weight_gradient},
+    {"ReluGradient", hl_native_lower_function_gradient},
+    {"LeakyReluGradient", hl_native_lower_function_gradient},
+    {"SigmoidGradient", hl_native_lower_function_gradient},
+    {"TanhGradient", hl_native_lower_function_gradient},
+    {"GeluGradient", hl_native_lower_function_gradient},
+    {"SwishGradient", hl_native_lower_function_gradient},
 };
 
 void hl_native_lower(hl_native_builder *b, const hl_native_node *node) {
