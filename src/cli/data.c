@@ -1,10 +1,10 @@
-/* hotlap data: make a simulated scan, or show what a file holds. */
-#include "cli/cli.h"
+/* hotlap data: make a simulated scan or volumes, or show what a file holds. */
+#include "cli/data.h"
 
-#include "data/array.h"
 #include "data/data.h"
 #include "data/npz.h"
 #include "imaging/ptychography-simulate.h"
+#include "imaging/volume-generate.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +12,15 @@
 
 static const char usage[] =
     "Usage: hotlap data make ptychography FILE.npz [options]\n"
+    "       hotlap data make nuclei[:KEY=VALUE,...] FILE.npz [options]\n"
     "       hotlap data show FILE|FOLDER [--json]\n"
     "\n"
     "make  simulates a ptychography scan: a procedural object, a defocused probe and patterns\n"
     "      with Poisson noise, with the keys that PtychoPINN reads (diff3d, xcoords, ycoords,\n"
-    "      probeGuess, objectGuess, ...). The same options give the same file.\n"
+    "      probeGuess, objectGuess, ...). nuclei: microscopy volumes of blurred ellipsoids with\n"
+    "      noise, their mask (label) and a function of the image to predict (target); keys size\n"
+    "      (32x96x96), count (4), radius (6), fill (0.25), noise (0.1). The same options give the\n"
+    "      same file.\n"
     "show  lists the arrays of an .npz, .npy or .bz2 of either, or the pictures of a folder, and\n"
     "      says what hotlap makes of them.\n";
 
@@ -94,15 +98,20 @@ static int make(const hl_options *options, hl_error *error) {
   hl_ptychography_options o;
   hl_ptychography_simulation *s = NULL;
   hl_status status = HL_OK;
-  if (strcmp(kind, "ptychography") != 0)
+  bool nuclei = hl_nuclei_is(kind);
+  if (!nuclei && strcmp(kind, "ptychography") != 0)
     status = hl_error_set(error, HL_INVALID_ARGUMENT,
-                          "data make: '%.60s' is not known; ptychography is", kind);
+                          "data make: '%.60s' is not known; ptychography and nuclei are", kind);
   else if (options->positional_count != 3)
     status = hl_error_set(error, HL_INVALID_ARGUMENT,
-                          "data make ptychography takes one file name. Try hotlap data --help");
+                          "data make %.60s takes one file name. Try hotlap data --help", kind);
   else if (length < 5 || strcmp(path + length - 4, ".npz") != 0)
     status = hl_error_set(error, HL_INVALID_ARGUMENT,
                           "data make writes .npz files; '%.200s' does not end so", path);
+  if (status == HL_OK && nuclei) {
+    status = hl_cli_make_nuclei(options, kind, path, error);
+    return status == HL_OK ? HL_EXIT_OK : hl_cli_fail(error, HL_EXIT_USAGE);
+  }
   if (status == HL_OK) status = make_options(options, &o, error);
   if (status == HL_OK) status = hl_ptychography_simulate(&o, &s, error);
   if (status == HL_OK) status = write_simulation(path, s, error);

@@ -41,4 +41,13 @@ typedef struct hl_nuclei_options {
 hl_status hl_nuclei_generate(const hl_nuclei_options *options, float *ret_image, float *ret_label,
                              float *ret_target, hl_error *error);
 
+/* Whether `text` is "nuclei" or begins with "nuclei:". */
+bool hl_nuclei_is(const char *text);
+
+/* "nuclei", or "nuclei:size=32x96x96,count=8,radius=6,fill=0.25,noise=0.1" with any of these keys,
+ * onto options that hold the defaults; `io_count` is the number of volumes. INVALID_ARGUMENT names
+ * the key. */
+hl_status hl_nuclei_parse(const char *text, hl_nuclei_options *io_options, int64_t *io_count,
+                          hl_error *error);
+
 #endif
