@@ -130,7 +130,8 @@ static hl_status begin_beside(const char *path, char *target, hl_new_file *ret_f
     if (!name) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory to write '%s'", path);
     /* Mode 0666 less umask: mkstemp and chmod would have to change umask, which is the whole
      * process's, in order to know it. */
-    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    /* To be read, too: libtiff goes back to what it wrote. */
+    int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd >= 0) {
       *ret_file = (hl_new_file){.fd = fd, .path = path, .target = target, .temporary = name};
       return HL_OK;

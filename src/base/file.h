@@ -31,7 +31,8 @@ hl_status hl_file_can_replace(const char *path, hl_error *error);
 /* Whether both paths lead to one file that is there, however they are written and linked. */
 bool hl_file_is_same(const char *a, const char *b);
 
-/* A file that is written piece by piece to `fd` and takes the place of `path` at its end. */
+/* A file that is written piece by piece to `fd`, which can be read, too, and takes the place of
+ * `path` at its end. */
 typedef struct hl_new_file {
   int fd;
   const char *path; /* borrowed */
