@@ -1,15 +1,11 @@
 """A clock that jumps or stands still in a worker costs its row, with the reason, and no sample is kept."""
-import os
-
-from harness import ENGINES, FAULTY, case, environment, hotlap, main
+from harness import FAULTY, case, hotlap, main, preloaded
 
 
 def measured(**clock):
-    preload = ' '.join(filter(None, (os.environ.get('LD_PRELOAD'), os.path.join(ENGINES, 'fake-clock.so'))))
-    options = environment()['ASAN_OPTIONS'] + ':verify_asan_link_order=0'
     return hotlap('sweep', 'mlp', '--plugin', FAULTY, '--engine', 'faulty', '--engine-option', 'faulty.step_us=2000',
                   '--batch-sizes', '1', '--max-time', '6', '--min-time', '3', '--no-check', '--json',
-                  env=environment(LD_PRELOAD=preload, ASAN_OPTIONS=options, **clock))
+                  env=preloaded('fake-clock.so', **clock))
 
 
 def fails(run, reason):

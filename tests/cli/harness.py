@@ -35,6 +35,18 @@ def case(function):
     return function
 
 
+def preloaded(name, **changes):
+    """An environment with a library of the test engines before all others, also a sanitizer's."""
+    preload = ' '.join(filter(None, (os.environ.get('LD_PRELOAD'), os.path.join(ENGINES, name))))
+    options = environment()['ASAN_OPTIONS'] + ':verify_asan_link_order=0'
+    return environment(LD_PRELOAD=preload, ASAN_OPTIONS=options, **changes)
+
+
+def virtual(**changes):
+    """An environment in which workers have a clock of their own: see tests/engine/virtual-clock.c."""
+    return preloaded('virtual-clock.so', **changes)
+
+
 def environment(**changes):
     env = {k: v for k, v in os.environ.items() if not k.startswith(('XDG_', 'NO_COLOR'))}
     env.update(HOME=str(HOME), XDG_CACHE_HOME=str(HOME / 'cache'), XDG_DATA_HOME=str(HOME / 'data'))

@@ -1,15 +1,15 @@
-"""hotlap load: scenarios, validity, bad input. Rates are low enough for a busy machine."""
+"""hotlap load: scenarios, validity, bad input. On a virtual clock, so that a busy machine changes no latency."""
 import shutil
 import sqlite3
 
-from harness import HOME, case, hotlap, main
+from harness import HOME, case, environment, hotlap, main, virtual
 
 MLP = 'mlp:input_dim=8,hidden_dim=8'
 
 
 def load(*arguments, **keywords):
     return hotlap('load', MLP, '--engine', 'null', '--no-check', '--store', 'none', *arguments,
-                  **keywords)
+                  **{'env': virtual(), **keywords})
 
 
 def width(text):
@@ -29,6 +29,14 @@ def server_serves_what_arrives():
     assert row['validity'] == 'QUICK' and not row['validity_reason'], row
     row, = load('--qps', 500, '--duration', 1, '--json').passes().rows
     assert row['validity'] == 'INVALID' and '60 s are needed' in row['validity_reason']
+
+
+@case
+def the_clock_of_the_machine_serves_too():
+    rows = load('--scenario', 'single-stream,server', '--qps', 100, '--duration', 0.3, '--mode', 'quick', '--json',
+                env=environment()).passes().rows
+    for row in rows:
+        assert row['queries'] > 0 and 0 < row['latency_min_ms'] <= row['latency_p99_ms'], row
 
 
 @case
@@ -81,7 +89,8 @@ def every_rate_that_was_tried_is_kept():
     store = HOME / 'rates.db'
     options = ('--engine-option', 'null.spin_ns=5000000', '--find-max-qps', '--p99-target', 500, '--duration', 0.3,
                '--mode', 'quick')
-    run = hotlap('load', MLP, '--engine', 'null', '--no-check', '--store', store, *options, '--json', timeout=300)
+    run = hotlap('load', MLP, '--engine', 'null', '--no-check', '--store', store, *options, '--json', timeout=300,
+                 env=virtual())
     row, = run.passes().rows
     assert run.document['method']['percentiles'] == 'loadgen', run.document['method']
     rates = row['rates']
