@@ -1,0 +1,33 @@
+/* Kinds of volume sets: volume-set.c drives them. */
+#ifndef HL_WORKLOADS_VOLUME_SET_INTERNAL_H
+#define HL_WORKLOADS_VOLUME_SET_INTERNAL_H
+
+#include "workloads/volume-set.h"
+
+/* A volume as it is in its file, in float32. */
+typedef struct hl__raw_volume {
+  hl_volume_shape shape;
+  float *voxels; /* owned */
+} hl__raw_volume;
+
+/* Where volumes come from. `read` fills what is not NULL; it is thread-safe. */
+typedef struct hl__volume_origin {
+  void *context;
+  int64_t count;
+  char *what; /* "4 made-up volumes ..."; owned by the set */
+  hl_status (*read)(void *context, int64_t index, hl__raw_volume *ret_image,
+                    hl__raw_volume *ret_target, hl_error *error);
+  const char *(*name)(void *context, int64_t index);
+  void (*free)(void *context);
+} hl__volume_origin;
+
+hl_status hl__volumes_of_nuclei(const char *path, const hl_volume_recipe *recipe, uint64_t seed,
+                                int64_t most, hl__volume_origin *ret_origin, hl_error *error);
+hl_status hl__volumes_of_npz(const char *path, const hl_volume_recipe *recipe, int64_t most,
+                             hl__volume_origin *ret_origin, hl_error *error);
+bool hl__volumes_are_in_npz(const char *path);
+
+/* Room for a volume that has been counted. */
+hl_status hl__raw_volume_new(hl_volume_shape shape, hl__raw_volume *ret_volume, hl_error *error);
+
+#endif
