@@ -118,6 +118,7 @@ HL_GRADIENT(hl_gradient_concat);
 HL_GRADIENT(hl_gradient_split);
 HL_GRADIENT(hl_gradient_expand);
 HL_GRADIENT(hl_gradient_move);
+HL_GRADIENT(hl_gradient_cut);
 HL_GRADIENT(hl_gradient_again);
 HL_GRADIENT(hl_gradient_top_k);
 HL_GRADIENT(hl_gradient_trilu);

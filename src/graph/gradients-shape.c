@@ -90,6 +90,44 @@ static void give_fill(hl_gradient *g, const hl_node *node, hl_value_id dx) {
   hl_gradient_give(g, node, 2, rest);
 }
 
+/* Pads that undo a Slice of step 1 or a Pad with constants: cut off or zeros. */
+static bool undoing_pads(const hl_gradient *g, const hl_node *node, int64_t *ret_pads) {
+  hl_shape x = hl_gradient_shape(g, node->inputs[0]);
+  if (g->graph->opset < 11) return false; /* pads are no input yet */
+  if (strcmp(node->op, "Slice") == 0) {
+    hl_slices s;
+    bool known = false;
+    if (hl_slices_read(g->graph, node, x.dims, x.rank, &s, &known, NULL) != HL_OK || !known)
+      return false;
+    for (int32_t d = 0; d < x.rank; d++) {
+      if (s.step[d] != 1) return false;
+      ret_pads[d] = s.start[d];
+      ret_pads[d + x.rank] = x.dims[d] - s.start[d] - s.count[d];
+    }
+    return true;
+  }
+  size_t count = 0;
+  bool known = false;
+  bool constant = strcmp(hl_node_text(node, "mode", "constant"), "constant") == 0;
+  if (!constant || node->input_count > 3 ||
+      hl_op_ints(g->graph, node, "pads", 1, ret_pads, 2 * HL_MAX_RANK, &count, &known, NULL) !=
+          HL_OK ||
+      !known || count != 2 * (size_t)x.rank)
+    return false;
+  for (size_t i = 0; i < count; i++) ret_pads[i] = -ret_pads[i];
+  return true;
+}
+
+hl_status hl_gradient_cut(hl_gradient *g, const hl_node *node, hl_error *error) {
+  int64_t pads[2 * HL_MAX_RANK];
+  if (!undoing_pads(g, node, pads)) return hl_gradient_move(g, node, error);
+  size_t count = 2 * (size_t)hl_gradient_shape(g, node->inputs[0]).rank;
+  hl_value_id out = G2("Pad", DY(0), hl_gradient_list(g, pads, count));
+  hl_gradient_give(g, node, 0, out);
+  if (strcmp(node->op, "Pad") == 0) give_fill(g, node, out);
+  return HL_OK;
+}
+
 /* "SliceGradient" and so on, also "ResizeGradient": the gradient, then what the operator took
  * beside its data, and its attributes with the shape of the data. See gradient-operators.c. */
 hl_status hl_gradient_move(hl_gradient *g, const hl_node *node, hl_error *error) {

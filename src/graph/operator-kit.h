@@ -102,6 +102,15 @@ typedef struct hl_window {
 
 /* Reads kernel_shape (or takes `kernel`), strides, dilations, pads, auto_pad and ceil_mode of a
  * node over the spatial dimensions of `input`. Every number is checked. */
+/* What a Slice takes of each axis: `count` elements from `start` on, `step` apart. */
+typedef struct hl_slices {
+  int64_t start[HL_MAX_RANK], step[HL_MAX_RANK], count[HL_MAX_RANK];
+  bool touched[HL_MAX_RANK];
+} hl_slices;
+/* `ret_known` false, and the rest unset, where it depends on values that are not known yet. */
+hl_status hl_slices_read(const hl_graph *graph, const hl_node *node, const int64_t *dims,
+                         int32_t rank, hl_slices *ret, bool *ret_known, hl_error *error);
+
 hl_status hl_window_read(const hl_node *node, const hl_shape *input, const int64_t *kernel,
                          hl_window *ret_window, hl_error *error);
 /* The same for ConvTranspose, with output_padding and output_shape. */

@@ -186,11 +186,6 @@ hl_status hl_evaluate_split(const hl_graph *graph, const hl_node *node,
 
 /* -- Slice ---------------------------------------------------------------------------------- */
 
-typedef struct slices {
-  int64_t start[HL_MAX_RANK], step[HL_MAX_RANK], count[HL_MAX_RANK];
-  bool touched[HL_MAX_RANK];
-} slices;
-
 static int64_t clamp(int64_t x, int64_t low, int64_t high) {
   return x < low ? low : x > high ? high : x;
 }
@@ -213,8 +208,8 @@ static void slice_axis(int64_t dim, int64_t start, int64_t end, int64_t step, in
 }
 
 /* Attributes before opset 10, inputs since. */
-static hl_status read_slices(const hl_graph *graph, const hl_node *node, const int64_t *dims,
-                             int32_t rank, slices *ret, bool *ret_known, hl_error *error) {
+hl_status hl_slices_read(const hl_graph *graph, const hl_node *node, const int64_t *dims,
+                         int32_t rank, hl_slices *ret, bool *ret_known, hl_error *error) {
   static const char *const names[4] = {"starts", "ends", "axes", "steps"};
   int64_t list[4][HL_MAX_RANK];
   size_t count[4];
@@ -230,7 +225,7 @@ static hl_status read_slices(const hl_graph *graph, const hl_node *node, const i
   if (count[1] != count[0] || (count[2] && count[2] != count[0]) ||
       (count[3] && count[3] != count[0]) || count[0] > (size_t)rank)
     return hl_op_fail(node, HL_BAD_DATA, error, "starts, ends, axes and steps differ in length");
-  *ret = (slices){0};
+  *ret = (hl_slices){0};
   for (int32_t d = 0; d < rank; d++) {
     ret->step[d] = 1;
     ret->count[d] = dims[d];
@@ -255,9 +250,9 @@ static hl_status read_slices(const hl_graph *graph, const hl_node *node, const i
 
 hl_status hl_infer_slice(hl_graph *graph, hl_node *node, hl_error *error) {
   const hl_value *x = hl_node_input(graph, node, 0);
-  slices s;
+  hl_slices s;
   bool known;
-  hl_status status = read_slices(graph, node, x->shape.dims, x->shape.rank, &s, &known, error);
+  hl_status status = hl_slices_read(graph, node, x->shape.dims, x->shape.rank, &s, &known, error);
   if (status != HL_OK) return status;
   for (int32_t d = 0; d < x->shape.rank && !known; d++) s.count[d] = -1;
   hl_op_set(hl_node_output(graph, node, 0), x->dtype, x->shape.rank, s.count);
@@ -267,9 +262,9 @@ hl_status hl_infer_slice(hl_graph *graph, hl_node *node, hl_error *error) {
 hl_status hl_evaluate_slice(const hl_graph *graph, const hl_node *node,
                             const hl_tensor_view *inputs, hl_tensor_view *outputs,
                             hl_error *error) {
-  slices s;
+  hl_slices s;
   bool known;
-  hl_status status = read_slices(graph, node, inputs[0].dims, inputs[0].rank, &s, &known, error);
+  hl_status status = hl_slices_read(graph, node, inputs[0].dims, inputs[0].rank, &s, &known, error);
   if (status != HL_OK || hl_view_elements(&outputs[0]) == 0) return status;
   int64_t own[HL_MAX_RANK], strides[HL_MAX_RANK], offset = 0;
   hl_view_strides(&inputs[0], own);

@@ -49,6 +49,7 @@ typedef struct hl_native_node {
   hl_value_id scale;     /* factor for each output channel, folded into the weights, or -1 */
   int64_t channel_begin; /* the node reads input channels from here on, */
   bool channel_slice;    /* if this is set */
+  bool swapped[2];       /* of a MatMul: the operand is read with its last two axes exchanged */
   float epsilon;         /* of a fused LayerNormalization, else 0: the attribute's */
   const struct hl_native_attention *attention; /* of an "Attention" node */
   hl_native_quantized *quantized;              /* computes in 8 bits; else NULL */

@@ -5,6 +5,7 @@ hl_status hl_native_passes(hl_native_ir *ir, hl_error *error) {
       hl_native_pass_quantized,   hl_native_pass_fold,      hl_native_pass_functions,
       hl_native_pass_layer_norm,  hl_native_pass_attention, hl_native_pass_batch_norm,
       hl_native_pass_convolution, hl_native_pass_posts,     hl_native_pass_rounding,
+      hl_native_pass_transpose,
   };
   for (size_t i = 0; i < HL_COUNT(passes); i++) {
     hl_status status = passes[i](ir, error);

@@ -32,5 +32,7 @@ hl_status hl_native_pass_batch_norm(hl_native_ir *ir, hl_error *error);
 hl_status hl_native_pass_convolution(hl_native_ir *ir, hl_error *error);
 /* Bias, residual sums and element-wise functions into what comes before them. */
 hl_status hl_native_pass_posts(hl_native_ir *ir, hl_error *error);
+/* Transposes into the products behind them. */
+hl_status hl_native_pass_transpose(hl_native_ir *ir, hl_error *error);
 
 #endif

@@ -26,8 +26,9 @@ static bool read_product(const hl_native_builder *b, const hl_native_node *node,
   if (!hl_native_float(b, node) || x->shape.rank < 2 || w->shape.rank != 2) return false;
   bool gemm = strcmp(node->op, "Gemm") == 0;
   p->known = hl_native_known(b->ir, node->inputs[1]);
-  p->x_transposed = gemm && hl_node_int(node->source, "transA", 0) != 0;
-  p->transposed = gemm && hl_node_int(node->source, "transB", 0) != 0;
+  p->x_transposed = gemm ? hl_node_int(node->source, "transA", 0) != 0 : node->swapped[0];
+  p->transposed = gemm ? hl_node_int(node->source, "transB", 0) != 0 : node->swapped[1];
+  if (p->x_transposed && x->shape.rank != 2) return false;
   if (gemm && (hl_node_real(node->source, "alpha", 1.0f) != 1.0f ||
                hl_node_real(node->source, "beta", 1.0f) != 1.0f))
     return false;
@@ -149,10 +150,24 @@ bool hl_native_lower_linear(hl_native_builder *b, const hl_native_node *node) {
   return true;
 }
 
-/* The last two axes and as many batch axes as the result has, padded with ones in front. */
-static void padded_dims(const hl_value *value, int rank, int64_t *dims) {
+/* An operand: its last two axes and as many batch axes as the result has, padded with ones in
+ * front. */
+static dnnl_memory_desc_t operand(hl_native_builder *b, const hl_value *value, int rank,
+                                  bool swapped) {
   int missing = rank - value->shape.rank;
-  for (int i = 0; i < rank; i++) dims[i] = i < missing ? 1 : value->shape.dims[i - missing];
+  int64_t dims[HL_MAX_RANK], strides[HL_MAX_RANK], at = 1;
+  for (int i = rank - 1; i >= 0; i--) {
+    dims[i] = i < missing ? 1 : value->shape.dims[i - missing];
+    strides[i] = at;
+    at *= dims[i];
+  }
+  if (!swapped) return hl_native_md_as(b, rank, dims, HL_LAYOUT_PLAIN, b->type);
+  int64_t rows = dims[rank - 1];
+  dims[rank - 1] = dims[rank - 2];
+  dims[rank - 2] = rows;
+  strides[rank - 1] = rows;
+  strides[rank - 2] = 1;
+  return hl_native_md_strides_as(b, rank, dims, strides, b->type);
 }
 
 bool hl_native_lower_matmul(hl_native_builder *b, const hl_native_node *node) {
@@ -162,11 +177,8 @@ bool hl_native_lower_matmul(hl_native_builder *b, const hl_native_node *node) {
     return false;
   int rank = y->shape.rank;
   if (rank > 6 || rank < 2 || hl_shape_elements(&y->shape) == 0) return false;
-  int64_t adims[HL_MAX_RANK], cdims[HL_MAX_RANK];
-  padded_dims(a, rank, adims);
-  padded_dims(c, rank, cdims);
-  dnnl_memory_desc_t a_desc = hl_native_md_as(b, rank, adims, HL_LAYOUT_PLAIN, b->type);
-  dnnl_memory_desc_t c_desc = hl_native_md_as(b, rank, cdims, HL_LAYOUT_PLAIN, b->type);
+  dnnl_memory_desc_t a_desc = operand(b, a, rank, node->swapped[0]);
+  dnnl_memory_desc_t c_desc = operand(b, c, rank, node->swapped[1]);
   dnnl_memory_desc_t y_desc = hl_native_md_as(b, rank, y->shape.dims, HL_LAYOUT_PLAIN,
                                               hl_native_result_type(b, node->outputs[0]));
   hl_native_posts posts;
