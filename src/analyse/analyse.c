@@ -29,10 +29,15 @@ static bool same_text(const char *a, const char *b) {
   return !a || !b || strcmp(a, b) == 0;
 }
 
+/* An entry of a plan is judged by its own rows. */
+static bool same_entry(const char *a, const char *b) {
+  return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
 static bool belongs(const hl_analysis_group *g, const hl_record *r) {
-  return same_text(g->workload, r->workload) && same_text(g->model, r->model) &&
-         same_text(g->engine, r->engine) && same_text(g->dtype, r->dtype) &&
-         same_text(g->device, r->device) &&
+  return same_entry(g->entry, r->entry) && same_text(g->workload, r->workload) &&
+         same_text(g->model, r->model) && same_text(g->engine, r->engine) &&
+         same_text(g->dtype, r->dtype) && same_text(g->device, r->device) &&
          (g->threads == HL_INT_NULL || r->threads == HL_INT_NULL || g->threads == r->threads);
 }
 
@@ -44,9 +49,9 @@ static bool adopt_text(char **field, const char *value) {
 
 static bool adopt(hl_analysis_group *g, const hl_record *r) {
   if (g->threads == HL_INT_NULL) g->threads = r->threads;
-  return adopt_text(&g->workload, r->workload) && adopt_text(&g->model, r->model) &&
-         adopt_text(&g->engine, r->engine) && adopt_text(&g->dtype, r->dtype) &&
-         adopt_text(&g->device, r->device);
+  return adopt_text(&g->entry, r->entry) && adopt_text(&g->workload, r->workload) &&
+         adopt_text(&g->model, r->model) && adopt_text(&g->engine, r->engine) &&
+         adopt_text(&g->dtype, r->dtype) && adopt_text(&g->device, r->device);
 }
 
 static void group_init(hl_analysis_group *g) {
@@ -77,8 +82,8 @@ static void group_init(hl_analysis_group *g) {
 }
 
 static void group_release(hl_analysis_group *g) {
-  char *texts[] = {g->name,   g->workload,           g->model, g->engine, g->dtype,
-                   g->device, g->bottleneck_evidence};
+  char *texts[] = {g->entry,  g->name,  g->workload, g->model,
+                   g->engine, g->dtype, g->device,   g->bottleneck_evidence};
   for (size_t i = 0; i < HL_COUNT(texts); i++) free(texts[i]);
   for (size_t i = 0; i < g->recommendation_count; i++) free(g->recommendations[i].text);
   free(g->recommendations);
@@ -98,12 +103,14 @@ static bool name_group(hl_analysis_group *g) {
   hl_text name = HL_TEXT_INIT;
   bool told = g->workload && strcmp(g->workload, "inference") != 0;
   const char *parts[] = {told ? g->workload : NULL, g->model, g->engine, g->dtype};
+  if (g->entry) hl_text_format(&name, "%s: ", g->entry);
+  size_t start = name.length;
   for (size_t i = 0; i < HL_COUNT(parts); i++)
-    if (parts[i]) hl_text_format(&name, "%s%s", name.length ? ", " : "", parts[i]);
+    if (parts[i]) hl_text_format(&name, "%s%s", name.length > start ? ", " : "", parts[i]);
   if (g->threads != HL_INT_NULL)
-    hl_text_format(&name, "%s%" PRId64 " thread%s", name.length ? ", " : "", g->threads,
+    hl_text_format(&name, "%s%" PRId64 " thread%s", name.length > start ? ", " : "", g->threads,
                    g->threads == 1 ? "" : "s");
-  if (g->device) hl_text_format(&name, "%s%s", name.length ? ", " : "", g->device);
+  if (g->device) hl_text_format(&name, "%s%s", name.length > start ? ", " : "", g->device);
   g->name = hl_text_take(&name);
   hl_text_release(&name);
   hl_text_blank(g->name, "");

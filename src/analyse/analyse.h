@@ -8,10 +8,10 @@
  *     hl_analysis_write_json(&analysis, &json, "analysis");
  *     hl_analysis_release(&analysis);
  *
- * Rows that differ in workload, model, engine, dtype, threads or device are different groups; those
- * of load tests are in none. Only PASSED rows become points; the others are counted and listed. An
- * unknown number is NaN or HL_INT_NULL, never 0, and `..._reason` says why where a reader would
- * ask. Pure: nothing is measured here.
+ * Rows that differ in entry, workload, model, engine, dtype, threads or device are different
+ * groups; those of load tests are in none. Only PASSED rows become points; the others are counted
+ * and listed. An unknown number is NaN or HL_INT_NULL, never 0, and `..._reason` says why where a
+ * reader would ask. Pure: nothing is measured here.
  */
 #ifndef HL_ANALYSE_ANALYSE_H
 #define HL_ANALYSE_ANALYSE_H
@@ -73,7 +73,8 @@ typedef struct hl_recommendation {
 } hl_recommendation;
 
 typedef struct hl_analysis_group {
-  char *name; /* "ptychopinn, native, float32, 2 threads, cpu" */
+  char *name;  /* "ptychopinn, native, float32, 2 threads, cpu" */
+  char *entry; /* of the plan, or NULL */
   char *workload, *model, *engine, *dtype, *device; /* NULL where the rows say nothing */
   int64_t threads;
 

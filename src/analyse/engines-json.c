@@ -95,6 +95,7 @@ static void write_precision(const hl_engine_model *m, hl_json *json) {
 
 static void write_model(const hl_engine_model *m, hl_json *json) {
   hl_json_object(json, NULL);
+  if (m->entry) hl_json_text(json, "entry", m->entry);
   hl_json_text(json, "workload", m->workload);
   hl_json_text(json, "model", m->model);
   hl_json_text(json, "baseline",

@@ -241,7 +241,8 @@ bool hl__engines_remark(hl_engine_model *m, char *text) {
 static bool name_model(hl_engine_model *m) {
   const char *model = m->model ? m->model : "unknown model";
   bool told = m->workload && strcmp(m->workload, "inference") != 0;
-  m->name = told ? hl_format("%s, %s", m->workload, model) : hl_strdup(model);
+  m->name = hl_format("%s%s%s%s%s", m->entry ? m->entry : "", m->entry ? ": " : "",
+                      told ? m->workload : "", told ? ", " : "", model);
   hl_text_blank(m->name, "");
   return m->name != NULL;
 }
@@ -259,12 +260,15 @@ static bool analyse_model(const hl_records *records, const hl_comparisons *compa
 static bool gather(const hl_analysis *analysis, size_t from, hl_engine_model *m, size_t *ret_all) {
   const hl_analysis_group *first = &analysis->groups[from];
   m->members = calloc(HL_ENGINES_MEMBERS_MOST, sizeof *m->members);
+  m->entry = first->entry;
   m->model = first->model;
   m->workload = first->workload;
   *ret_all = 0;
   for (size_t i = from; m->members && i < analysis->group_count; i++) {
     const hl_analysis_group *g = &analysis->groups[i];
-    if (!same(g->model, first->model) || !same(g->workload, first->workload)) continue;
+    if (!same(g->entry, first->entry) || !same(g->model, first->model) ||
+        !same(g->workload, first->workload))
+      continue;
     if (m->member_count < HL_ENGINES_MEMBERS_MOST) m->members[m->member_count++].group = g;
     ++*ret_all;
   }
@@ -274,7 +278,7 @@ static bool gather(const hl_analysis *analysis, size_t from, hl_engine_model *m,
 static bool is_first(const hl_analysis *analysis, size_t at) {
   const hl_analysis_group *g = &analysis->groups[at];
   for (size_t i = 0; i < at; i++)
-    if (same(analysis->groups[i].model, g->model) &&
+    if (same(analysis->groups[i].entry, g->entry) && same(analysis->groups[i].model, g->model) &&
         same(analysis->groups[i].workload, g->workload))
       return false;
   return true;

@@ -67,8 +67,8 @@ typedef struct hl_engine_precision {
 } hl_engine_precision;
 
 typedef struct hl_engine_model {
-  char *name;                   /* the model; the workload before it unless that is inference */
-  const char *model, *workload; /* borrowed, may be NULL */
+  char *name; /* the model; before it the plan's entry, and the workload unless that is inference */
+  const char *entry, *model, *workload; /* borrowed, may be NULL */
   hl_engine_member *members;
   size_t member_count;
   size_t baseline;      /* the first member with a row that passed; SIZE_MAX if none */

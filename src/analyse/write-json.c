@@ -40,6 +40,7 @@ static void write_fit(const hl_analysis_group *g, hl_json *json) {
 static void write_group(const hl_analysis_group *g, hl_json *json, const char *key) {
   hl_json_object(json, key);
   hl_json_text(json, "name", g->name);
+  if (g->entry) hl_json_text(json, "entry", g->entry);
   hl_json_text(json, "workload", g->workload);
   hl_json_text(json, "model", g->model);
   hl_json_text(json, "engine", g->engine);

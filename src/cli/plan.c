@@ -6,11 +6,15 @@
 #include <string.h>
 #include <unistd.h>
 
+bool hl_cli_model_is_file(const char *name) {
+  size_t length = strlen(name);
+  return !hl_models_has(name) && (strchr(name, '/') || access(name, F_OK) == 0 ||
+                                  (length > 5 && strcmp(name + length - 5, ".onnx") == 0));
+}
+
 hl_status hl_cli_model(const char *name, hl_plan_model *ret_model, hl_error *error) {
   char *given = NULL;
-  size_t length = strlen(name);
-  bool is_file = !hl_models_has(name) && (strchr(name, '/') || access(name, F_OK) == 0 ||
-                                          (length > 5 && strcmp(name + length - 5, ".onnx") == 0));
+  bool is_file = hl_cli_model_is_file(name);
   if (is_file && access(name, R_OK) != 0)
     return hl_error_errno(error, HL_NOT_FOUND, "cannot read model '%s'", name);
   if (is_file) {

@@ -11,6 +11,9 @@
  * INVALID_ARGUMENT for a bad parameter. */
 hl_status hl_cli_model(const char *name, hl_plan_model *ret_model, hl_error *error);
 
+/* Whether a model that was named is a file, there or not. */
+bool hl_cli_model_is_file(const char *name);
+
 /* The plan of the options on this machine; engines are asked only where their options are to be
  * sorted. Errors as hl_plan_build. */
 hl_status hl_cli_plan(const hl_options *options, const hl_plan_model *models, size_t model_count,

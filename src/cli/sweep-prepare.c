@@ -22,6 +22,11 @@ void hl_sweep_release(hl_sweep *sweep) {
   hl_run_info_release(&s->info);
   hl_machine_release(&s->machine);
   hl_plan_release(&s->plan);
+  for (size_t i = 0; i < s->part_count; i++) {
+    hl_plan_release(&s->parts[i].plan);
+    hl_options_release(&s->parts[i].options);
+  }
+  free(s->parts);
   hl_options_release(&s->options);
   free(s->cache_directory);
   free(s->commit);
@@ -120,8 +125,13 @@ hl_status hl_sweep_prepare(hl_sweep *sweep, int argc, char **argv, hl_error *err
   if (status == HL_OK) status = hl_machine_read(&s->machine, error);
   if (status == HL_OK)
     status = hl_cli_plan(&s->options, s->models, s->model_count, &s->machine, &s->plan, error);
-  if (status != HL_OK) return status;
-  status = hl_cli_run_info(argc, argv, &s->options, &s->machine, &s->plan.method, &s->info, error);
+  return status == HL_OK ? hl_sweep_begin(s, argc, argv, error) : status;
+}
+
+hl_status hl_sweep_begin(hl_sweep *sweep, int argc, char **argv, hl_error *error) {
+  hl_sweep *s = sweep;
+  hl_status status =
+      hl_cli_run_info(argc, argv, &s->options, &s->machine, &s->plan.method, &s->info, error);
   if (status != HL_OK) return status;
   if (hl_options_on(&s->options, HL_OPTION_DRY_RUN)) return HL_OK;
   status = read_formats(s, error);

@@ -8,6 +8,7 @@
 #include "report/report.h"
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 static const char usage[] =
@@ -18,36 +19,69 @@ static const char usage[] =
     "row runs in a process of its own: warmed up until steady, measured until the interval of the\n"
     "median is within 1 %. Rows are kept in the store as they are measured.\n";
 
-static int dry_run_json(const hl_sweep *s) {
-  const hl_method_options *m = &s->plan.method;
+/* What all rows may take together. */
+static double longest_s(const hl_plan *plan) {
+  double seconds = 0;
+  for (size_t i = 0; i < plan->count; i++)
+    seconds += hl_plan_method(plan, &plan->items[i])->max_time_s;
+  return seconds;
+}
+
+static bool searches(const hl_plan *plan) {
+  for (size_t i = 0; i < plan->count; i++)
+    if (hl_plan_method(plan, &plan->items[i])->adaptive) return true;
+  return false;
+}
+
+static char *row_text(const hl_plan *plan, size_t index) {
+  const hl_configuration *c = &plan->items[index];
+  return hl_configuration_reproduce(c, hl_plan_method(plan, c));
+}
+
+static int dry_run_json(const hl_plan *plan) {
   hl_text text = HL_TEXT_INIT;
   hl_json json;
   hl_json_init(&json, &text, HL_JSON_PRETTY);
   hl_json_object(&json, NULL);
   hl_json_array(&json, "rows");
-  for (size_t i = 0; i < s->plan.count; i++) {
-    HL_CLEANUP(hl_free_pointer) char *row = hl_configuration_reproduce(&s->plan.items[i], m);
+  for (size_t i = 0; i < plan->count; i++) {
+    HL_CLEANUP(hl_free_pointer) char *row = row_text(plan, i);
     hl_json_text(&json, NULL, row);
   }
   hl_json_end(&json);
-  hl_json_real(&json, "max_time_s", m->max_time_s * (double)s->plan.count);
+  hl_json_real(&json, "max_time_s", longest_s(plan));
   hl_json_end(&json);
   printf("%s\n", text.data);
   hl_text_release(&text);
   return HL_EXIT_OK;
 }
 
-static int dry_run(const hl_sweep *s) {
-  const hl_method_options *m = &s->plan.method;
-  if (hl_options_on(&s->options, HL_OPTION_JSON)) return dry_run_json(s);
-  for (size_t i = 0; i < s->plan.count; i++) {
-    HL_CLEANUP(hl_free_pointer) char *row = hl_configuration_reproduce(&s->plan.items[i], m);
+int hl_sweep_dry_run(const hl_sweep *sweep) {
+  const hl_plan *plan = &sweep->plan;
+  if (hl_options_on(&sweep->options, HL_OPTION_JSON)) return dry_run_json(plan);
+  const char *entry = NULL;
+  for (size_t i = 0; i < plan->count; i++) {
+    const hl_configuration *c = &plan->items[i];
+    if (c->entry && (!entry || strcmp(entry, c->entry) != 0)) printf("# %s\n", c->entry);
+    entry = c->entry;
+    HL_CLEANUP(hl_free_pointer) char *row = row_text(plan, i);
     printf("%s\n", row ? row : "");
   }
-  printf("%zu rows, at most about %.0f s (%g s a row, loading and checking not counted)%s\n",
-         s->plan.count, m->max_time_s * (double)s->plan.count, m->max_time_s,
-         m->adaptive ? ", then the search for the largest batch" : "");
+  bool same = true;
+  for (size_t i = 0; i < plan->count; i++)
+    same = same && hl_plan_method(plan, &plan->items[i])->max_time_s == plan->method.max_time_s;
+  printf("%zu rows, at most about %.0f s (", plan->count, longest_s(plan));
+  if (same) printf("%g s a row, ", plan->method.max_time_s);
+  printf("loading and checking not counted)%s\n",
+         searches(plan) ? ", then the search for the largest batch" : "");
   return HL_EXIT_OK;
+}
+
+/* Of an entry of a plan that says so. */
+static bool is_optional(const hl_sweep *s, const hl_record *r) {
+  for (size_t i = 0; s->file && r->entry && i < s->file->step_count; i++)
+    if (strcmp(s->file->steps[i].entry, r->entry) == 0) return s->file->steps[i].optional;
+  return false;
 }
 
 static int exit_status_of(const hl_sweep *s) {
@@ -57,7 +91,7 @@ static int exit_status_of(const hl_sweep *s) {
     hl_outcome outcome;
     if (!hl_outcome_from_name(r->outcome, &outcome)) continue;
     passed += outcome == HL_PASSED;
-    failed += outcome != HL_PASSED && outcome != HL_SKIPPED;
+    failed += outcome != HL_PASSED && outcome != HL_SKIPPED && !is_optional(s, r);
   }
   if (passed == 0) return HL_EXIT_NOTHING;
   return failed && !hl_options_on(&s->options, HL_OPTION_SKIP_FAILED) ? HL_EXIT_ROW_FAILED
@@ -200,7 +234,7 @@ int hl_cli_sweep(int argc, char **argv) {
   if (hl_sweep_prepare(&s, argc, argv, &error) != HL_OK)
     exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
   else if (hl_options_on(&s.options, HL_OPTION_DRY_RUN))
-    exit_status = dry_run(&s);
+    exit_status = hl_sweep_dry_run(&s);
   else
     exit_status = hl_sweep_run(&s);
   hl_sweep_release(&s);

@@ -7,14 +7,24 @@
 #include "analyse/analyse.h"
 #include "analyse/engines.h"
 #include "machine/topology.h"
+#include "plan/plan-file.h"
 #include "run/run.h"
 
 /* Everything of one sweep, released in one place. */
+/* A command line of a plan, and what became of it: the whole plan's rows point into these. */
+typedef struct hl_sweep_part {
+  hl_options options;
+  hl_plan plan;
+} hl_sweep_part;
+
 typedef struct hl_sweep {
   hl_options options;
   hl_plan_model *models;
   size_t model_count;
   hl_plan plan;
+  const hl_plan_file *file; /* `hotlap run`: the plan's own; else NULL */
+  hl_sweep_part *parts;     /* of a plan from a file; one for each of its steps */
+  size_t part_count;
   hl_machine machine;
   hl_run_info info;
   hl_records records;
@@ -33,7 +43,12 @@ typedef struct hl_sweep {
  * store and finds the run to resume. INVALID_ARGUMENT, NOT_FOUND, IO ... with the remedy. Release
  * also after a failure. */
 hl_status hl_sweep_prepare(hl_sweep *sweep, int argc, char **argv, hl_error *error);
+/* The second half of it, for a plan that is made otherwise: formats, store, the run to resume. */
+hl_status hl_sweep_begin(hl_sweep *sweep, int argc, char **argv, hl_error *error);
 void hl_sweep_release(hl_sweep *sweep);
+
+/* Says what would be run; the exit status. */
+int hl_sweep_dry_run(const hl_sweep *sweep);
 
 /* Measures the plan, shows what came of it and writes the files; the exit status. */
 int hl_sweep_run(hl_sweep *sweep);

@@ -126,21 +126,46 @@ char *hl_configuration_reproduce(const hl_configuration *configuration,
   return hl_text_take(&text);
 }
 
+/* An entry of a plan measures its rows for itself, also those that another has, too. */
+static void append_entry(hl_text *out, const hl_configuration *c) {
+  if (c->entry) hl_text_format(out, "%s: ", c->entry);
+}
+
 char *hl_configuration_key(const hl_configuration *configuration) {
   hl_text text = HL_TEXT_INIT;
+  append_entry(&text, configuration);
   append_identity(&text, configuration);
   return hl_text_take(&text);
+}
+
+static void append_whole_method(hl_text *out, const hl_method_options *m) {
+  append_method(out, m);
+  if (m->sequence) hl_text_append(out, " --order sequence");
+  hl_text_format(out, " %d %" PRId64, m->adaptive, m->max_batch);
+}
+
+char *hl_method_text(const hl_method_options *method) {
+  hl_text text = HL_TEXT_INIT;
+  append_whole_method(&text, method);
+  option_real(&text, "safety-margin", method->safety_margin);
+  return hl_text_take(&text);
+}
+
+const hl_method_options *hl_plan_method(const hl_plan *plan,
+                                        const hl_configuration *configuration) {
+  return configuration->method ? configuration->method : &plan->method;
 }
 
 void hl_plan_hash(const hl_plan *plan, char ret_text[17]) {
   hl_text text = HL_TEXT_INIT;
   for (size_t i = 0; i < plan->count; i++) {
-    append_identity(&text, &plan->items[i]);
+    const hl_configuration *c = &plan->items[i];
+    append_entry(&text, c);
+    append_identity(&text, c);
+    if (c->method) append_whole_method(&text, c->method);
     hl_text_char(&text, '\n');
   }
-  append_method(&text, &plan->method);
-  if (plan->method.sequence) hl_text_append(&text, " --order sequence");
-  hl_text_format(&text, " %d %" PRId64, plan->method.adaptive, plan->method.max_batch);
+  append_whole_method(&text, &plan->method);
   uint64_t hash = hl_hash_text(HL_HASH_START, text.data);
   hl_text_release(&text);
   snprintf(ret_text, 17, "%016" PRIx64, hash);

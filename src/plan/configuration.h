@@ -13,8 +13,12 @@
 #include "plan/load-spec.h"
 #include "plan/options.h"
 
+typedef struct hl_method_options hl_method_options;
+
 /* One row: everything that decides what a step computes. */
 typedef struct hl_configuration {
+  const char *entry;               /* of the plan that asks for the row, or NULL */
+  const hl_method_options *method; /* how this row is measured; NULL: as the plan says */
   const char *model; /* built-in specification in canonical form, or path of an ONNX file */
   bool is_builtin;
   const char *model_file; /* an 8-bit copy that is run in the model's place, or NULL; no part of
@@ -41,7 +45,7 @@ typedef struct hl_configuration {
 } hl_configuration;
 
 /* How each row is measured. Zero or negative counts mean "not fixed". */
-typedef struct hl_method_options {
+struct hl_method_options {
   double min_time_s, max_time_s;
   double setup_s; /* longest that loading, planning or preparing may take */
   bool setup_given;
@@ -58,7 +62,7 @@ typedef struct hl_method_options {
   int64_t max_batch;
   int64_t memory_limit_mb; /* 0: none */
   double safety_margin;    /* 0.1 */
-} hl_method_options;
+};
 
 typedef struct hl_plan {
   hl_arena arena;
@@ -66,6 +70,15 @@ typedef struct hl_plan {
   size_t count;
   hl_method_options method;
 } hl_plan;
+
+/* Rows of a plan at most. */
+enum { HL_PLAN_ROWS = 100000 };
+
+/* How a row of the plan is measured. */
+const hl_method_options *hl_plan_method(const hl_plan *plan, const hl_configuration *configuration);
+
+/* The method as options of the command line, all that tells two apart; free() it. */
+char *hl_method_text(const hl_method_options *method);
 
 /* A model named on the command line, already checked. */
 typedef struct hl_plan_model {

@@ -42,30 +42,48 @@ static bool row_has_name(const row *r, const char *given, size_t length) {
   return false;
 }
 
-static hl_status unknown(char command, const char *given, size_t length, hl_error *error) {
-  char name[64];
-  if (length >= sizeof name) length = sizeof name - 1;
-  memcpy(name, given, length);
-  name[length] = '\0';
-  const row *nearest = NULL;
+const char *hl_option_nearest(char command, const char *name, size_t length) {
+  const char *nearest = NULL;
   size_t best = 4; /* farther than this is no help */
   for (size_t i = 0; i < HL_OPTION_COUNT; i++) {
     if (!strchr(table[i].commands, command)) continue;
     size_t distance = hl_edit_distance(name, length, table[i].name);
     if (distance < best) {
       best = distance;
-      nearest = &table[i];
+      nearest = table[i].name;
     }
   }
+  return nearest;
+}
+
+static hl_status unknown(char command, const char *given, size_t length, hl_error *error) {
+  char name[64];
+  if (length >= sizeof name) length = sizeof name - 1;
+  memcpy(name, given, length);
+  name[length] = '\0';
+  const char *nearest = hl_option_nearest(command, name, length);
   if (nearest)
     return hl_error_set(error, HL_INVALID_ARGUMENT, "unknown option --%s; did you mean --%s?", name,
-                        nearest->name);
+                        nearest);
   return hl_error_set(error, HL_INVALID_ARGUMENT, "unknown option --%s; --help lists the options",
                       name);
 }
 
-static bool is_list(const row *r) {
-  return strcmp(r->value, "LIST") == 0;
+bool hl_option_is_switch(hl_option_id id) {
+  return table[id].value[0] == '\0';
+}
+
+bool hl_option_is_list(hl_option_id id) {
+  return strcmp(table[id].value, "LIST") == 0;
+}
+
+bool hl_option_find(char command, const char *name, size_t length, hl_option_id *ret_id) {
+  for (size_t k = 0; k < HL_OPTION_COUNT; k++) {
+    if (!strchr(table[k].commands, command) || !row_has_name(&table[k], name, length)) continue;
+    *ret_id = (hl_option_id)k;
+    return true;
+  }
+  return false;
 }
 
 static hl_status append(hl_options *o, hl_option_id id, const char *value, hl_error *error) {
@@ -110,11 +128,9 @@ static hl_status parse_one(hl_options *o, int argc, char **argv, int *i, hl_erro
   const char *name = argv[*i] + (argv[*i][1] == '-' ? 2 : 1);
   size_t length = strcspn(name, "=");
   const char *inline_value = name[length] == '=' ? name + length + 1 : NULL;
-  hl_option_id id = HL_OPTION_COUNT;
-  for (size_t k = 0; k < HL_OPTION_COUNT; k++)
-    if (strchr(table[k].commands, o->command) && row_has_name(&table[k], name, length))
-      id = (hl_option_id)k;
-  if (id == HL_OPTION_COUNT) return unknown(o->command, name, length, error);
+  hl_option_id id;
+  if (!hl_option_find(o->command, name, length, &id))
+    return unknown(o->command, name, length, error);
   const row *r = &table[id];
   if (r->value[0] == '\0') {
     if (inline_value)
@@ -127,7 +143,7 @@ static hl_status parse_one(hl_options *o, int argc, char **argv, int *i, hl_erro
       return hl_error_set(error, HL_INVALID_ARGUMENT, "--%s needs a value (%s)", r->name, r->value);
     value = argv[++*i];
   }
-  if (is_list(r) && !inline_value) return join_list(o, id, value, argc, argv, i, error);
+  if (hl_option_is_list(id) && !inline_value) return join_list(o, id, value, argc, argv, i, error);
   return append(o, id, value, error);
 }
 

@@ -62,4 +62,14 @@ bool hl_option_taken(hl_option_id id, char command);
 /* The name of an option without dashes. */
 const char *hl_option_name(hl_option_id id);
 
+/* The option that a command has by that name or alias, '-' and '_' being the same; false if none.
+ */
+bool hl_option_find(char command, const char *name, size_t length, hl_option_id *ret_id);
+
+/* The option of the command whose name is most like it, NULL where none is. */
+const char *hl_option_nearest(char command, const char *name, size_t length);
+
+bool hl_option_is_switch(hl_option_id id);
+bool hl_option_is_list(hl_option_id id); /* takes several values with commas */
+
 #endif

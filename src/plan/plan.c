@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { most_rows = 100000, plan_bytes = 256 << 20, load_images = 64 };
+enum { plan_bytes = 256 << 20, load_images = 64 };
 /* Compiling may take minutes, and a hang is not to cost more than a handful of rows. */
 enum { setup_budgets = 10, least_setup_s = 120 };
 
@@ -266,8 +266,8 @@ static hl_status fill(hl_plan *plan, const hl_configuration *base, const hl_plan
                       size_t model_count, const axes *a, hl_error *error) {
   size_t per_model = a->engines.count * a->device_count * a->dtypes.count * a->thread_count *
                      a->batch_count * a->load_count;
-  if (per_model > most_rows / (model_count ? model_count : 1))
-    return hl_error_set(error, HL_LIMIT, "the plan has more than %d rows", most_rows);
+  if (per_model > HL_PLAN_ROWS / (model_count ? model_count : 1))
+    return hl_error_set(error, HL_LIMIT, "the plan has more than %d rows", HL_PLAN_ROWS);
   plan->items = hl_arena_array(&plan->arena, per_model * model_count, sizeof *plan->items);
   if (!plan->items) return no_memory(error);
   hl_configuration c = *base;

@@ -18,6 +18,7 @@ void hl__row_phase(const hl_row_context *context, const char *text) {
 static void identify(const hl_configuration *c, const hl_row_context *context, hl_record *r) {
   const char *framework = strcmp(c->engine, "torch") == 0 ? "pytorch" : c->engine;
   hl_record_set_text(&r->workload, c->load ? HL_WORKLOAD_LOAD : HL_WORKLOAD_INFERENCE);
+  hl_record_set_text(&r->entry, c->entry);
   hl_record_set_text(&r->engine, c->engine);
   hl_record_set_text(&r->framework, framework);
   hl_record_set_text(&r->model, c->model);

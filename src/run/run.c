@@ -91,8 +91,9 @@ static hl_status run_row(runner *r, size_t index, const char *note, hl_error *er
 /* -- rows in turns -------------------------------------------------------------------------- */
 
 static bool same_work(const hl_configuration *a, const hl_configuration *b) {
-  return strcmp(a->model, b->model) == 0 && a->batch_size == b->batch_size &&
-         a->threads == b->threads;
+  bool same_entry = strcmp(a->entry ? a->entry : "", b->entry ? b->entry : "") == 0;
+  return same_entry && a->method == b->method && strcmp(a->model, b->model) == 0 &&
+         a->batch_size == b->batch_size && a->threads == b->threads;
 }
 
 /* The rows that differ from this one in engine, type or device, and are not done; itself first. */
@@ -170,7 +171,8 @@ static hl_status run_group(runner *r, const size_t *indices, size_t count, hl_er
 static hl_status run_next(runner *r, size_t index, hl_error *error) {
   size_t indices[HL_PAIRING_MEMBERS] = {0};
   if (r->done[index]) return HL_OK;
-  bool alone = r->plan->method.sequence || r->plan->items[index].load;
+  r->context.method = hl_plan_method(r->plan, &r->plan->items[index]);
+  bool alone = r->context.method->sequence || r->plan->items[index].load;
   size_t count = alone ? 1 : find_group(r, index, indices);
   return count > 1 ? run_group(r, indices, count, error) : run_row(r, index, NULL, error);
 }
@@ -201,8 +203,9 @@ static hl_status set_boundary(runner *r, const hl_configuration *c, int64_t boun
 
 static hl_status search_all(runner *r, hl_error *error) {
   for (size_t i = 0; i < r->plan->count; i++) {
-    if (!is_first_of_group(r->plan, i)) continue;
     const hl_configuration *c = &r->plan->items[i];
+    r->context.method = hl_plan_method(r->plan, c);
+    if (!r->context.method->adaptive || !is_first_of_group(r->plan, i)) continue;
     int64_t boundary = HL_INT_NULL;
     hl_status status = hl_run_search(&r->context, c, r->records, &boundary, error);
     if (status == HL_OK) status = set_boundary(r, c, boundary, error);
@@ -213,9 +216,12 @@ static hl_status search_all(runner *r, hl_error *error) {
 
 /* The limits of the roofline, measured in the same run on an idle machine. */
 static void measure_limits(const runner *r) {
-  if (r->plan->items[0].simulated || r->plan->items[0].load) return;
+  size_t first = 0; /* row with steps of a real clock */
+  while (first < r->plan->count && (r->plan->items[first].simulated || r->plan->items[first].load))
+    first++;
+  if (first == r->plan->count) return;
   hl_roofline roofline;
-  if (hl_roofline_measure((int)r->plan->items[0].threads, &roofline, NULL) != HL_OK) return;
+  if (hl_roofline_measure((int)r->plan->items[first].threads, &roofline, NULL) != HL_OK) return;
   r->context.info->peak_gflops = roofline.compute_gflops;
   r->context.info->peak_bfloat16_gflops = roofline.bfloat16_gflops;
   r->context.info->peak_bandwidth_gbs = roofline.bandwidth_gbs;
@@ -224,7 +230,7 @@ static void measure_limits(const runner *r) {
 static hl_status run_all(runner *r, hl_error *error) {
   hl_status status = HL_OK;
   for (size_t i = 0; i < r->plan->count && status == HL_OK; i++) status = run_next(r, i, error);
-  if (status == HL_OK && r->plan->method.adaptive) status = search_all(r, error);
+  if (status == HL_OK) status = search_all(r, error);
   if (status == HL_OK && r->records->count)
     measure_limits(r); /* last: it heats the machine and delays the first step */
   return status;
@@ -301,8 +307,9 @@ hl_status hl_run_execute(const hl_plan *plan, const hl_run_environment *environm
               .records = records,
               .comparisons = comparisons};
   r.context.bad_input_ends = true;
-  for (size_t i = 1; i < plan->count; i++)
-    if (strcmp(plan->items[i].model, plan->items[0].model) != 0) r.context.bad_input_ends = false;
+  for (size_t i = 0; i < plan->count; i++)
+    if (plan->items[i].entry || strcmp(plan->items[i].model, plan->items[0].model) != 0)
+      r.context.bad_input_ends = false; /* an entry of a plan costs its own rows only */
   char hash[17];
   hl_plan_hash(plan, hash);
   r.done = calloc(plan->count + 1, sizeof *r.done);

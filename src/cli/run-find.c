@@ -1,0 +1,81 @@
+/* Plans that come with hotlap, by their names. */
+#include "base/text.h"
+#include "cli/run-plan.h"
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Directory of the running program; free() it. */
+static char *program_directory(void) {
+  char path[4096];
+  ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+  if (n <= 0) return NULL;
+  path[n] = '\0';
+  char *slash = strrchr(path, '/');
+  if (!slash) return NULL;
+  *slash = '\0';
+  return hl_strdup(path);
+}
+
+/* "plans/neurallayers.yaml", "neurallayers.yaml" and "neurallayers" are neurallayers; false for
+ * what names no plan of ours. */
+static bool plan_name(const char *name, char ret_name[64]) {
+  static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+  if (strncmp(name, "plans/", 6) == 0) name += 6;
+  size_t length = strspn(name, good);
+  bool ending = strcmp(name + length, ".yaml") == 0 || strcmp(name + length, ".yml") == 0;
+  if (length == 0 || length > 63 || (name[length] && !ending)) return false;
+  memcpy(ret_name, name, length);
+  ret_name[length] = '\0';
+  return true;
+}
+
+static void list_plans(const char *directory, hl_text *out) {
+  DIR *open = opendir(directory);
+  if (!open) return;
+  for (const struct dirent *entry; (entry = readdir(open));) {
+    size_t length = strlen(entry->d_name);
+    if (length > 5 && strcmp(entry->d_name + length - 5, ".yaml") == 0)
+      hl_text_format(out, "%s%.*s", out->length ? ", " : "", (int)length - 5, entry->d_name);
+  }
+  closedir(open);
+}
+
+static hl_status not_found(const char *name, char *const *directories, size_t count,
+                           hl_error *error) {
+  hl_text plans = HL_TEXT_INIT;
+  for (size_t i = 0; i < count && !plans.length; i++)
+    if (directories[i]) list_plans(directories[i], &plans);
+  hl_status status =
+      hl_error_set(error, HL_NOT_FOUND,
+                   "no plan '%.200s': neither a file nor one that comes with hotlap (%.200s)", name,
+                   plans.length ? plans.data : "there is none");
+  hl_text_release(&plans);
+  return status;
+}
+
+hl_status hl_cli_plan_find(const char *name, char **ret_path, hl_error *error) {
+  if (access(name, F_OK) == 0) {
+    *ret_path = hl_strdup(name);
+    return *ret_path ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
+  }
+  HL_CLEANUP(hl_free_pointer) char *program = program_directory();
+  /* Where the program was built, or where it is installed. */
+  char *directories[] = {program ? hl_format("%s/../plans", program) : NULL,
+                         program ? hl_format("%s/%s", program, HL_PLAN_DIRECTORY) : NULL};
+  char wanted[64];
+  char *found = NULL;
+  bool ours = plan_name(name, wanted);
+  for (size_t i = 0; ours && !found && i < HL_COUNT(directories); i++) {
+    char *path = directories[i] ? hl_format("%s/%s.yaml", directories[i], wanted) : NULL;
+    if (path && access(path, F_OK) == 0)
+      found = path;
+    else
+      free(path);
+  }
+  hl_status status = found ? HL_OK : not_found(name, directories, HL_COUNT(directories), error);
+  for (size_t i = 0; i < HL_COUNT(directories); i++) free(directories[i]);
+  if (found) *ret_path = found;
+  return status;
+}

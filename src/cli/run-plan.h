@@ -1,0 +1,17 @@
+/*
+ * cli/run-plan.h - from a plan file to the rows that a run measures.
+ */
+#ifndef HL_CLI_RUN_PLAN_H
+#define HL_CLI_RUN_PLAN_H
+
+#include "cli/sweep.h"
+
+/* Builds `sweep->plan` and its parts from `file`, which has to stay; the machine is read already.
+ * Errors name FILE:LINE:COLUMN of the entry. */
+hl_status hl_cli_plan_from_file(hl_sweep *sweep, const hl_plan_file *file, hl_error *error);
+
+/* Where a plan that was named lies: the file itself, or one of the plans that come with hotlap by
+ * its name, "plans/NAME.yaml" or NAME; free() it. NOT_FOUND lists those that there are. */
+hl_status hl_cli_plan_find(const char *name, char **ret_path, hl_error *error);
+
+#endif

@@ -1,0 +1,75 @@
+#include "base/clock.h"
+#include "cli/cli.h"
+#include "cli/interrupt.h"
+#include "cli/run-plan.h"
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+    "Usage: hotlap run PLAN [KEY=VALUE]... [OPTION]...\n"
+    "\n"
+    "Measures all entries of a plan as one run. PLAN is a YAML file (docs/plans.md), or the name "
+    "of\n"
+    "one that comes with hotlap (neurallayers). KEY=VALUE takes the place of that key in every\n"
+    "entry, ENTRY.KEY=VALUE in one: batch-sizes=1,8 throughput.iterations=20. A row that fails\n"
+    "costs itself only.\n";
+
+/* The plan's options of the run, then those of the command line, which are stronger. */
+static int parse_again(hl_sweep *s, const hl_plan_file *file, int argc, char **argv) {
+  HL_CLEANUP(hl_free_pointer)
+  char **words = calloc((size_t)argc + file->word_count + 1, sizeof *words);
+  hl_error error = {0};
+  if (!words) return hl_cli_fail(&(hl_error){.msg = "no memory for options"}, HL_EXIT_USAGE);
+  int count = 0;
+  words[count++] = argv[0];
+  for (size_t i = 0; i < file->word_count; i++)
+    words[count++] = (char *)(uintptr_t)file->words[i]; /* left alone */
+  for (int i = 1; i < argc; i++) words[count++] = argv[i];
+  hl_options_release(&s->options);
+  if (hl_options_parse('P', count, words, &s->options, &error) != HL_OK)
+    return hl_cli_fail(&error, HL_EXIT_USAGE);
+  return -1;
+}
+
+static hl_status read_plan(const hl_options *options, hl_plan_file *ret_file, hl_error *error) {
+  HL_CLEANUP(hl_free_pointer) char *path = NULL;
+  if (options->positional_count == 0)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "run needs a PLAN: a YAML file, or the name of one that comes with hotlap");
+  hl_status status = hl_cli_plan_find(options->positionals[0], &path, error);
+  if (status != HL_OK) return status;
+  return hl_plan_file_read(path, options->positionals + 1, options->positional_count - 1, ret_file,
+                           error);
+}
+
+static hl_status prepare(hl_sweep *s, const hl_plan_file *file, int argc, char **argv,
+                         hl_error *error) {
+  hl_status status = hl_machine_read(&s->machine, error);
+  if (status == HL_OK) status = hl_cli_plan_from_file(s, file, error);
+  return status == HL_OK ? hl_sweep_begin(s, argc, argv, error) : status;
+}
+
+int hl_cli_run(int argc, char **argv) {
+  hl_sweep s = {.start_ns = hl_clock_ns()};
+  hl_plan_file file = {0};
+  hl_error error = {0};
+  int exit_status = hl_cli_options('P', usage, argc, argv, &s.options);
+  if (exit_status >= 0) return exit_status;
+  hl_interrupt_catch();
+  hl_run_info_init(&s.info);
+  if (read_plan(&s.options, &file, &error) != HL_OK)
+    exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
+  else
+    exit_status = parse_again(&s, &file, argc, argv);
+  if (exit_status >= 0)
+    ;
+  else if (prepare(&s, &file, argc, argv, &error) != HL_OK)
+    exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
+  else if (hl_options_on(&s.options, HL_OPTION_DRY_RUN))
+    exit_status = hl_sweep_dry_run(&s);
+  else
+    exit_status = hl_sweep_run(&s);
+  hl_sweep_release(&s);
+  hl_plan_file_release(&file);
+  return exit_status;
+}

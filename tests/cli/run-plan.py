@@ -1,0 +1,169 @@
+"""hotlap run PLAN.yaml: entries of a plan as one run."""
+import json
+import sqlite3
+
+from harness import HOME, SOURCE, case, file, hotlap, main
+
+# Steps of 1 ms + 0.1 ms an image on a simulated clock: a row takes no time.
+CLOCK = 'defaults: {engine: "null", iterations: 20, warmup-iterations: 3, no-check: true, simulated-clock: 1e6+1e5}\n'
+TWO = CLOCK + '''
+entries:
+  - name: throughput
+    model: [linear, layer_norm]
+    batch-sizes: [1, 4]
+  - name: model-size
+    model: mlp:input_dim=64,hidden_dim={hidden}
+    batch-sizes: 8
+    matrix: {hidden: [32, 64], precision: [float32, bfloat16]}
+    exclude: {hidden: 32, precision: bfloat16}
+    iterations: 30
+'''
+
+
+def plan(text, name='plan.yaml'):
+    return file(name, text.encode())
+
+
+def store(name):
+    return '--store', str(HOME / name)
+
+
+@case
+def entries_are_one_run():
+    path = plan(TWO)
+    run = hotlap('run', path, '--json', *store('one.db'))
+    found = run.passes().document
+    assert [(r['entry'], r['model'], r['dtype'], r['batch_size'], r['measurement_iterations']) for r in found['rows']] == [
+        ('throughput', 'linear', 'float32', 1, 20), ('throughput', 'linear', 'float32', 4, 20),
+        ('throughput', 'layer_norm', 'float32', 1, 20), ('throughput', 'layer_norm', 'float32', 4, 20),
+        ('model-size', 'mlp:input_dim=64,hidden_dim=32', 'float32', 8, 30),
+        ('model-size', 'mlp:input_dim=64,hidden_dim=64', 'float32', 8, 30),
+        ('model-size', 'mlp:input_dim=64,hidden_dim=64', 'bfloat16', 8, 30)], run.explain()
+    assert [a['entry'] for a in found['analysis']] == ['throughput'] * 2 + ['model-size'] * 3, found['analysis']
+    # Rows of an entry that differ in type were measured in turns.
+    pair, = found['comparisons']
+    assert pair['model'].endswith('hidden_dim=64') and pair['verdict'] == 'equivalent', pair
+    assert 'hotlap run' in found['command'] if 'command' in found else True
+    again = json.loads(hotlap('report', '--json', *store('one.db')).passes().out)
+    assert [r['entry'] for r in again['rows']] == [r['entry'] for r in found['rows']]
+    with sqlite3.connect(HOME / 'one.db') as db:
+        assert db.execute('select count(*) from runs').fetchone() == (1,)
+
+
+@case
+def a_row_repeats_without_its_plan():
+    row = hotlap('run', plan(TWO), '--json', '--store', 'none').passes().rows[4]
+    words = row['reproduce'].split()[1:]
+    again, = hotlap(*words, '--json', '--store', 'none').passes().rows
+    assert again['entry'] is None and again['reproduce'] == row['reproduce'], again
+    assert again['model'] == row['model'] and again['measurement_iterations'] == 30, again
+
+
+@case
+def overrides_follow_the_plan():
+    rows = hotlap('run', plan(TWO), 'throughput.batch-sizes=2', 'hidden=16', 'model-size.precision=float32',
+                  'iterations=11', '--json', '--store', 'none').passes().rows
+    assert [(r['entry'], r['model'], r['batch_size'], r['measurement_iterations']) for r in rows] == [
+        ('throughput', 'linear', 2, 11), ('throughput', 'layer_norm', 2, 11),
+        ('model-size', 'mlp:input_dim=64,hidden_dim=16', 8, 11)], rows
+    hotlap('run', plan(TWO), 'batch-sizse=1').fails(2, "no entry of the plan has 'batch-sizse'; did you mean 'batch-sizes'?")
+    hotlap('run', plan(TWO), 'batch-sizes=x').fails(2, "plan.yaml:4:5: entry 'throughput':", "'x' is not a whole number")
+
+
+@case
+def what_two_combinations_ask_for_is_measured_once():
+    path = plan(CLOCK + 'entries: [{model: [mlp, mlp], batch-sizes: [1, 1]}, {model: mlp, batch-sizes: 1}]\n')
+    rows = hotlap('run', path, '--json', '--store', 'none').passes().rows
+    assert [r['entry'] for r in rows] == ['entry-1', 'entry-2'], rows  # an entry has its own rows
+
+
+@case
+def an_entry_that_fails_costs_its_rows():
+    text = CLOCK + '''
+entries:
+  - {name: good, model: linear, batch-sizes: 1}
+  - {name: gone, model: nowhere/model.onnx, batch-sizes: [1, 2]}
+  - {name: after, model: linear, batch-sizes: 2}
+'''
+    run = hotlap('run', plan(text), '--json', '--store', 'none')
+    assert run.status == 1, run.explain()
+    assert [(r['entry'], r['outcome']) for r in run.rows] == [
+        ('good', 'PASSED'), ('gone', 'FAILED'), ('gone', 'FAILED'), ('after', 'PASSED')], run.explain()
+    assert 'nowhere/model.onnx' in run.rows[1]['reason']
+    assert hotlap('run', plan(text), '--store', 'none', '--skip-failed').status == 0
+    assert hotlap('run', plan('skip-failed: true\n' + text), '--store', 'none').status == 0
+    assert hotlap('run', plan(text.replace('gone,', 'gone, optional: true,')), '--store', 'none').status == 0
+    only = hotlap('run', plan(CLOCK + 'entries: [{model: nowhere/model.onnx, batch-sizes: 1}]\n'), '--store', 'none')
+    assert only.status == 3, only.explain()
+    # A network that nobody knows is a mistake of the plan: nothing is measured before it is mended.
+    hotlap('run', plan(text.replace('nowhere/model.onnx', 'liner'))).fails(2, "plan.yaml:5:5: entry 'gone':", 'liner')
+
+
+@case
+def it_says_what_it_would_run():
+    run = hotlap('run', plan(TWO), '--dry-run').passes('# throughput', '# model-size', '7 rows, at most about 210 s (30 s a row')
+    assert run.out.count('hotlap sweep ') == 7, run.explain()
+    assert len(hotlap('run', plan(TWO), '--dry-run', '--json').passes().rows) == 7
+    hotlap('run', plan(TWO + '    max-time: 5\n'), '--dry-run').passes('7 rows, at most about 135 s (loading')
+
+
+@case
+def files_are_written():
+    where = HOME / 'out'
+    text = f'output-dir: {where}\nexport-format: [json, md]\n' + TWO
+    hotlap('run', plan(text), '--store', 'none').passes('BENCHMARK_REPORT.md')
+    assert len(json.loads((where / 'benchmark_results.json').read_text())['rows']) == 7
+    report = (where / 'BENCHMARK_REPORT.md').read_text()
+    assert 'throughput: linear, null' in report and 'model-size: mlp' in report, report
+    other = HOME / 'other'  # the command line is stronger
+    hotlap('run', plan(text), '--store', 'none', '--output-dir', str(other), '--export-format', 'csv').passes()
+    assert [p.name for p in other.iterdir()] == ['benchmark_results.csv']
+
+
+@case
+def an_interrupted_run_is_resumed():
+    path = plan(TWO)
+    hotlap('run', path, *store('resume.db')).passes()
+    with sqlite3.connect(HOME / 'resume.db') as db:
+        db.execute("update runs set state = 'interrupted'")
+        db.execute("delete from rows where model like '%layer_norm%'")
+    run = hotlap('run', path, '--resume', '--json', *store('resume.db'))
+    assert len(run.passes().rows) == 7, run.explain()
+    with sqlite3.connect(HOME / 'resume.db') as db:
+        assert db.execute('select count(*) from runs').fetchone() == (1,)
+
+
+@case
+def load_tests_may_stand_in_a_plan():
+    text = '''
+entries:
+  - {name: steps, model: linear, engine: "null", batch-sizes: 1, iterations: 20, no-check: true}
+  - {name: queries, workload: load, model: linear, engine: "null", scenario: singlestream, duration: 0.2, no-check: true}
+'''
+    rows = hotlap('run', plan(text), '--json', '--store', 'none').passes().rows
+    assert [(r['entry'], r['workload']) for r in rows] == [('steps', 'inference'), ('queries', 'load')], rows
+    assert rows[1]['scenario'] == 'SingleStream', rows[1]
+
+
+@case
+def plans_that_come_with_it_are_found():
+    for name in ('neurallayers', 'plans/neurallayers.yaml', 'neurallayers.yaml'):
+        hotlap('run', name, '--dry-run').passes('# throughput')
+    hotlap('run', 'neuralayers').fails(2, "no plan 'neuralayers'", 'neurallayers')
+    hotlap('run').fails(2, 'run needs a PLAN')
+
+
+@case
+def bad_plans_are_named():
+    for text, part in ((b'a: [\n', 'plan.yaml:2:1: not YAML'), (b'\xff', 'plan.yaml:1:1:'), (b'', 'plan.yaml: no value'),
+                       (b'model: linear\n\tx: 1', 'plan.yaml:2:1: a tab'),
+                       (b'modell: linear', "unknown key 'modell'; did you mean 'model'?"),
+                       (b'model: linear\nitterations: 3', "did you mean 'iterations'?"),
+                       (b'model: linear\niterations: many', "entry 'entry-1': --iterations: 'many'"),
+                       (b'a: &a [*a]', 'nested deeper'), (b'x' * 300000, 'the limit is 262144')):
+        hotlap('run', file('plan.yaml', text)).fails(2, part)
+    hotlap('run', str(HOME)).fails(2, 'not a regular file')
+    hotlap('run', '/dev/zero').fails(2, '/dev/zero')
+
+
+main()
