@@ -54,6 +54,7 @@ bool hl_native_lower_quantized_resize(hl_native_builder *b, const hl_native_node
 bool hl_native_lower_quantized_slice(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_quantize(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_dequantize(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_recurrent(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_attention(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_function_gradient(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_weight_gradient(hl_native_builder *b, const hl_native_node *node);

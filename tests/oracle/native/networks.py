@@ -19,6 +19,7 @@ SMALL = ["mlp:dims=64-128-128-32", "mlp:dims=2100-2100-32", "ptychopinn", "ptych
          "activation:kind=gelu", "activation:kind=tanh",
          "multihead_attention:tokens=20,hidden=48,heads=6", "weighted_sum", "gaussian",
          "soft_product", "transformer_encoder_layer:tokens=9,hidden=16,heads=4,ff=20", "fft",
+         "gru:input_dim=24,hidden_dim=40,tokens=6", "gru:layers=3,tokens=1",
          "prism_generator:size=64,object=32"]
 LARGE = ["ptychopinn-memory", "resnet50", "vit_b_16"]
 FULL = ["mlp", "dynunet", "transformer_encoder"]

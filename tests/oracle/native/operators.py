@@ -269,6 +269,48 @@ def movement_cases():
                       node("MatMul", ["x", "e"], ["y"])], [("x", ["n", 6])], [("c", f(5, 6))])
 
 
+def recurrent_cases():
+    for op, gates, attributes in [
+            ("GRU", 3, {"linear_before_reset": 1}), ("GRU", 3, {}), ("LSTM", 4, {}), ("RNN", 1, {}),
+            ("RNN", 1, {"activations": ["Relu"]}), ("RNN", 1, {"activations": ["Sigmoid"]})]:
+        states = 2 if op == "LSTM" else 1
+        for direction in ("forward", "reverse", "bidirectional"):
+            two = 1 + (direction == "bidirectional")
+            given = attributes | {"hidden_size": 24, "direction": direction}
+            if "activations" in given:
+                given["activations"] = attributes["activations"] * two
+            weights = [("w", f(two, gates * 24, 10, scale=0.3)),
+                       ("r", f(two, gates * 24, 24, scale=0.2)), ("b", f(two, gates * 48))]
+            begin = [(name, f(two, 1, 24)) for name in ("h", "c")[:states]]
+            extend = [node("Expand", [name, "s"], ["all_" + name]) for name, _ in begin]
+            name = "recurrent_" + "_".join([op, direction, *map(str, attributes.values())])
+            made = ["y", "y2", "y3"][:1 + states]
+            yield (name, [node("Transpose", ["x"], ["t"], perm=[1, 0, 2]),
+                          node(op, ["t", "w", "r", "b"], made, **given)],
+                   [("x", ["n", 7, 10])], weights)
+            # what torch exports, with the states of a batch; only the last state is read
+            yield (name + "_last",
+                   [node("Transpose", ["x"], ["t"], perm=[1, 0, 2]),
+                    node("Shape", ["x"], ["dims"]), node("Slice", ["dims", "zero", "one"], ["n"]),
+                    node("Concat", ["one", "n", "one"], ["s"], axis=0), *extend,
+                    node(op, ["t", "w", "r", "b", ""] + ["all_" + n for n, _ in begin],
+                         ["", "y"], **given)],
+                   [("x", ["n", 7, 10])],
+                   weights + begin + [("zero", i64(0)), ("one", i64(1))])
+            yield (name + "_no_bias",
+                   [node("Transpose", ["x"], ["t"], perm=[1, 0, 2]),
+                    node(op, ["t", "w", "r"], ["y"], **given)],
+                   [("x", ["n", 1, 10])], weights[:2])
+    # on the reference evaluator
+    weights = [("w", f(1, 72, 10, scale=0.3)), ("r", f(1, 72, 24, scale=0.2)), ("b", f(1, 144))]
+    turn = node("Transpose", ["x"], ["t"], perm=[1, 0, 2])
+    yield ("slow_lengths", [turn, node("GRU", ["t", "w", "r", "b", "l"], ["y", "y2"],
+                                       hidden_size=24)],
+           [("x", [3, 7, 10])], weights + [("l", np.array([7, 2, 5], np.int32))])
+    yield ("slow_clip", [turn, node("GRU", ["t", "w", "r", "b"], ["y", "y2"], hidden_size=24,
+                                    clip=0.5)], [("x", ["n", 7, 10])], weights)
+
+
 def main():
     tool, engine, only = ([a for a in sys.argv[1:] if not a.startswith("--")] + [None])[:3]
     extra = ["--bfloat16"] if "--bfloat16" in sys.argv else []
@@ -276,12 +318,13 @@ def main():
     report = Report()
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "model.onnx"
-        for cases in (conv_cases, winograd_cases, picture_cases, matrix_cases, element_cases, movement_cases):
+        for cases in (conv_cases, winograd_cases, picture_cases, matrix_cases, element_cases, movement_cases,
+                      recurrent_cases):
             for name, nodes, inputs, constants in cases():
                 if only and name != only:
                     continue
                 written = {o for n in nodes for o in n.output}
-                outputs = [(o, None) for o in ("y", "y2") if o in written]
+                outputs = [(o, None) for o in ("y", "y2", "y3") if o in written]
                 make_model(path, nodes, inputs, outputs, constants)
                 for batch in (1, 3):
                     arrays = random_inputs(path, batch, batch)
@@ -295,6 +338,10 @@ def main():
                     limit = tolerance * 2 if extra and "attention" in name else tolerance
                     same = len(got[0]) == len(want) and worst <= limit
                     report.check(f"{name} batch {batch}", same, f"error {worst:.2e} {log}")
+                    if name.startswith(("recurrent", "slow")):
+                        slow = "reference evaluator" in log
+                        report.check(f"{name}: on the reference evaluator or not",
+                                     slow == name.startswith("slow"), log)
                     if name.startswith("winograd") and not extra:
                         _, _, plain, _ = run_engine(tool, engine, path, arrays, [batch],
                                                     ["--option", "winograd=off"])
