@@ -12,15 +12,15 @@
 
 static const char usage[] =
     "Usage: hotlap data make ptychography FILE.npz [options]\n"
-    "       hotlap data make nuclei[:KEY=VALUE,...] FILE.npz [options]\n"
+    "       hotlap data make nuclei[:KEY=VALUE,...] FILE.npz|FOLDER [options]\n"
     "       hotlap data show FILE|FOLDER [--json]\n"
     "\n"
     "make  simulates a ptychography scan: a procedural object, a defocused probe and patterns\n"
     "      with Poisson noise, with the keys that PtychoPINN reads (diff3d, xcoords, ycoords,\n"
     "      probeGuess, objectGuess, ...). nuclei: microscopy volumes of blurred ellipsoids with\n"
     "      noise, their mask (label) and a function of the image to predict (target); keys size\n"
-    "      (32x96x96), count (4), radius (6), fill (0.25), noise (0.1). The same options give the\n"
-    "      same file.\n"
+    "      (32x96x96), count (4), radius (6), fill (0.25), noise (0.1); a folder gets TIFF files.\n"
+    "      The same options give the same files.\n"
     "show  lists the arrays of an .npz, .npy or .bz2 of either, or the pictures of a folder, and\n"
     "      says what hotlap makes of them.\n";
 
@@ -105,7 +105,7 @@ static int make(const hl_options *options, hl_error *error) {
   else if (options->positional_count != 3)
     status = hl_error_set(error, HL_INVALID_ARGUMENT,
                           "data make %.60s takes one file name. Try hotlap data --help", kind);
-  else if (length < 5 || strcmp(path + length - 4, ".npz") != 0)
+  else if (!nuclei && (length < 5 || strcmp(path + length - 4, ".npz") != 0))
     status = hl_error_set(error, HL_INVALID_ARGUMENT,
                           "data make writes .npz files; '%.200s' does not end so", path);
   if (status == HL_OK && nuclei) {

@@ -9,6 +9,7 @@ void hl_volume_recipe_default(hl_volume_task task, hl_volume_recipe *ret_recipe)
   *ret_recipe = (hl_volume_recipe){.task = task,
                                    .zoom = {1, 1, 1},
                                    .patches = 1,
+                                   .target_channel = -1,
                                    .threshold = 0.1,
                                    .normalise = true,
                                    .augment = mask ? segmentation : none};

@@ -30,7 +30,8 @@ typedef struct hl_volume_recipe {
   hl_volume_task task;
   double zoom[3]; /* z, y, x */
   int64_t patches;
-  int64_t channel, target_channel;
+  int64_t channel;        /* of the image, in its file */
+  int64_t target_channel; /* -1: channel 0 of a file of its own; else it may be the image's file */
   double threshold;
   bool normalise;
   hl_augment_options augment;

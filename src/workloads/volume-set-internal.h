@@ -25,7 +25,22 @@ hl_status hl__volumes_of_nuclei(const char *path, const hl_volume_recipe *recipe
                                 int64_t most, hl__volume_origin *ret_origin, hl_error *error);
 hl_status hl__volumes_of_npz(const char *path, const hl_volume_recipe *recipe, int64_t most,
                              hl__volume_origin *ret_origin, hl_error *error);
+bool hl__volumes_name_npz(const char *path); /* by its ending */
 bool hl__volumes_are_in_npz(const char *path);
+hl_status hl__volumes_of_files(const char *path, const hl_volume_recipe *recipe, int64_t most,
+                               hl__volume_origin *ret_origin, hl_error *error);
+bool hl__volumes_are_in_files(const char *path);
+
+/* Where the ending of a volume's file begins in its name ("cells.ome.tif": ".ome.tif"); NULL: it is
+ * no such file. */
+const char *hl__volume_ending(const char *name);
+
+/* The name at the end of a path. */
+const char *hl__last_part(const char *path);
+
+/* Reads a channel, from 0, of a TIFF or .npy. INVALID_ARGUMENT where there is no such channel. */
+hl_status hl__volume_file_read(const char *path, int64_t channel, hl__raw_volume *ret_volume,
+                               hl_error *error);
 
 /* Room for a volume that has been counted. */
 hl_status hl__raw_volume_new(hl_volume_shape shape, hl__raw_volume *ret_volume, hl_error *error);

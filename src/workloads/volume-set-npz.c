@@ -40,9 +40,13 @@ static bool is_stack(const hl_npz_entry *entry) {
   return entry && !entry->problem && (entry->header.rank == 3 || entry->header.rank == 4);
 }
 
+bool hl__volumes_name_npz(const char *path) {
+  return ends_with(path, ".npz") || ends_with(path, ".npz.bz2");
+}
+
 bool hl__volumes_are_in_npz(const char *path) {
   hl_npz *npz = NULL;
-  if (!ends_with(path, ".npz") && !ends_with(path, ".npz.bz2")) return false;
+  if (!hl__volumes_name_npz(path)) return false;
   if (hl_npz_open(path, NULL, &npz, NULL) != HL_OK) return false;
   const char *image = find(npz, image_names);
   bool found = image && is_stack(hl_npz_find(npz, image));

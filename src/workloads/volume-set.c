@@ -29,13 +29,14 @@ hl_status hl__raw_volume_new(hl_volume_shape shape, hl__raw_volume *ret_volume, 
 }
 
 bool hl_volume_set_is(const char *path) {
-  return hl_nuclei_is(path) || hl__volumes_are_in_npz(path);
+  return hl_nuclei_is(path) || hl__volumes_are_in_npz(path) || hl__volumes_are_in_files(path);
 }
 
 static hl_status find_origin(const char *path, const hl_volume_recipe *recipe, uint64_t seed,
                              int64_t most, hl__volume_origin *ret, hl_error *error) {
   if (hl_nuclei_is(path)) return hl__volumes_of_nuclei(path, recipe, seed, most, ret, error);
-  return hl__volumes_of_npz(path, recipe, most, ret, error);
+  if (hl__volumes_name_npz(path)) return hl__volumes_of_npz(path, recipe, most, ret, error);
+  return hl__volumes_of_files(path, recipe, most, ret, error);
 }
 
 hl_status hl_volume_set_open(const char *path, const hl_volume_recipe *recipe, uint64_t seed,

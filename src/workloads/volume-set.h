@@ -14,6 +14,11 @@
  *                                  function of the image for a label-free prediction
  *   FILE.npz                       arrays image and label (or mask, seg) or target (or signal),
  *                                  each (z, y, x) or (count, z, y, x)
+ *   FILE.tif, .ome.tif, .npy       one volume; its target is FILE_label.tif (or _seg, _mask,
+ *                                  _target, _signal) beside it, or another channel of it
+ *   FOLDER                         all such files in it and below
+ *   FILE.csv                       files by name, relative to the table, in columns raw (or image,
+ *                                  brightfield, source) and seg (or label, mask, signal, target)
  *
  * Files are hostile: each voxel has to be finite, sizes are bounded, a target has to have its
  * image's shape; errors name the file.

@@ -36,6 +36,16 @@ def the_same_options_give_the_same_file():
 
 
 @case
+def nuclei_are_made_as_tiff():
+    run = hotlap('data', 'make', 'nuclei:size=8x16x20,count=2', 'stacks/cells')
+    run.passes('stacks/cells: 2 volumes', 'each with _label.tif (0 and 1) and _target.tif')
+    names = sorted(p.name for p in (HOME / 'stacks/cells').iterdir())
+    assert names == [f'nuclei_000{i}{end}.tif' for i in (0, 1) for end in ('', '_label', '_target')], names
+    (HOME / 'plain').write_bytes(b'')
+    refused(['make', 'nuclei', 'plain/x'], 'plain', command='data')
+
+
+@case
 def options_of_nuclei_are_checked():
     def make(spec, *parts):
         refused(['make', spec, 'x.npz'], *parts, command='data')

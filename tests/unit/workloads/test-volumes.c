@@ -8,6 +8,7 @@
 
 #include "data/loader.h"
 #include "data/npz.h"
+#include "data/tiff.h"
 #include "imaging/volume-generate.h"
 #include "imaging/volume-transform.h"
 #include "workloads/volume-source.h"
@@ -249,6 +250,93 @@ static void test_hostile(void **state) {
   rmdir(folder);
 }
 
+static void write_tiff(const char *folder, const char *name, int64_t depth, float value) {
+  static float voxels[8 * 16 * 16];
+  char path[96];
+  for (int i = 0; i < 8 * 256; i++) voxels[i] = (float)(i % 5);
+  voxels[0] = value;
+  hl_tensor_view view = {.dtype = HL_FLOAT32,
+                         .rank = 3,
+                         .dims = {depth, 16, 16},
+                         .data = voxels,
+                         .bytes = (uint64_t)(depth * 256) * sizeof(float)};
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  hl_error error = {0};
+  if (hl_tiff_write(path, &view, false, &error) != HL_OK) fail_msg("%s", error.msg);
+}
+
+static void write_text(const char *folder, const char *name, const char *text) {
+  char path[96];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  assert_true(fputs(text, file) >= 0);
+  assert_int_equal(fclose(file), 0);
+}
+
+/* The image and the target that are read first begin with these values. */
+static void expect_first(const char *path, hl_volume_task task, const char *more, int64_t count,
+                         float image, float target) {
+  char recipe[96];
+  snprintf(recipe, sizeof recipe, "normalise=off,threshold=5%s", more);
+  hl_volume_set *set = open_set(path, task, recipe);
+  hl_prepared_volume v = {0};
+  hl_error error = {0};
+  assert_int_equal(hl_volume_set_count(set), count);
+  if (hl_volume_set_read(set, 0, true, &v, &error) != HL_OK) fail_msg("%s", error.msg);
+  assert_true(v.image[0] == image);
+  assert_true(v.target[0] == target);
+  hl_prepared_volume_release(&v);
+  hl_volume_set_free(set);
+}
+
+static void test_files(void **state) {
+  (void)state;
+  char folder[] = "/tmp/hotlap-volumes-XXXXXX", path[96], command[96];
+  assert_non_null(mkdtemp(folder));
+  const hl_volume_task mask = HL_VOLUME_SEGMENTATION, signal = HL_VOLUME_LABEL_FREE;
+  write_tiff(folder, "a.tif", 8, 11);
+  write_tiff(folder, "a_seg.tif", 8, 9); /* above the threshold */
+  write_tiff(folder, "a_signal.tiff", 8, 33);
+  write_tiff(folder, "b.ome.tif", 8, 44);
+  write_text(folder, "notes.txt", "no volume");
+  assert_true(hl_volume_set_is(folder));
+  expect_first(folder, mask, "", 2, 11, 1);
+  expect_first(folder, signal, "", 2, 11, 33);
+  expect(folder, mask, "", HL_NOT_FOUND, "b.ome.tif has no target", "b_label.tif");
+  expect(folder, mask, "target-channel=0", HL_OK, "", "");
+  expect(folder, mask, "target-channel=2", HL_INVALID_ARGUMENT, "b.ome.tif has 1 channel",
+         "no channel 2");
+  expect(folder, mask, "channel=1", HL_INVALID_ARGUMENT, "b.ome.tif has 1 channel", "channel 1");
+  snprintf(path, sizeof path, "%s/a.tif", folder);
+  expect_first(path, mask, "", 1, 11, 1);
+  snprintf(path, sizeof path, "%s/t.csv", folder);
+  write_text(folder, "t.csv",
+             "id,raw,seg\r\n1,\"b.ome.tif\",a_signal.tiff\r\n\r\n2,a.tif,a_seg.tif\n");
+  expect_first(path, mask, "", 2, 44, 1);
+  static const struct {
+    const char *text, *a, *b;
+    hl_status status;
+  } bad[] = {{"", "no column 'raw'", "t.csv", HL_BAD_DATA},
+             {"a,b\n1,2\n", "no column 'raw'", "t.csv", HL_BAD_DATA},
+             {"raw,seg\n", "names no volume", "t.csv", HL_BAD_DATA},
+             {"raw,seg\n\"a.tif,x\n", "line 2", "quote", HL_BAD_DATA},
+             {"seg,raw\na_seg.tif\n", "line 2", "no image", HL_BAD_DATA},
+             {"raw,seg\nno.tif,a_seg.tif\n", "no.tif", "", HL_NOT_FOUND},
+             {"raw,seg\nt.csv,a_seg.tif\n", "t.csv", "", HL_BAD_DATA},
+             {"raw,seg\na.tif,\n", "a.tif has no target", "", HL_NOT_FOUND}};
+  for (size_t i = 0; i < HL_COUNT(bad); i++) {
+    write_text(folder, "t.csv", bad[i].text);
+    expect(path, mask, "", bad[i].status, bad[i].a, bad[i].b);
+  }
+  write_tiff(folder, "b_label.tif", 7, 1);
+  expect(folder, mask, "", HL_BAD_DATA, "b.ome.tif", "7 x 16 x 16");
+  write_tiff(folder, "b_label.tif", 8, INFINITY);
+  expect(folder, mask, "", HL_BAD_DATA, "b.ome.tif: target", "[0, 0, 0] (z, y, x) is infinite");
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  assert_int_equal(system(command), 0); /* NOLINT: a folder of our own */
+}
+
 static void test_ports(void **state) {
   (void)state;
   hl_port flat = {.name = "x", .dtype = HL_FLOAT32, .rank = 4, .dims = {-1, 1, 64, 48}};
@@ -269,7 +357,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_recipe),  cmocka_unit_test(test_prepared),
       cmocka_unit_test(test_patches), cmocka_unit_test(test_pairs),
-      cmocka_unit_test(test_hostile), cmocka_unit_test(test_ports),
+      cmocka_unit_test(test_hostile), cmocka_unit_test(test_files),
+      cmocka_unit_test(test_ports),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
