@@ -4,7 +4,9 @@
  *     engine-train ENGINE.so MODEL.onnx DIR STEPS RATE KEY=VALUE...
  *
  * Further keys: threads=N; time=1 prints the time of each step and of its phases, and the engine's
- * memory, on standard error; profile=1 the operators of one more step.
+ * memory, on standard error; profile=1 the operators of one more step. interactive=1: afterwards
+ * each line `n` on standard input runs n steps and prints "median_ms X loss Y", so that two
+ * programs can be timed in turns; at the end "peak_mb Z".
  */
 #include "base/clock.h"
 #include "base/file.h"
@@ -24,7 +26,7 @@ typedef struct run {
   hl_request *request;
   const char *folder;
   int threads;
-  bool time, profile;
+  bool time, profile, interactive;
   void *data[MAX_INPUTS];
 } run;
 
@@ -73,6 +75,41 @@ static void show_operator(void *context, const char *name, const char *kind, uin
   fprintf(stderr, "profile %10.3f us  %-24s %s\n", (double)ns / 1e3, kind, name);
 }
 
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* Times as many steps as each line says. */
+static hl_status serve(run *r, int64_t *number, hl_error *error) {
+  char line[64];
+  hl_status status = HL_OK;
+  printf("ready\n");
+  fflush(stdout);
+  while (status == HL_OK && fgets(line, sizeof line, stdin)) {
+    double ms[256] = {0};
+    int count = atoi(line);
+    if (count < 1 || count > 256) break;
+    hl_tensor_view loss = {0};
+    for (int i = 0; i < count && status == HL_OK; i++) {
+      uint64_t start = hl_clock_ns();
+      ++*number;
+      status = r->ops->submit(r->request, error);
+      if (status == HL_OK) status = r->ops->wait(r->request, error);
+      ms[i] = (double)(hl_clock_ns() - start) / 1e6;
+    }
+    if (status == HL_OK) status = r->ops->output(r->request, 0, &loss, error);
+    if (status != HL_OK) break;
+    qsort(ms, (size_t)count, sizeof *ms, by_value);
+    printf("median_ms %.4f loss %.6g\n", ms[count / 2], (double)*(float *)loss.data);
+    fflush(stdout);
+  }
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  printf("peak_mb %.1f\n", (double)usage.ru_maxrss * 1024 / 1e6);
+  return status;
+}
+
 static hl_status steps(run *r, size_t inputs, int64_t count, float rate, size_t outputs,
                        hl_error *error) {
   int64_t number = 0;
@@ -80,7 +117,8 @@ static hl_status steps(run *r, size_t inputs, int64_t count, float rate, size_t 
   hl_tensor_view of_step = {.dtype = HL_INT64, .data = &number, .bytes = sizeof number};
   hl_status status = r->ops->bind(r->request, inputs, &of_rate, error);
   if (status == HL_OK) status = r->ops->bind(r->request, inputs + 1, &of_step, error);
-  while (status == HL_OK && number++ < count) {
+  while (status == HL_OK && number < count) {
+    number++;
     uint64_t start = hl_clock_ns();
     status = r->ops->submit(r->request, error);
     if (status == HL_OK) status = r->ops->wait(r->request, error);
@@ -92,6 +130,7 @@ static hl_status steps(run *r, size_t inputs, int64_t count, float rate, size_t 
         printf("%.9g%c", (double)*(float *)view.data, i + 1 < outputs ? ' ' : '\n');
     }
   }
+  if (r->interactive && status == HL_OK) status = serve(r, &number, error);
   if (r->profile && status == HL_OK)
     status = r->ops->profile(r->request, show_operator, NULL, error);
   return status;
@@ -186,6 +225,7 @@ static void show_memory(const run *r) {
 static bool set(run *r, hl_training_spec *spec, const char *word) {
   if (strncmp(word, "threads=", 8) == 0) return r->threads = atoi(word + 8), r->threads > 0;
   if (strcmp(word, "time=1") == 0) return r->time = true;
+  if (strcmp(word, "interactive=1") == 0) return r->interactive = true;
   if (strcmp(word, "profile=1") == 0) return r->profile = true;
   return training_spec_set(spec, word);
 }
