@@ -1,4 +1,5 @@
 /* The hooks of the engine ABI. */
+#include "compile/allocations.h"
 #include "compile/training.h"
 #include "isa-option.h"
 #include "run/request.h"
@@ -128,7 +129,8 @@ static hl_status plan(hl_model *model, const hl_program_spec *spec, hl_program_p
   if (status != HL_OK) return status;
   const hl_native_list *list = &program->list;
   hl_program_plan result = {.size = ret_plan->size};
-  for (int32_t i = 0; i < list->weight_count; i++) result.weight_bytes += list->weights[i].bytes;
+  for (int32_t i = 0; i < list->weight_count; i++)
+    result.weight_bytes += hl_native_rounded(list->weights[i].bytes);
   result.weight_bytes += list->state_bytes;
   result.arena_bytes = list->arena_bytes;
   result.io_bytes = list->output_bytes;
@@ -210,6 +212,7 @@ const hl_engine_ops *hl_engine_entry(void) {
       .states = hl_native_states,
       .phases = hl_native_request_phases,
       .trace = hl_native_request_trace,
+      .allocations = hl_native_allocations,
       .option_table = options,
   };
   return &ops;

@@ -53,7 +53,7 @@ static hl_status visit(hl_gradient *g, size_t index, hl_error *error) {
   hl_node node = g->graph->nodes[index];
   /* The loss's own gradient belongs to it. */
   g->graph->pen_phase = node.phase == HL_PHASE_LOSS ? HL_PHASE_LOSS : HL_PHASE_BACKWARD;
-  g->graph->pen_layer = node.layer ? node.layer : node.name;
+  g->graph->pen_layer = hl_node_layer(g->graph, &node);
   bool arrived = false, wanted = false;
   for (size_t i = 0; i < node.output_count; i++)
     arrived = arrived || hl_gradient_arrived(g, &node, i) >= 0;
@@ -69,6 +69,7 @@ static hl_status walk(hl_gradient *g, hl_value_id loss, hl_error *error) {
   if (!g->wanted[loss]) return HL_OK;
   size_t forward_nodes = g->graph->node_count;
   hl_shape shape = g->graph->values[loss].shape;
+  g->graph->pen_gradient = true;
   g->of_value[loss] = hl_gradient_number(g, loss, 1);
   if (shape.rank > 0) g->of_value[loss] = hl_gradient_reshape(g, g->of_value[loss], &shape);
   hl_status status = HL_OK;
@@ -77,6 +78,7 @@ static hl_status walk(hl_gradient *g, hl_value_id loss, hl_error *error) {
   for (size_t n = forward_nodes; n-- > 0 && status == HL_OK;) status = visit(g, n, error);
   g->graph->pen_phase = phase;
   g->graph->pen_layer = layer;
+  g->graph->pen_gradient = false;
   return status;
 }
 

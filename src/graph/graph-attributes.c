@@ -117,6 +117,12 @@ hl_value *hl_node_output(const hl_graph *graph, const hl_node *node, size_t i) {
   return i < node->output_count && node->outputs[i] >= 0 ? &graph->values[node->outputs[i]] : NULL;
 }
 
+const char *hl_node_layer(const hl_graph *graph, const hl_node *node) {
+  const hl_value *result = hl_node_output(graph, node, 0);
+  if (node->layer) return node->layer;
+  return node->name[0] || !result ? node->name : result->name;
+}
+
 /* -- shapes --------------------------------------------------------------- */
 
 int64_t hl_shape_elements(const hl_shape *shape) {

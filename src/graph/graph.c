@@ -217,7 +217,8 @@ hl_node *hl_graph_node_new(hl_graph *graph, const char *op, const char *name, co
                   .name = hl_arena_text(&graph->arena, name ? name : ""),
                   .domain = hl_arena_text(&graph->arena, domain ? domain : ""),
                   .phase = graph->pen_phase,
-                  .layer = graph->pen_layer};
+                  .layer = graph->pen_layer,
+                  .is_gradient = graph->pen_gradient};
   if (!node.op || !node.name || !node.domain) {
     hl_graph_fail(graph, HL_OUT_OF_MEMORY, "no memory for node '%s'", name ? name : op);
     return NULL;

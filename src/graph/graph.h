@@ -92,6 +92,7 @@ typedef struct hl_node {
   size_t attribute_count;
   hl_phase phase;    /* of a training step; forward elsewhere */
   const char *layer; /* name of the node of the network that it serves; NULL: itself */
+  bool is_gradient;  /* what it computes is a derivative */
 } hl_node;
 
 /* A remark in the file that no engine reads: where a network comes from. */
@@ -121,6 +122,7 @@ typedef struct hl_graph {
   size_t update_count, update_capacity;
   hl_phase pen_phase;    /* what new nodes are marked with */
   const char *pen_layer; /* owned by the graph */
+  bool pen_gradient;
   hl_status failed;      /* first failure of a building function */
   void *storage;         /* mappings and heap blocks behind constants; freed with the graph */
 } hl_graph;
@@ -190,6 +192,10 @@ size_t hl_node_ints(const hl_node *node, const char *name, int64_t *ret_values, 
 /* Input or output number `i` as a value; NULL if omitted or out of range. */
 hl_value *hl_node_input(const hl_graph *graph, const hl_node *node, size_t i);
 hl_value *hl_node_output(const hl_graph *graph, const hl_node *node, size_t i);
+
+/* What the node of the network is called that `node` serves: a node without a name is called by its
+ * result. Never NULL; lives as long as the graph. */
+const char *hl_node_layer(const hl_graph *graph, const hl_node *node);
 
 /* Elements of a fully known shape; -1 if a dimension is unknown or the product overflows. */
 int64_t hl_shape_elements(const hl_shape *shape);

@@ -91,11 +91,12 @@ static hl_value_id sum_losses(hl_training *t, hl_error *error) {
 
 /* -- updates --------------------------------------------------------------------------------- */
 
-/* The name of the first node of the network that reads a weight. */
+/* The first node of the network that reads a weight. */
 static const char *layer_of(const hl_training *t, hl_value_id weight) {
   for (size_t n = 0; n < t->graph->node_count; n++)
     for (size_t i = 0; i < t->graph->nodes[n].input_count; i++)
-      if (t->graph->nodes[n].inputs[i] == weight) return t->graph->nodes[n].name;
+      if (t->graph->nodes[n].inputs[i] == weight)
+        return hl_node_layer(t->graph, &t->graph->nodes[n]);
   return "";
 }
 

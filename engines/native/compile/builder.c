@@ -182,6 +182,10 @@ dnnl_primitive_attr_t hl_native_attr(hl_native_builder *b) {
 
 /* -- tensors -------------------------------------------------------------------------------- */
 
+static int32_t node_index(const hl_native_builder *b) {
+  return b->node ? (int32_t)(b->node - b->ir->nodes) : -1;
+}
+
 static int32_t add_tensor(hl_native_builder *b, hl_native_tensor tensor) {
   hl_native_list *list = b->list;
   if (!grow(b, &list->tensors, list->tensor_count, &list->tensor_capacity, sizeof(*list->tensors)))
@@ -190,6 +194,7 @@ static int32_t add_tensor(hl_native_builder *b, hl_native_tensor tensor) {
   if (tensor.root < 0) tensor.root = id;
   tensor.first = tensor.last = -1;
   tensor.next = -1;
+  tensor.node = node_index(b);
   if (tensor.value >= 0) {
     /* Appended, so that the first one is the layout in which the value was computed. */
     int32_t *link = &b->tensor_of[tensor.value];
@@ -393,10 +398,10 @@ static hl_native_step *add_step(hl_native_builder *b, const char *kind) {
   if (!grow(b, &list->steps, list->step_count, &list->step_capacity, sizeof(*list->steps)))
     return NULL;
   hl_native_step *step = &list->steps[list->step_count++];
-  *step = (hl_native_step){.kind = kind, .name = ""};
+  *step = (hl_native_step){.kind = kind, .name = "", .layer = "", .node = node_index(b)};
   if (b->node) {
     step->phase = b->node->source->phase;
-    step->layer = b->node->source->layer ? b->node->source->layer : b->node->source->name;
+    step->layer = hl_node_layer(b->ir->graph, b->node->source);
     const hl_value *result = hl_native_value(b->ir, b->node->outputs[0]);
     step->name = b->node->source->name[0] || !result ? b->node->source->name : result->name;
   }

@@ -49,6 +49,7 @@ typedef struct hl_native_tensor {
   int32_t first, last; /* of a root: steps that use it */
   uint64_t place;
   int32_t next; /* another tensor of the same value, or -1 */
+  int32_t node; /* being lowered when it was made, or -1 */
 } hl_native_tensor;
 
 typedef struct hl_native_arg {
@@ -71,6 +72,7 @@ typedef struct hl_native_step {
   int arg_count, arg_capacity;
   hl_phase phase;
   const char *layer; /* the node of the network that it serves */
+  int32_t node;      /* that it was made of, or -1 */
 } hl_native_step;
 
 /* A value that is complete after step `step`. */

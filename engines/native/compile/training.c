@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALIGN 64u
-
 static hl_status no_memory(hl_error *error) {
   return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory to compile the training step");
 }
@@ -119,7 +117,7 @@ void hl_native_training_states(hl_native_builder *b, hl_program *program) {
     hl_native_tensor *tensor = &b->list->tensors[id];
     tensor->home = HL_HOME_STATE;
     tensor->place = b->list->state_bytes;
-    b->list->state_bytes += (tensor->bytes + ALIGN - 1) / ALIGN * ALIGN;
+    b->list->state_bytes += hl_native_rounded(tensor->bytes);
     program->state_tensors[at++] = id;
   }
 }

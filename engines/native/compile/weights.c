@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define WEIGHT_ALIGN 64u
 /* After so much of the file its pages are given back, so that the weights never lie in memory
  * twice. */
 #define FORGET_BYTES ((uint64_t)16 << 20)
@@ -287,10 +286,6 @@ static hl_status keep(hl_native_weights *weights, const hl_native_weight *weight
   return HL_OK;
 }
 
-static uint64_t rounded(uint64_t bytes) {
-  return (bytes + WEIGHT_ALIGN - 1) / WEIGHT_ALIGN * WEIGHT_ALIGN;
-}
-
 uint64_t hl_native_weight_bytes(const hl_graph *graph, const hl_native_recipe *recipe,
                                 const_dnnl_memory_desc_t desc) {
   const hl_value *value = &graph->values[recipe->value];
@@ -306,7 +301,7 @@ hl_status hl_native_weights_make(hl_model *model, const hl_graph *graph, hl_nati
   hl_native_weights *weights = model->weights;
   uint64_t bytes = 0;
   for (int32_t i = 0; i < count; i++)
-    if (!find(weights, &list[i])) bytes += rounded(list[i].bytes);
+    if (!find(weights, &list[i])) bytes += hl_native_rounded(list[i].bytes);
   if (!reserve(weights, (size_t)count))
     return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the list of weights");
   hl_native_buffer block;
@@ -328,7 +323,7 @@ hl_status hl_native_weights_make(hl_model *model, const hl_graph *graph, hl_nati
       status = make(model, graph, &list[i], at, error);
       if (status == HL_OK) status = keep(weights, &list[i], at, error);
       if (status != HL_OK) break;
-      at += rounded(list[i].bytes);
+      at += hl_native_rounded(list[i].bytes);
       found = &weights->items[weights->count - 1];
     }
     list[i].data = found->data;

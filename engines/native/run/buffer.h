@@ -9,6 +9,13 @@
 
 #include "base/error.h"
 
+/* What lies in a buffer begins at multiples of this. */
+#define HL_NATIVE_ALIGN ((uint64_t)64)
+
+static inline uint64_t hl_native_rounded(uint64_t bytes) {
+  return (bytes + HL_NATIVE_ALIGN - 1) / HL_NATIVE_ALIGN * HL_NATIVE_ALIGN;
+}
+
 /* What an engine holds, for its `memory` hook. */
 typedef struct hl_native_account {
   uint64_t allocated_bytes, peak_bytes;
