@@ -1,23 +1,6 @@
 /* Losses, written down as nodes. */
 #include "graph/training-internal.h"
 
-#include <string.h>
-
-static const struct {
-  const char *name;
-  hl_loss loss;
-} names[] = {{"cross-entropy", HL_LOSS_CROSS_ENTROPY},
-             {"mse", HL_LOSS_MEAN_SQUARE},
-             {"mae", HL_LOSS_MEAN_ABSOLUTE},
-             {"l1", HL_LOSS_MEAN_ABSOLUTE},
-             {"poisson", HL_LOSS_POISSON},
-             {"dice-ce", HL_LOSS_DICE_CROSS_ENTROPY}};
-
-bool hl_loss_from_name(const char *name, hl_loss *ret_loss) {
-  for (size_t i = 0; i < HL_COUNT(names); i++)
-    if (strcmp(names[i].name, name) == 0) return *ret_loss = names[i].loss, true;
-  return false;
-}
 
 /* Mean over all elements, as a number. */
 static hl_value_id mean(hl_training *t, hl_value_id x) {

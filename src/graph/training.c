@@ -7,13 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool hl_optimizer_from_name(const char *name, hl_optimizer *ret_optimizer) {
-  static const char *const names[] = {"sgd", "adam", "adamw"};
-  for (size_t i = 0; i < HL_COUNT(names); i++)
-    if (strcmp(names[i], name) == 0) return *ret_optimizer = (hl_optimizer)i, true;
-  return false;
-}
-
 /* -- the network in training mode ------------------------------------------------------------ */
 
 static void train_batch_norm(hl_training *t, size_t index) {

@@ -16,12 +16,8 @@
 #ifndef HL_GRAPH_TRAINING_H
 #define HL_GRAPH_TRAINING_H
 
+#include "base/training-names.h"
 #include "graph/graph.h"
-
-/* "cross-entropy", "mse", "mae" (or "l1"), "poisson", "dice-ce"; false if unknown. */
-bool hl_loss_from_name(const char *name, hl_loss *ret_loss);
-
-bool hl_optimizer_from_name(const char *name, hl_optimizer *ret_optimizer); /* "sgd", ... */
 
 /* The shape and type of the target of an output; false where the loss cannot take it. */
 bool hl_graph_target(hl_loss loss, const hl_value *output, hl_shape *ret_shape,

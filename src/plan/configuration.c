@@ -87,6 +87,7 @@ static void append_identity(hl_text *out, const hl_configuration *c) {
   if (c->n_images) option_int(out, "n-images", c->n_images);
   option_int(out, "seed", c->seed);
   if (c->load) hl_load_spec_options(c->load, out);
+  if (c->train) hl_train_spec_options(c->train, out);
   if (c->simulated) {
     option_real(out, "simulated-clock", c->simulated_t0_ns);
     char text[32];
@@ -95,12 +96,11 @@ static void append_identity(hl_text *out, const hl_configuration *c) {
   }
 }
 
-/* Of the method, what a load test has, too. */
+/* Of the method, what load tests and training have, too. */
 static void append_limits(hl_text *out, const hl_method_options *m) {
   if (m->setup_given) option_real(out, "setup-timeout", m->setup_s);
   if (m->memory_limit_mb) option_int(out, "memory-limit", m->memory_limit_mb);
   if (!m->predict) hl_text_append(out, " --no-predict");
-  if (!m->check) hl_text_append(out, " --no-check");
 }
 
 static void append_method(hl_text *out, const hl_method_options *m) {
@@ -117,12 +117,14 @@ static void append_method(hl_text *out, const hl_method_options *m) {
 char *hl_configuration_reproduce(const hl_configuration *configuration,
                                  const hl_method_options *method) {
   hl_text text = HL_TEXT_INIT;
-  hl_text_append(&text, configuration->load ? "hotlap load " : "hotlap sweep ");
-  append_identity(&text, configuration);
-  if (configuration->load)
+  const hl_configuration *c = configuration;
+  hl_text_format(&text, "hotlap %s ", c->train ? "train" : c->load ? "load" : "sweep");
+  append_identity(&text, c);
+  if (c->load || c->train)
     append_limits(&text, method);
   else
     append_method(&text, method);
+  if (!c->train && !method->check) hl_text_append(&text, " --no-check");
   return hl_text_take(&text);
 }
 
@@ -140,6 +142,7 @@ char *hl_configuration_key(const hl_configuration *configuration) {
 
 static void append_whole_method(hl_text *out, const hl_method_options *m) {
   append_method(out, m);
+  if (!m->check) hl_text_append(out, " --no-check");
   if (m->sequence) hl_text_append(out, " --order sequence");
   hl_text_format(out, " %d %" PRId64, m->adaptive, m->max_batch);
 }

@@ -223,9 +223,10 @@ static hl_status read_devices(const hl_options *o, hl_arena *arena, axes *a, hl_
                         "--device and --device-prefer both name the device: give one of them");
   const char *list = hl_options_get(o, HL_OPTION_DEVICE);
   const char *provider = hl_options_get(o, HL_OPTION_PROVIDER);
-  /* A provider for GPUs means the first of them. */
-  if (provider && strcmp(provider, "cpu") != 0 && !hl_options_given(o, HL_OPTION_DEVICE))
-    list = "cuda:0";
+  /* A provider or trainer for GPUs means the first of them. */
+  const char *trainer = o->command == 'T' ? hl_options_get(o, HL_OPTION_TRAINER) : "cpu";
+  bool on_gpu = (provider && strcmp(provider, "cpu") != 0) || strcmp(trainer, "gpu") == 0;
+  if (on_gpu && !hl_options_given(o, HL_OPTION_DEVICE)) list = "cuda:0";
   return hl_device_choices(arena, list, prefer, a->here, &a->devices, &a->device_count, error);
 }
 
@@ -320,6 +321,10 @@ static hl_status build(const hl_options *o, const hl_plan_model *models, size_t 
   hl_status status = check_utf8(o, models, model_count, error);
   if (status == HL_OK) status = read_method(o, &plan->method, error);
   if (status == HL_OK) status = read_base(o, &plan->arena, &base, error);
+  hl_train_spec *train = NULL;
+  bool is_train = o->command == 'T';
+  if (status == HL_OK && is_train) status = hl_train_spec_read(o, &plan->arena, &train, error);
+  base.train = train;
   if (status == HL_OK) status = read_engine_axis(o, &plan->arena, engines, a, error);
   if (status == HL_OK) status = read_devices(o, &plan->arena, a, error);
   if (status == HL_OK)
@@ -334,6 +339,7 @@ static hl_status build(const hl_options *o, const hl_plan_model *models, size_t 
   if (status == HL_OK && is_load)
     status = hl_load_specs_read(o, &plan->arena, &a->loads, &a->load_count, error);
   const char *sizes = hl_options_get(o, HL_OPTION_BATCH_SIZES);
+  if (is_train && !hl_options_given(o, HL_OPTION_BATCH_SIZES)) sizes = "8";
   if (is_load && !hl_options_given(o, HL_OPTION_BATCH_SIZES)) sizes = "1"; /* no batching */
   if (status == HL_OK) status = hl_batch_sizes_parse(sizes, &a->batches, &a->batch_count, error);
   if (status == HL_OK) status = fill(plan, &base, models, model_count, a, error);

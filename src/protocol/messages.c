@@ -1,5 +1,7 @@
 #include "protocol/messages.h"
 
+#include "protocol/train-message.h"
+
 static json_t *plugins_of(const hl_configuration *c) {
   json_t *plugins = json_array();
   for (size_t i = 0; i < c->plugin_count; i++)
@@ -59,6 +61,7 @@ json_t *hl_message_from_configuration(const hl_configuration *configuration,
   if (c->simulated)
     failed |= json_object_set_new(object, "simulated_clock",
                                   json_pack("[f, f]", c->simulated_t0_ns, c->simulated_t1_ns));
+  if (c->train) failed |= json_object_set_new(object, "train", hl_train_message(c->train));
   hl_json_set_text(object, "cache_directory", cache_directory);
   if (!failed) return object;
   json_decref(object);
@@ -167,6 +170,8 @@ hl_status hl_message_to_configuration(const json_t *object, hl_arena *arena,
   if (status == HL_OK) status = read_options(object, arena, &c, error);
   if (status == HL_OK) status = read_input_shapes(object, arena, &c, error);
   if (status == HL_OK) status = read_clock(object, &c, error);
+  const json_t *train = json_object_get(object, "train");
+  if (status == HL_OK && train) status = hl_train_message_read(train, arena, &c.train, error);
   if (status != HL_OK) return status;
   *ret_configuration = c;
   return HL_OK;
