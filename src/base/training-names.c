@@ -7,9 +7,12 @@
 static const struct {
   const char *name;
   hl_loss loss;
-} losses[] = {{"cross-entropy", HL_LOSS_CROSS_ENTROPY}, {"mse", HL_LOSS_MEAN_SQUARE},
-              {"mae", HL_LOSS_MEAN_ABSOLUTE},           {"l1", HL_LOSS_MEAN_ABSOLUTE},
-              {"poisson", HL_LOSS_POISSON},             {"dice-ce", HL_LOSS_DICE_CROSS_ENTROPY}};
+} losses[] = {{"cross-entropy", HL_LOSS_CROSS_ENTROPY},
+              {"mse", HL_LOSS_MEAN_SQUARE},
+              {"mae", HL_LOSS_MEAN_ABSOLUTE},
+              {"l1", HL_LOSS_MEAN_ABSOLUTE},
+              {"poisson", HL_LOSS_POISSON},
+              {"dice-ce", HL_LOSS_DICE_CROSS_ENTROPY}};
 
 static const char *const optimizers[] = {
     [HL_OPTIMIZER_SGD] = "sgd", [HL_OPTIMIZER_ADAM] = "adam", [HL_OPTIMIZER_ADAMW] = "adamw"};

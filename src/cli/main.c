@@ -16,6 +16,7 @@ typedef struct command {
 static const command commands[] = {
     {"sweep", hl_cli_sweep, "measure a network over batch sizes and say which to use"},
     {"run", hl_cli_run, "measure all that a plan file lists"},
+    {"train", hl_cli_train, "train a network, and say where the time goes"},
     {"load", hl_cli_load, "serve queries at a rate, and say what latency they meet"},
     {"compare", hl_cli_compare,
      "say whether a configuration, command or commit is faster, and how sure that is"},

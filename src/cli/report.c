@@ -80,6 +80,7 @@ static void show(const hl_options *options, const hl_report_input *input) {
     hl_report_advice(input->analysis, colour, &text);
     hl_report_engines(input->engines, colour, &text);
     hl_report_load(input->records, &text);
+    hl_report_training(input->records, &text);
   }
   fputs(text.data, stdout);
   hl_text_release(&text);

@@ -62,7 +62,10 @@ static hl_status read_models(hl_sweep *s, hl_error *error) {
     status = add_model(s, name, error);
   if (status == HL_OK && s->model_count == 0)
     status = hl_error_set(error, HL_INVALID_ARGUMENT,
-                          "sweep needs a MODEL; 'hotlap models' lists the built-in networks");
+                          "%s needs a MODEL; 'hotlap models' lists the built-in networks",
+                          s->options.command == 'T'   ? "train"
+                          : s->options.command == 'L' ? "load"
+                                                      : "sweep");
   return status;
 }
 

@@ -105,9 +105,11 @@ static void append_own_cost(const hl_run_info *info, hl_text *out) {
   if (isfinite(info->overhead_ns) && isfinite(info->clock_read_ns))
     hl_text_format(out, "; clock %.0f ns a read, resolution %.0f ns", info->clock_read_ns,
                    info->clock_resolution_ns);
-  if (isfinite(info->first_step_ms))
-    hl_text_format(out, "; first step %.0f ms after the command", info->first_step_ms);
-  if (isfinite(info->overhead_ns)) hl_text_char(out, '\n');
+  bool known = isfinite(info->overhead_ns), started = isfinite(info->first_step_ms);
+  if (started)
+    hl_text_format(out, "%s step %.0f ms after the command", known ? "; first" : "First",
+                   info->first_step_ms);
+  if (known || started) hl_text_char(out, '\n');
 }
 
 /* --quiet: errors only. */
@@ -150,6 +152,7 @@ static hl_status show_results(hl_sweep *s, hl_error *error) {
     hl_report_advice(&s->analysis, hl_cli_colour(STDOUT_FILENO), &text);
     hl_report_engines(&s->engines, hl_cli_colour(STDOUT_FILENO), &text);
     hl_report_load(&s->records, &text);
+    hl_report_training(&s->records, &text);
     append_own_cost(&s->info, &text);
   }
   fputs(text.data, stdout);

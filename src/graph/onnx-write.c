@@ -21,6 +21,8 @@ typedef struct model {
   hl_text rest;   /* nodes, name, inputs, outputs */
   uint64_t graph_bytes;
   bool aligned;
+  hl_onnx_fetch fetch; /* NULL: the data of an initialiser is its value's own */
+  void *context;
 } model;
 
 static void model_release(model *m) {
@@ -167,7 +169,9 @@ static hl_status stream(const model *m, int fd, const char *what, hl_error *erro
     hl_text_clear(&text);
     put_initializer_head(m, value, offset, &text);
     status = hl_write_all(fd, text.data, text.length, what, error);
-    if (status == HL_OK) status = hl_write_all(fd, value->data, value->bytes, what, error);
+    const void *data = value->data;
+    if (status == HL_OK && m->fetch) status = m->fetch(m->context, value, &data, error);
+    if (status == HL_OK) status = hl_write_all(fd, data, value->bytes, what, error);
     offset += text.length + value->bytes;
   }
   bool failed = text.failed;
@@ -202,6 +206,20 @@ static hl_status deliver(const hl_graph *graph, const char *name, deliver_fn fn,
   model m = {.graph = graph, .prefix = HL_TEXT_INIT, .rest = HL_TEXT_INIT};
   hl_status status = prepare(&m, name, error);
   if (status == HL_OK) status = fn(&m, to, error);
+  model_release(&m);
+  return status;
+}
+
+hl_status hl_onnx_write_fetched(const hl_graph *graph, int fd, hl_onnx_fetch fetch, void *context,
+                                hl_error *error) {
+  if (graph->failed != HL_OK) return hl_graph_status(graph, error);
+  model m = {.graph = graph,
+             .prefix = HL_TEXT_INIT,
+             .rest = HL_TEXT_INIT,
+             .fetch = fetch,
+             .context = context};
+  hl_status status = prepare(&m, "the checkpoint", error);
+  if (status == HL_OK) status = stream(&m, fd, "the checkpoint", error);
   model_release(&m);
   return status;
 }

@@ -39,4 +39,13 @@ typedef struct hl_onnx_shape {
  * symbol: a dimension that follows a symbol in both is that symbol. */
 hl_status hl_onnx_output_shapes(const hl_graph *graph, hl_onnx_shape **ret_shapes, hl_error *error);
 
+/* Data of an initialiser, in place of its value's own: `initializer->bytes`, valid until the next
+ * call. */
+typedef hl_status (*hl_onnx_fetch)(void *context, const hl_value *initializer,
+                                   const void **ret_data, hl_error *error);
+
+/* As hl_onnx_write_fd, with the data that `fetch` gives. */
+hl_status hl_onnx_write_fetched(const hl_graph *graph, int fd, hl_onnx_fetch fetch, void *context,
+                                hl_error *error);
+
 #endif

@@ -1,7 +1,6 @@
 /* Losses, written down as nodes. */
 #include "graph/training-internal.h"
 
-
 /* Mean over all elements, as a number. */
 static hl_value_id mean(hl_training *t, hl_value_id x) {
   hl_node *node = NULL;

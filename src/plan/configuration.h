@@ -40,9 +40,9 @@ typedef struct hl_configuration {
   const char *test_data; /* file, or NULL: synthetic */
   int64_t n_images;      /* 0: all of a file, one batch if synthetic */
   int64_t seed;
-  const hl_load_spec *load; /* a load test, or NULL: inference, step after step */
+  const hl_load_spec *load;   /* a load test, or NULL: inference, step after step */
   const hl_train_spec *train; /* a training run, or NULL */
-  bool simulated;           /* a simulated clock: a step takes t0 + t1 * batch */
+  bool simulated;             /* a simulated clock: a step takes t0 + t1 * batch */
   double simulated_t0_ns, simulated_t1_ns;
 } hl_configuration;
 

@@ -45,8 +45,8 @@ static hl_status read_words(const hl_options *o, hl_train_spec *s, hl_error *err
         error, HL_INVALID_ARGUMENT,
         "--loss: '%s' is none of auto, cross-entropy, mse, mae, l1, poisson, dice-ce", loss);
   if (!hl_optimizer_from_name(optimizer, &s->optimizer))
-    return hl_error_set(error, HL_INVALID_ARGUMENT,
-                        "--optimizer: '%s' is none of sgd, adam, adamw", optimizer);
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "--optimizer: '%s' is none of sgd, adam, adamw",
+                        optimizer);
   if (!hl_schedule_from_name(schedule, &s->schedule))
     return hl_error_set(error, HL_INVALID_ARGUMENT,
                         "--schedule: '%s' is none of constant, exponential, plateau, cosine",
@@ -63,12 +63,15 @@ typedef struct real_option {
 #define REAL(id, field, low, high, otherwise)                                                      \
   { HL_OPTION_##id, offsetof(hl_train_spec, field), low, high, otherwise }
 
-static const real_option reals[] = {
-    REAL(LEARNING_RATE, learning_rate, 0, 1e6, 1e-3), REAL(MOMENTUM, momentum, 0, 1, 0),
-    REAL(WEIGHT_DECAY, weight_decay, 0, 1e6, 0),      REAL(BETA1, beta1, 0, 0.999999999, 0.9),
-    REAL(BETA2, beta2, 0, 0.999999999, 0.999),        REAL(EPSILON, epsilon, 1e-30, 1, 1e-8),
-    REAL(CLIP_NORM, clip_norm, 1e-30, 1e30, 0),       REAL(DECAY, decay, 1e-9, 1, 0.1),
-    REAL(MIN_LEARNING_RATE, min_learning_rate, 0, 1e6, 0)};
+static const real_option reals[] = {REAL(LEARNING_RATE, learning_rate, 0, 1e6, 1e-3),
+                                    REAL(MOMENTUM, momentum, 0, 1, 0),
+                                    REAL(WEIGHT_DECAY, weight_decay, 0, 1e6, 0),
+                                    REAL(BETA1, beta1, 0, 0.999999999, 0.9),
+                                    REAL(BETA2, beta2, 0, 0.999999999, 0.999),
+                                    REAL(EPSILON, epsilon, 1e-30, 1, 1e-8),
+                                    REAL(CLIP_NORM, clip_norm, 1e-30, 1e30, 0),
+                                    REAL(DECAY, decay, 1e-9, 1, 0.1),
+                                    REAL(MIN_LEARNING_RATE, min_learning_rate, 0, 1e6, 0)};
 
 typedef struct int_option {
   hl_option_id id;

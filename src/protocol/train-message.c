@@ -45,8 +45,7 @@ json_t *hl_train_message(const hl_train_spec *spec) {
     hl_json_set_int(object, ints[i].name,
                     (uint64_t) * (const int64_t *)(const void *)(base + ints[i].field));
   for (size_t i = 0; i < HL_COUNT(reals); i++)
-    hl_json_set_real(object, reals[i].name,
-                     *(const double *)(const void *)(base + reals[i].field));
+    hl_json_set_real(object, reals[i].name, *(const double *)(const void *)(base + reals[i].field));
   hl_json_set_text(object, "trainer", spec->trainer);
   hl_json_set_text(object, "loss", spec->loss_is_auto ? "auto" : hl_loss_name(spec->loss));
   hl_json_set_text(object, "optimizer", hl_optimizer_name(spec->optimizer));

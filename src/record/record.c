@@ -67,7 +67,9 @@ void hl_record_init(hl_record *record) {
 void hl_record_release(hl_record *record) {
   hl_fields_release(record, hl_metrics, hl_metric_count);
   free(record->samples_ns);
+  free(record->step_losses);
   hl_rates_release(&record->rates);
+  hl_epochs_release(&record->epochs);
   hl_record_init(record);
 }
 
@@ -88,7 +90,15 @@ hl_status hl_record_copy(const hl_record *from, hl_record *ret_to, hl_error *err
       memcpy(copy.samples_ns, from->samples_ns, from->sample_count * sizeof *copy.samples_ns);
     ok = ok && copy.samples_ns;
   }
+  copy.step_losses = NULL;
+  if (from->step_loss_count) {
+    copy.step_losses = malloc(from->step_loss_count * sizeof *copy.step_losses);
+    if (copy.step_losses)
+      memcpy(copy.step_losses, from->step_losses, from->step_loss_count * sizeof *copy.step_losses);
+    ok = ok && copy.step_losses;
+  }
   ok = hl_rates_copy(&from->rates, &copy.rates, NULL) == HL_OK && ok;
+  ok = hl_epochs_copy(&from->epochs, &copy.epochs, NULL) == HL_OK && ok;
   if (!ok) {
     hl_record_release(&copy);
     return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a record");
@@ -116,6 +126,10 @@ bool hl_record_passed(const hl_record *record) {
 
 bool hl_workload_is_load(const char *workload) {
   return workload && strcmp(workload, HL_WORKLOAD_LOAD) == 0;
+}
+
+bool hl_workload_is_training(const char *workload) {
+  return workload && strcmp(workload, HL_WORKLOAD_TRAINING) == 0;
 }
 
 bool hl_workload_is_imported(const char *workload) {

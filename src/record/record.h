@@ -10,6 +10,7 @@
 #ifndef HL_RECORD_RECORD_H
 #define HL_RECORD_RECORD_H
 
+#include "record/epoch.h"
 #include "record/fields.h"
 #include "record/rate.h"
 
@@ -38,6 +39,10 @@ typedef struct hl_record {
   uint64_t *samples_ns;
   size_t sample_count;
   hl_rates rates; /* of a load test that found its rate */
+  /* Of a training run: the loss of each step, in order; owned, may be NULL. */
+  float *step_losses;
+  size_t step_loss_count;
+  hl_epochs epochs;
 } hl_record;
 
 extern const hl_metric hl_metrics[];
@@ -55,9 +60,11 @@ bool hl_record_passed(const hl_record *record);
 /* What a row's `workload` says. */
 #define HL_WORKLOAD_INFERENCE "inference"
 #define HL_WORKLOAD_LOAD "load"
+#define HL_WORKLOAD_TRAINING "training"
 #define HL_WORKLOAD_IMPORTED                                                                       \
   "imported" /* from another tool's file: a step is what that tool times */
 bool hl_workload_is_load(const char *workload); /* false for NULL */
+bool hl_workload_is_training(const char *workload);
 bool hl_workload_is_imported(const char *workload);
 /* Out of memory by a plan's word (the reason begins with HL_REASON_PREDICTED): nothing was seen. */
 #define HL_REASON_PREDICTED "predicted"

@@ -38,6 +38,15 @@ static void write_method(hl_json *json, const hl_run_info *info) {
   hl_json_end(json);
 }
 
+static void write_training(const hl_record *r, hl_json *json) {
+  hl_epochs_write_json(&r->epochs, json, "epochs");
+  if (!r->step_loss_count) return;
+  hl_json_array(json, "step_losses");
+  for (size_t i = 0; i < r->step_loss_count; i++)
+    hl_json_real(json, NULL, (double)r->step_losses[i]);
+  hl_json_end(json);
+}
+
 void hl_report_json(const hl_report_input *input, hl_text *out) {
   hl_json json;
   hl_json_init(&json, out, HL_JSON_PRETTY);
@@ -55,6 +64,7 @@ void hl_report_json(const hl_report_input *input, hl_text *out) {
     hl_json_object(&json, NULL);
     hl_record_write_json(&input->records->items[i], &json);
     hl_rates_write_json(&input->records->items[i].rates, &json, "rates");
+    write_training(&input->records->items[i], &json);
     hl_json_end(&json);
   }
   hl_json_end(&json);

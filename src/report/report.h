@@ -63,6 +63,10 @@ void hl_report_advice(const hl_analysis *analysis, bool colour, hl_text *out);
  * and why not; nothing where there are none. */
 void hl_report_load(const hl_records *records, hl_text *out);
 
+/* Of training runs: where a step's time goes, first and steady, the loss of each epoch, and whether
+ * the loader is the bottleneck; nothing where there are none. */
+void hl_report_training(const hl_records *records, hl_text *out);
+
 /* Of each model with several engines or types: speed-ups, the latency-throughput front, what a
  * smaller type costs, and the verdict; nothing where there are none. */
 void hl_report_engines(const hl_engines *engines, bool colour, hl_text *out);

@@ -26,7 +26,7 @@ typedef struct column {
 #define TEXT(title, width, field)                                                                  \
   { title, width, COLUMN_TEXT, offsetof(hl_record, field) }
 
-/* Of steps, and of load tests. */
+/* Of steps, of load tests and of training runs. */
 static const column step_columns[] = {
     REAL("images/s", 9, throughput_ips),
     {"± %", 5, COLUMN_INTERVAL, offsetof(hl_record, throughput_ips)},
@@ -45,11 +45,25 @@ static const column load_columns[] = {
     REAL("p90 ms", 7, latency_p90_ms),     REAL("p99 ms", 7, latency_p99_ms),
     TEXT("result", 7, validity),
 };
+static const column training_columns[] = {
+    REAL("samples/s", 9, throughput_ips),
+    {"± %", 5, COLUMN_INTERVAL, offsetof(hl_record, throughput_ips)},
+    REAL("p50 ms", 8, latency_p50_ms),
+    REAL("p95 ms", 8, latency_p95_ms),
+    REAL("first ms", 8, first_call_ms),
+    REAL("waiting %", 9, data_wait_percent),
+    REAL("memory MB", 9, memory_mb),
+    INT("steps", 6, training_steps),
+    REAL("first loss", 10, first_loss),
+    REAL("final loss", 10, final_loss),
+};
 enum { BATCH_WIDTH = 6 };
 
-static const column *columns_of(bool load, size_t *ret_count) {
-  *ret_count = load ? HL_COUNT(load_columns) : HL_COUNT(step_columns);
-  return load ? load_columns : step_columns;
+static const column *columns_of(const hl_report_table *table, size_t *ret_count) {
+  *ret_count = table->training ? HL_COUNT(training_columns)
+               : table->load   ? HL_COUNT(load_columns)
+                               : HL_COUNT(step_columns);
+  return table->training ? training_columns : table->load ? load_columns : step_columns;
 }
 
 void hl_report_table_init(hl_report_table *table, bool colour) {
@@ -84,6 +98,7 @@ void hl_report_table_expect(hl_report_table *table, const char *workload, const 
   char keys[HL_TABLE_KEYS][HL_TABLE_KEY_BYTES];
   record_keys(workload, model, engine, dtype, threads, device, keys);
   table->load = hl_workload_is_load(workload);
+  table->training = hl_workload_is_training(workload);
   for (int i = 0; i < HL_TABLE_KEYS; i++) {
     if (table->expected == 0)
       memcpy(table->keys[i].first, keys[i], HL_TABLE_KEY_BYTES);
@@ -125,7 +140,7 @@ void hl_report_table_header(const hl_report_table *table, hl_text *out) {
   put_keys(table, key_titles, out);
   hl_report_pad(out, "Batch", -BATCH_WIDTH);
   size_t count = 0;
-  const column *columns = columns_of(table->load, &count);
+  const column *columns = columns_of(table, &count);
   for (size_t c = 0; c < count; c++) {
     hl_text_char(out, ' ');
     hl_report_pad(out, columns[c].title, -columns[c].width);
@@ -140,6 +155,8 @@ static void put_remarks(const hl_report_table *table, const hl_record *record, h
   if (record->steady == 0) hl_text_append(&remarks, "not steady");
   if (record->stop && strcmp(record->stop, "budget_exhausted") == 0)
     hl_text_format(&remarks, "%sbudget exhausted", remarks.length ? ", " : "");
+  if (record->stop && strcmp(record->stop, "stopped_early") == 0)
+    hl_text_format(&remarks, "%sstopped early", remarks.length ? ", " : "");
   if (record->stop && strcmp(record->stop, "interrupted") == 0)
     hl_text_format(&remarks, "%sinterrupted", remarks.length ? ", " : "");
   if (record->steps_per_sample > 1)
@@ -173,7 +190,7 @@ static const char *cell_text(const column *c, const hl_record *r, char text[HL_N
 static void put_numbers(const hl_report_table *table, const hl_record *r, hl_text *out) {
   char text[HL_NUMBER_BYTES];
   size_t count = 0;
-  const column *columns = columns_of(table->load, &count);
+  const column *columns = columns_of(table, &count);
   for (size_t c = 0; c < count; c++) {
     hl_text_char(out, ' ');
     hl_report_pad(out, cell_text(&columns[c], r, text), -columns[c].width);

@@ -6,6 +6,12 @@
 
 #include "run/row.h"
 
+/* Loads and prepares, with the memory of each. */
+hl_status hl__row_load(hl_row *row, hl_error *error);
+
+/* A failure to open that is the fault of what the user gave. */
+bool hl__row_is_bad_input(hl_status status);
+
 void hl__row_phase(const hl_row_context *context, const char *text);
 
 /* Steps between two clock stamps for a step of `step_ns`; at least 1. */

@@ -1,5 +1,6 @@
 #include "run/row.h"
 #include "run/load.h"
+#include "run/train.h"
 
 #include "base/clock.h"
 #include "method/budget.h"
@@ -17,7 +18,9 @@ void hl__row_phase(const hl_row_context *context, const char *text) {
 
 static void identify(const hl_configuration *c, const hl_row_context *context, hl_record *r) {
   const char *framework = strcmp(c->engine, "torch") == 0 ? "pytorch" : c->engine;
-  hl_record_set_text(&r->workload, c->load ? HL_WORKLOAD_LOAD : HL_WORKLOAD_INFERENCE);
+  hl_record_set_text(&r->workload, c->train  ? HL_WORKLOAD_TRAINING
+                                   : c->load ? HL_WORKLOAD_LOAD
+                                             : HL_WORKLOAD_INFERENCE);
   hl_record_set_text(&r->entry, c->entry);
   hl_record_set_text(&r->engine, c->engine);
   hl_record_set_text(&r->framework, framework);
@@ -103,12 +106,12 @@ static hl_status warm_once(hl_row *r, const hl_slice_request *request, hl_error 
   return status;
 }
 
-static bool is_bad_input(hl_status status) {
+bool hl__row_is_bad_input(hl_status status) {
   return status == HL_NOT_FOUND || status == HL_BAD_DATA || status == HL_LIMIT ||
          status == HL_INVALID_ARGUMENT;
 }
 
-static hl_status load(hl_row *r, hl_error *error) {
+hl_status hl__row_load(hl_row *r, hl_error *error) {
   hl_session_memory memory = {0};
   hl__row_phase(r->context, "loading");
   hl_status status = hl_session_load(&r->session, r->context, r->record, error);
@@ -124,8 +127,8 @@ static hl_status load(hl_row *r, hl_error *error) {
 
 hl_status hl_row_open(hl_row *r, hl_error *error) {
   hl_status status = hl_session_open(r->context, r->configuration, &r->session, r->record, error);
-  r->bad_input = is_bad_input(status);
-  if (status == HL_OK) status = load(r, error);
+  r->bad_input = hl__row_is_bad_input(status);
+  if (status == HL_OK) status = hl__row_load(r, error);
   if (status != HL_OK) return status;
   const hl_method_options *m = r->context->method;
   int64_t fixed = m->warmup_iterations;
@@ -200,11 +203,21 @@ static hl_status serve(hl_row *row, hl_error *error) {
   return HL_OK;
 }
 
+/* Of an interrupted run what there was is a row, too: its checkpoint is there to go on from. */
+static hl_status train(hl_row *row, hl_error *failure, hl_error *error) {
+  hl_status status = hl_row_train(row, failure);
+  bool salvaged = status == HL_INTERRUPTED && row->record->stop;
+  hl_status closed = hl_row_close(row, status, failure, error);
+  if (salvaged) set_outcome(row, HL_OK, NULL);
+  return closed;
+}
+
 hl_status hl_row_measure(const hl_row_context *context, const hl_configuration *configuration,
                          hl_record *record, hl_error *error) {
   hl_row row;
   hl_error failure = {0};
   hl_row_init(&row, context, configuration, record);
+  if (configuration->train) return train(&row, &failure, error);
   hl_status status = hl_row_open(&row, &failure);
   if (status == HL_OK && configuration->load)
     status = serve(&row, &failure);

@@ -82,6 +82,7 @@ static hl_status run_row(runner *r, size_t index, const char *note, hl_error *er
   hl_record record;
   hl_record_init(&record);
   hl_status status = hl_row_measure(&r->context, &r->plan->items[index], &record, error);
+  if (status == HL_INTERRUPTED && record.outcome) (void)keep_row(r, index, &record, NULL);
   if (status == HL_OK && note) hl_record_note(&record, "%s", note);
   if (status == HL_OK) status = keep_row(r, index, &record, error);
   hl_record_release(&record);
@@ -172,7 +173,8 @@ static hl_status run_next(runner *r, size_t index, hl_error *error) {
   size_t indices[HL_PAIRING_MEMBERS] = {0};
   if (r->done[index]) return HL_OK;
   r->context.method = hl_plan_method(r->plan, &r->plan->items[index]);
-  bool alone = r->context.method->sequence || r->plan->items[index].load;
+  bool alone =
+      r->context.method->sequence || r->plan->items[index].load || r->plan->items[index].train;
   size_t count = alone ? 1 : find_group(r, index, indices);
   return count > 1 ? run_group(r, indices, count, error) : run_row(r, index, NULL, error);
 }
@@ -217,7 +219,8 @@ static hl_status search_all(runner *r, hl_error *error) {
 /* The limits of the roofline, measured in the same run on an idle machine. */
 static void measure_limits(const runner *r) {
   size_t first = 0; /* row with steps of a real clock */
-  while (first < r->plan->count && (r->plan->items[first].simulated || r->plan->items[first].load))
+  while (first < r->plan->count && (r->plan->items[first].simulated || r->plan->items[first].load ||
+                                    r->plan->items[first].train))
     first++;
   if (first == r->plan->count) return;
   hl_roofline roofline;

@@ -6,6 +6,7 @@
 #include "run/counters.h"
 #include "run/device.h"
 #include "run/energy.h"
+#include "run/train.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -53,6 +54,7 @@ static void describe(const hl_session *s, const json_t *reply, hl_record *record
     hl_record_note(record, "each pass ends with a partial batch of %" PRId64, s->partial_images);
   if (!hl_json_get_bool(reply, "model_cached", true))
     hl_record_note(record, "the model lies in memory: the cache directory cannot be written");
+  if (c->train) hl_train_describe(reply, c, record);
   if (c->simulated) hl_record_note(record, "simulated clock: these times are not measured");
 }
 

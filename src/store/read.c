@@ -73,7 +73,11 @@ static hl_status take_row(hl_store *store, sqlite3_stmt *statement, bool salvage
     hl_record_note(&record, "the samples of this row are damaged in the store");
     status = HL_OK;
   }
-  if (status == HL_OK) status = hl__store_rates_load(store, row_id, &record.rates, error);
+  if (status == HL_OK) status = hl__store_lists_load(store, row_id, &record, error);
+  if (salvage && status == HL_BAD_DATA) {
+    hl_record_note(&record, "the losses of this row are damaged in the store");
+    status = HL_OK;
+  }
   if (status == HL_OK) status = hl_records_take(records, &record, error);
   hl_record_release(&record);
   return status;

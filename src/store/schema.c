@@ -1,5 +1,6 @@
 #include "store/schema.h"
 
+#include "record/record.h"
 #include <stddef.h>
 
 #define COLUMN_TEXT(type, key) {#key, HL_METRIC_TEXT, offsetof(type, key)},
@@ -25,6 +26,12 @@ static const hl_store_column comparison_columns[] = {
 static const hl_store_column rate_columns[] = {
 #define X(kind, key, unit, better, title, doc) COLUMN_##kind(hl_rate, key)
 #include "record/rates.def"
+#undef X
+};
+
+static const hl_store_column epoch_columns[] = {
+#define X(kind, key, unit, better, title, doc) COLUMN_##kind(hl_epoch, key)
+#include "record/epochs.def"
 #undef X
 };
 
@@ -61,3 +68,5 @@ const hl_store_table hl_store_runs_table = {"runs", run_columns, HL_COUNT(run_co
 const hl_store_table hl_store_comparisons_table = {"comparisons", comparison_columns,
                                                    HL_COUNT(comparison_columns)};
 const hl_store_table hl_store_rates_table = {"load_rates", rate_columns, HL_COUNT(rate_columns)};
+const hl_store_table hl_store_epochs_table = {"train_epochs", epoch_columns,
+                                              HL_COUNT(epoch_columns)};

@@ -2,8 +2,8 @@
  * store/schema.h - what the tables of a store look like (inside src/store only).
  *
  * hl_store_schemas[n - 1] is schema/000n.sql, which brings a store from version n - 1 to n. The
- * columns that hold fields of hl_record, hl_run_info, hl_comparison and hl_rate come from the lists
- * below.
+ * columns that hold fields of hl_record, hl_run_info, hl_comparison, hl_rate and hl_epoch come from
+ * the lists below.
  */
 #ifndef HL_STORE_SCHEMA_H
 #define HL_STORE_SCHEMA_H
@@ -29,6 +29,7 @@ typedef struct hl_store_table {
 extern const hl_store_table hl_store_rows_table;        /* fields of hl_record, from metrics.def */
 extern const hl_store_table hl_store_runs_table;        /* fields of hl_run_info */
 extern const hl_store_table hl_store_rates_table;       /* of hl_rate, from rates.def */
+extern const hl_store_table hl_store_epochs_table;      /* of hl_epoch, from epochs.def */
 extern const hl_store_table hl_store_comparisons_table; /* of hl_comparison, from comparisons.def */
 
 #endif

@@ -76,9 +76,10 @@ hl_status hl__store_row_load(hl_store *store, int64_t row_id, hl_records *record
 hl_status hl__store_info_load(hl_store *store, const char *run_id, hl_run_info *info,
                               hl_error *error);
 
-/* The rates of a load test's row; written with it, and appended to the list when read. */
-hl_status hl__store_rates_add(hl_store *store, int64_t row_id, const hl_rates *rates,
+/* What a row has lists of: rates of a load test, epochs and losses of a training run. Written with
+ * it; added to the record when it is read. */
+hl_status hl__store_lists_add(hl_store *store, int64_t row_id, const hl_record *record,
                               hl_error *error);
-hl_status hl__store_rates_load(hl_store *store, int64_t row_id, hl_rates *rates, hl_error *error);
+hl_status hl__store_lists_load(hl_store *store, int64_t row_id, hl_record *record, hl_error *error);
 
 #endif

@@ -164,7 +164,7 @@ hl_status hl_store_row_add(hl_store *store, const char *run_id, const char *conf
   if (status == HL_OK) status = insert_row(store, run_id, configuration, position, record, error);
   int64_t row_id = sqlite3_last_insert_rowid(store->db);
   if (status == HL_OK) status = insert_samples(store, row_id, record, error);
-  if (status == HL_OK) status = hl__store_rates_add(store, row_id, &record->rates, error);
+  if (status == HL_OK) status = hl__store_lists_add(store, row_id, record, error);
   return store->batch ? status : hl_sql_end(store, status, error);
 }
 

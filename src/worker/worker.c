@@ -12,6 +12,7 @@
 #include "worker/perf.h"
 #include "worker/room.h"
 #include "worker/timed-loop.h"
+#include "worker/train.h"
 #include "workloads/quantize.h"
 #include "workloads/reference.h"
 #include <fcntl.h>
@@ -40,6 +41,7 @@ typedef struct worker {
   uint64_t baseline_bytes;
   uint64_t *sample_ns, *sample_images; /* most_samples each */
   hl_worker_load load;
+  hl_worker_train train; /* of a training run, in place of `inference` */
   bool quit;
 } worker;
 
@@ -137,13 +139,35 @@ static void shapes_text(const hl_model_file *file, int64_t batch, hl_text *out) 
   }
 }
 
+static bool trains(const worker *w) {
+  return w->configuration.train != NULL;
+}
+
+/* Of whichever workload there is. */
+static const hl_engine_ops *engine_of(const worker *w, hl_engine **ret_engine) {
+  *ret_engine = trains(w) ? w->train.training.engine : w->inference.engine;
+  return trains(w) ? &w->train.training.ops : &w->inference.ops;
+}
+
+static void describe_data(const worker *w, json_t *reply) {
+  const hl_inference *in = &w->inference;
+  const hl_training_data *data = &w->train.training.data;
+  char key[17] = "";
+  if (!trains(w)) snprintf(key, sizeof key, "%016llx", (unsigned long long)hl_reference_key(in));
+  hl_json_set_text(reply, "data", trains(w) ? data->description : in->dataset->description);
+  hl_json_set_int(reply, "n_images", (uint64_t)(trains(w) ? data->source->count : in->data_images));
+  hl_json_set_bool(reply, "wraps", in->wraps);
+  hl_json_set_int(reply, "partial_images", (uint64_t)in->partial.images);
+  hl_json_set_text(reply, "reference_key", key);
+  if (trains(w)) hl_worker_train_configured(&w->train, reply);
+}
+
 static void describe(worker *w, json_t *reply) {
   const hl_model_file *file = &w->file;
-  const hl_inference *in = &w->inference;
+  hl_engine *engine;
+  const hl_engine_ops *ops = engine_of(w, &engine);
   hl_text shape = HL_TEXT_INIT;
   shapes_text(file, w->configuration.batch_size, &shape);
-  char key[17];
-  snprintf(key, sizeof key, "%016llx", (unsigned long long)hl_reference_key(in));
   if (file->parameters >= 0) hl_json_set_int(reply, "parameters", (uint64_t)file->parameters);
   hl_json_set_real(reply, "flops_per_image", file->flops_per_image);
   hl_json_set_int(reply, "patterns_per_input", (uint64_t)file->patterns_per_input);
@@ -152,13 +176,9 @@ static void describe(worker *w, json_t *reply) {
   hl_json_set_text(reply, "not_a_number", file->not_a_number);
   hl_json_set_text(reply, "infinite", file->infinite);
   hl_json_set_text(reply, "unread", file->unread);
-  hl_json_set_text(reply, "data", in->dataset->description);
-  hl_json_set_int(reply, "n_images", (uint64_t)in->data_images);
-  hl_json_set_bool(reply, "wraps", in->wraps);
-  hl_json_set_int(reply, "partial_images", (uint64_t)in->partial.images);
-  hl_json_set_text(reply, "engine_name", in->ops.name);
-  hl_json_set_text(reply, "engine_version", in->ops.version());
-  hl_json_set_text(reply, "reference_key", key);
+  describe_data(w, reply);
+  hl_json_set_text(reply, "engine_name", ops->name);
+  hl_json_set_text(reply, "engine_version", ops->version());
   hl_json_set_bool(reply, "quantized", file->quantized);
   hl_json_set_bool(reply, "classifier", file->classifier);
   hl_json_set_bool(reply, "model_generated", file->generated);
@@ -186,7 +206,10 @@ static hl_status verb_configure(worker *w, const json_t *request, json_t *reply,
     status = hl_worker_device_open(&w->device, w->configuration.device, reply, error);
   if (status == HL_OK) status = hl_worker_energy_open(&w->energy, system_root(), error);
   if (status == HL_OK)
-    status = hl_inference_open(&w->configuration, &w->file, &host, &w->inference, error);
+    status =
+        trains(w)
+            ? hl_training_open(&w->configuration, &w->file, &host, NULL, &w->train.training, error)
+            : hl_inference_open(&w->configuration, &w->file, &host, &w->inference, error);
   if (status != HL_OK) return status;
   w->is_open = true;
   describe(w, reply);
@@ -197,6 +220,13 @@ static hl_status need(bool ready, const char *verb_name, hl_error *error) {
   return ready ? HL_OK
                : hl_error_set(error, HL_INVALID_ARGUMENT, "'%s' came before what it needs",
                               verb_name);
+}
+
+static hl_status need_inference(const worker *w, bool ready, const char *verb_name,
+                                hl_error *error) {
+  if (trains(w))
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "'%s' is not for a training run", verb_name);
+  return need(ready, verb_name, error);
 }
 
 /* The name of a row's type is what its products are computed in. */
@@ -226,7 +256,8 @@ static hl_status verb_load(worker *w, const json_t *request, json_t *reply, void
   hl_memory_read_exact(NULL, &memory, NULL);
   w->baseline_bytes = memory.resident_bytes;
   uint64_t start = hl_clock_ns();
-  status = hl_inference_load(&w->inference, error);
+  status = trains(w) ? hl_training_load(&w->train.training, error)
+                     : hl_inference_load(&w->inference, error);
   if (status != HL_OK) return status;
   w->is_loaded = true;
   hl_json_set_int(reply, "load_ns", hl_clock_ns() - start);
@@ -241,7 +272,9 @@ static hl_status verb_plan(worker *w, const json_t *request, json_t *reply, void
   hl_program_plan plan;
   bool known = false;
   hl_status status = need(w->is_loaded, "plan", error);
-  if (status == HL_OK) status = hl_inference_plan(&w->inference, &plan, &known, error);
+  if (status == HL_OK)
+    status = trains(w) ? hl_training_plan(&w->train.training, &plan, &known, error)
+                       : hl_inference_plan(&w->inference, &plan, &known, error);
   if (status != HL_OK) return status;
   hl_json_set_bool(reply, "known", known);
   hl_json_set_int(reply, "weight_bytes", plan.weight_bytes);
@@ -258,11 +291,12 @@ static hl_status verb_prepare(worker *w, const json_t *request, json_t *reply, v
   hl_status status = need(w->is_loaded && !w->is_prepared, "prepare", error);
   if (status != HL_OK) return status;
   uint64_t start = hl_clock_ns();
-  status = hl_inference_prepare(&w->inference, error);
+  status = trains(w) ? hl_training_prepare(&w->train.training, error)
+                     : hl_inference_prepare(&w->inference, error);
   if (status != HL_OK) return status;
   uint64_t prepare_ns = hl_clock_ns() - start;
   double overhead_ns = (double)NAN;
-  status = hl_timed_overhead(&w->inference, &overhead_ns, error);
+  if (!trains(w)) status = hl_timed_overhead(&w->inference, &overhead_ns, error);
   if (status != HL_OK) return status;
   w->is_prepared = true;
   hl_json_set_int(reply, "prepare_ns", prepare_ns);
@@ -286,7 +320,7 @@ static hl_status attach_samples(const worker *w, uint64_t count, void **ret_byte
 
 static hl_status verb_run(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
                           size_t *ret_byte_count, hl_error *error) {
-  hl_status status = need(w->is_prepared, "run", error);
+  hl_status status = need_inference(w, w->is_prepared, "run", error);
   if (status != HL_OK) return status;
   int64_t max_samples = hl_json_get_int(request, "max_samples", most_samples);
   int64_t max_ns = hl_json_get_int(request, "max_ns", INT64_MAX);
@@ -326,10 +360,18 @@ static hl_status verb_run(worker *w, const json_t *request, json_t *reply, void 
 
 static hl_status verb_scenario(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
                                size_t *ret_byte_count, hl_error *error) {
-  hl_status status = need(w->is_loaded, "scenario", error);
+  hl_status status = need_inference(w, w->is_loaded, "scenario", error);
   if (status != HL_OK) return status;
   return hl_worker_load_run(&w->load, &w->inference, &w->noise, &w->energy, request, reply,
                             ret_bytes, ret_byte_count, error);
+}
+
+static hl_status verb_train(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
+                            size_t *ret_byte_count, hl_error *error) {
+  hl_status status = need(trains(w) && w->is_prepared, "train", error);
+  if (status != HL_OK) return status;
+  return hl_worker_train_run(&w->train, &w->noise, &w->energy, request, reply, ret_bytes,
+                             ret_byte_count, error);
 }
 
 typedef hl_status (*outputs_fn)(worker *w, float **ret_values, size_t *ret_counts,
@@ -337,7 +379,7 @@ typedef hl_status (*outputs_fn)(worker *w, float **ret_values, size_t *ret_count
 
 static hl_status first_outputs(worker *w, float **ret_values, size_t *ret_counts, size_t *ret_count,
                                hl_error *error) {
-  hl_status status = need(w->is_prepared, "output", error);
+  hl_status status = need_inference(w, w->is_prepared, "output", error);
   return status == HL_OK ? hl_inference_first_outputs(&w->inference, ret_values, ret_counts,
                                                       most_outputs, ret_count, error)
                          : status;
@@ -345,7 +387,7 @@ static hl_status first_outputs(worker *w, float **ret_values, size_t *ret_counts
 
 static hl_status reference_outputs(worker *w, float **ret_values, size_t *ret_counts,
                                    size_t *ret_count, hl_error *error) {
-  hl_status status = need(w->is_open, "reference", error);
+  hl_status status = need_inference(w, w->is_open, "reference", error);
   return status == HL_OK ? hl_reference_outputs(&w->inference, ret_values, ret_counts, most_outputs,
                                                 ret_count, error)
                          : status;
@@ -397,7 +439,7 @@ static hl_status verb_quantize(worker *w, const json_t *request, json_t *reply, 
                                size_t *ret_byte_count, hl_error *error) {
   (void)request, (void)ret_bytes, (void)ret_byte_count;
   char *path = NULL;
-  hl_status status = need(w->is_open, "quantize", error);
+  hl_status status = need_inference(w, w->is_open, "quantize", error);
   if (status == HL_OK)
     status = hl_quantized_copy(&w->configuration, &w->file,
                                hl_json_get_text(w->configure, "cache_directory", NULL), &host,
@@ -416,8 +458,9 @@ static hl_status verb_memory(worker *w, const json_t *request, json_t *reply, vo
   hl_status status = hl_memory_read_exact(NULL, &memory, error);
   if (status != HL_OK) return status;
   hl_engine_memory own = {.size = sizeof own};
-  bool known = w->is_loaded && w->inference.ops.memory &&
-               w->inference.ops.memory(w->inference.engine, &own, NULL) == HL_OK;
+  hl_engine *engine;
+  const hl_engine_ops *ops = engine_of(w, &engine);
+  bool known = w->is_loaded && ops->memory && ops->memory(engine, &own, NULL) == HL_OK;
   hl_json_set_int(reply, "resident_bytes", memory.resident_bytes);
   hl_json_set_int(reply, "peak_bytes", memory.peak_bytes);
   hl_json_set_int(reply, "baseline_bytes", w->baseline_bytes);
@@ -433,7 +476,7 @@ static hl_status verb_memory(worker *w, const json_t *request, json_t *reply, vo
 static hl_status verb_device_time(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
                                   size_t *ret_byte_count, hl_error *error) {
   (void)ret_bytes, (void)ret_byte_count;
-  hl_status status = need(w->is_prepared, "device_time", error);
+  hl_status status = need_inference(w, w->is_prepared, "device_time", error);
   int64_t steps = hl_json_get_int(request, "steps", 1);
   if (status == HL_OK && (steps < 1 || steps > 1000))
     status = hl_error_set(error, HL_INVALID_ARGUMENT, "device_time: 'steps' is not 1 to 1000");
@@ -462,6 +505,7 @@ static const verb verbs[] = {
     {"device_time", verb_device_time},
     {"quantize", verb_quantize},
     {"scenario", verb_scenario},
+    {"train", verb_train},
     {"quit", verb_quit},
 };
 

@@ -1,9 +1,9 @@
 #include "workloads/inference.h"
 
 #include "base/dtype.h"
+#include "workloads/open-engine.h"
 #include "workloads/outputs.h"
 #include "workloads/shapes.h"
-#include "workloads/split.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -219,51 +219,6 @@ hl_tensor_view hl_inference_first_image(const hl_inference *inference, size_t i)
 
 /* -- engine ---------------------------------------------------------------------------------- */
 
-/* A provider is the user's wish: an engine without any cannot quietly leave it out. */
-static hl_status check_provider(const hl_engine_ops *ops, const char *provider, hl_error *error) {
-  if (!provider) return HL_OK;
-  hl_text names = HL_TEXT_INIT;
-  bool found = false;
-  for (const char *const *name = ops->providers; name && *name && !found; name++) {
-    found = strcmp(*name, provider) == 0;
-    hl_text_format(&names, "%s%s", names.length ? ", " : "", *name);
-  }
-  hl_status status = HL_OK;
-  if (!ops->providers && strcmp(provider, "cpu") != 0)
-    status = hl_error_set(error, HL_UNAVAILABLE,
-                          "engine %s has no execution providers; --provider %s is for onnxruntime",
-                          ops->name, provider);
-  else if (ops->providers && !found)
-    status =
-        hl_error_set(error, HL_INVALID_ARGUMENT, "--provider: engine %s has no '%s'; it has %s",
-                     ops->name, provider, names.data);
-  hl_text_release(&names);
-  return status;
-}
-
-static hl_status open_engine(hl_inference *in, const hl_host *host, hl_error *error) {
-  const hl_configuration *c = in->configuration;
-  in->host = calloc(1, sizeof *in->host);
-  if (!in->host) return no_memory("the engine", error);
-  *in->host = host ? *host : (hl_host){.abi = HL_ENGINE_ABI, .size = sizeof *in->host};
-  for (size_t i = 0; i < c->engine_option_count; i++)
-    if (strcmp(c->engine_options[i].key, "library") == 0)
-      in->host->library = c->engine_options[i].value;
-  hl_status status = hl_engine_find(c->engine, c->plugins, c->plugin_count, &in->ops, NULL, error);
-  if (status == HL_OK) status = check_provider(&in->ops, c->provider, error);
-  if (status == HL_OK) status = in->ops.probe(in->host, error);
-  if (status != HL_OK) return status;
-  const hl_engine_config config = {.size = sizeof config,
-                                   .threads = (int32_t)c->threads,
-                                   .device = c->device,
-                                   .options = c->engine_options,
-                                   .option_count = c->engine_option_count,
-                                   .provider = c->provider};
-  if (hl_device_is_split(c->device))
-    return hl_split_open(&in->ops, in->file, in->host, &config, &in->engine, error);
-  return in->ops.open(in->host, &config, &in->engine, error);
-}
-
 hl_status hl_inference_open(const hl_configuration *configuration, const hl_model_file *file,
                             const hl_host *host, hl_inference *ret_inference, hl_error *error) {
   hl_inference in = {.configuration = configuration, .file = file};
@@ -272,7 +227,7 @@ hl_status hl_inference_open(const hl_configuration *configuration, const hl_mode
   if (status == HL_OK) {
     in.full.images = configuration->batch_size;
     in.partial.images = in.dataset->count % configuration->batch_size;
-    status = open_engine(&in, host, error);
+    status = hl_open_engine(configuration, file, host, &in.ops, &in.host, &in.engine, error);
   }
   if (status != HL_OK) {
     hl_inference_release(&in);

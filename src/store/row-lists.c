@@ -1,0 +1,128 @@
+#include "store/sql.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Adds `count` objects of `stride` bytes to a table of (row_id, number, fields). */
+static hl_status add_list(hl_store *store, int64_t row_id, const hl_store_table *table,
+                          const void *items, size_t stride, size_t count, hl_error *error) {
+  static const char *const keys[] = {"row_id", "number"};
+  hl_status status = HL_OK;
+  for (size_t i = 0; i < count && status == HL_OK; i++) {
+    HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
+    status =
+        hl__store_upsert(store, table, keys, HL_COUNT(keys), "row_id, number", &statement, error);
+    if (status != HL_OK) break;
+    sqlite3_bind_int64(statement, 1, row_id);
+    sqlite3_bind_int64(statement, 2, (int64_t)i);
+    hl_sql_bind_fields(statement, 1 + (int)HL_COUNT(keys), table, (const char *)items + i * stride);
+    status = hl_sql_finish(store, statement, error);
+  }
+  return status;
+}
+
+static hl_status add_losses(hl_store *store, int64_t row_id, const hl_record *record,
+                            hl_error *error) {
+  if (!record->step_loss_count) return HL_OK;
+  HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
+  hl_status status = hl_sql_prepare(
+      store, "INSERT INTO step_losses (row_id, count, data) VALUES (?, ?, ?)", &statement, error);
+  if (status != HL_OK) return status;
+  sqlite3_bind_int64(statement, 1, row_id);
+  sqlite3_bind_int64(statement, 2, (int64_t)record->step_loss_count);
+  sqlite3_bind_blob64(statement, 3, record->step_losses,
+                      record->step_loss_count * sizeof *record->step_losses, SQLITE_STATIC);
+  return hl_sql_finish(store, statement, error);
+}
+
+hl_status hl__store_lists_add(hl_store *store, int64_t row_id, const hl_record *record,
+                              hl_error *error) {
+  hl_status status = add_list(store, row_id, &hl_store_rates_table, record->rates.items,
+                              sizeof *record->rates.items, record->rates.count, error);
+  if (status == HL_OK)
+    status = add_list(store, row_id, &hl_store_epochs_table, record->epochs.items,
+                      sizeof *record->epochs.items, record->epochs.count, error);
+  return status == HL_OK ? add_losses(store, row_id, record, error) : status;
+}
+
+/* -- reading --------------------------------------------------------------------------------- */
+
+/* A store of an older hotlap that cannot be written lacks the newer tables, and what is in them. */
+static hl_status has_table(hl_store *store, const char *name, bool *ret_has, hl_error *error) {
+  HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
+  hl_status status =
+      hl_sql_prepare(store, "SELECT 1 FROM sqlite_master WHERE name = ?", &statement, error);
+  if (status != HL_OK) return status;
+  hl_sql_bind_text(statement, 1, name);
+  return hl_sql_step(store, statement, ret_has, error);
+}
+
+static hl_status take_rate(hl_store *store, sqlite3_stmt *statement, hl_record *record,
+                           hl_error *error) {
+  (void)store;
+  hl_rate rate;
+  hl_rate_init(&rate);
+  hl_sql_read_fields(statement, &hl_store_rates_table, &rate);
+  hl_status status = hl_rates_take(&record->rates, &rate, error);
+  hl_rate_release(&rate);
+  return status;
+}
+
+static hl_status take_epoch(hl_store *store, sqlite3_stmt *statement, hl_record *record,
+                            hl_error *error) {
+  (void)store;
+  hl_epoch epoch;
+  hl_epoch_init(&epoch);
+  hl_sql_read_fields(statement, &hl_store_epochs_table, &epoch);
+  return hl_epochs_add(&record->epochs, &epoch, error);
+}
+
+static hl_status take_losses(hl_store *store, sqlite3_stmt *statement, hl_record *record,
+                             hl_error *error) {
+  const void *data = sqlite3_column_blob(statement, 2);
+  int64_t count = sqlite3_column_int64(statement, 1);
+  size_t bytes = (size_t)sqlite3_column_bytes(statement, 2);
+  if (!data || count < 1 || bytes % sizeof(float) || bytes / sizeof(float) != (uint64_t)count)
+    return hl_error_set(error, HL_BAD_DATA, "%s: the losses of a row are damaged", store->path);
+  float *losses = malloc(bytes);
+  if (!losses) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for losses");
+  memcpy(losses, data, bytes);
+  free(record->step_losses);
+  record->step_losses = losses;
+  record->step_loss_count = (size_t)count;
+  return HL_OK;
+}
+
+typedef hl_status (*take_fn)(hl_store *store, sqlite3_stmt *statement, hl_record *record,
+                             hl_error *error);
+
+/* What a list is read with; the order is that of the table's first column after row_id. */
+static const struct {
+  const char *table, *sql;
+  take_fn take;
+} lists[] = {
+    {"load_rates", "SELECT * FROM load_rates WHERE row_id = ? ORDER BY number", take_rate},
+    {"train_epochs", "SELECT * FROM train_epochs WHERE row_id = ? ORDER BY number", take_epoch},
+    {"step_losses", "SELECT row_id, count, data FROM step_losses WHERE row_id = ?", take_losses},
+};
+
+static hl_status load_list(hl_store *store, int64_t row_id, size_t list, hl_record *record,
+                           hl_error *error) {
+  bool row = false;
+  hl_status status = has_table(store, lists[list].table, &row, error);
+  if (status != HL_OK || !row) return status;
+  HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
+  status = hl_sql_prepare(store, lists[list].sql, &statement, error);
+  if (status == HL_OK) sqlite3_bind_int64(statement, 1, row_id);
+  while (status == HL_OK && (status = hl_sql_step(store, statement, &row, error)) == HL_OK && row)
+    status = lists[list].take(store, statement, record, error);
+  return status;
+}
+
+hl_status hl__store_lists_load(hl_store *store, int64_t row_id, hl_record *record,
+                               hl_error *error) {
+  hl_status status = HL_OK;
+  for (size_t i = 0; i < HL_COUNT(lists) && status == HL_OK; i++)
+    status = load_list(store, row_id, i, record, error);
+  return status;
+}

@@ -1,0 +1,168 @@
+"""hotlap train: epochs and steps, losses, spans, the loader, checkpoints; on an engine that is exact."""
+import os
+import shutil
+import sqlite3
+import struct
+
+from harness import HOME, case, hotlap, main
+from train_kit import LINEAR, data, network, row, samples, train
+
+
+def width(text):
+    return max(len(line) for line in text.splitlines())
+
+
+def near(a, b, share=1e-5):
+    assert abs(a - b) <= share * max(abs(a), abs(b), 1e-12), (a, b)
+
+
+@case
+def an_epoch_is_all_full_batches():
+    r = row('--epochs', 4)
+    assert r['workload'] == 'training' and r['trainer'] == 'cpu' and r['outcome'] == 'PASSED', r
+    assert (r['n_images'], r['batches_per_epoch'], r['training_steps'], r['epochs_trained']) == (100, 12, 48, 4)
+    assert r['stop'] == 'done' and 'batches are full: 4 samples' in r['notes'], r['notes']
+    assert [e['epoch'] for e in r['epochs']] == [1, 2, 3, 4] and all(e['whole'] and e['steps'] == 12 for e in r['epochs'])
+    losses = r['step_losses']
+    for i, epoch in enumerate(r['epochs']):
+        near(epoch['loss'], sum(losses[12 * i:12 * i + 12]) / 12)
+    assert r['first_loss'] == losses[0] and r['final_loss'] == r['epochs'][-1]['loss'] == r['best_loss']
+    assert r['warmup_iterations'] == 3 and r['measurement_iterations'] == 45
+
+
+@case
+def the_losses_are_those_of_gradient_descent():
+    """One batch holds all the data, so that the order does not matter: closed form, in double."""
+    rows, targets = samples(32)
+    data('small.npz', 32)
+    r = row('--epochs', 6, '--momentum', 0.5, '--weight-decay', 0.01, source=HOME / 'small.npz', batch=32, rate=0.1)
+    w, m = [0.0] * 4, [0.0] * 4
+    for step, loss in enumerate(r['step_losses']):
+        errors = [sum(a * b for a, b in zip(w, x + [1])) - t for x, t in zip(rows, targets)]
+        near(loss, sum(e * e for e in errors) / 32, 1e-4)
+        for d in range(4):
+            gradient = sum(2 * e * (x + [1])[d] for e, x in zip(errors, rows)) / 32 + 0.01 * w[d]
+            m[d] = 0.5 * m[d] + gradient
+            w[d] -= 0.1 * m[d]
+    assert len(r['step_losses']) == 6 and r['final_loss'] < 0.2 * r['first_loss']
+
+
+@case
+def steps_end_within_an_epoch():
+    r = row('--steps', 17)
+    assert (r['training_steps'], r['epochs_trained'], r['stop']) == (17, 1, 'done')
+    assert [(e['steps'], e['whole']) for e in r['epochs']] == [(12, True), (5, False)], r['epochs']
+    near(r['epochs'][1]['loss'], sum(r['step_losses'][12:]) / 5)
+    assert row('--steps', 17)['step_losses'] == r['step_losses'], 'the same twice'
+    assert row('--steps', 17, '--seed', 7)['step_losses'] != r['step_losses'], 'another order of the samples'
+    one, four = (row('--steps', 17, '--loader-threads', n)['step_losses'] for n in (0, 4))
+    assert one == four == r['step_losses'], 'the loader decides nothing'
+
+
+@case
+def spans_add_up_to_the_step():
+    r = row('--steps', 40, '--engine-option', 'step_us=2000')
+    parts = ('data_load_ms', 'transfer_ms', 'forward_ms', 'loss_ms', 'backward_ms', 'optimizer_ms')
+    assert all(r[p] is not None and r[p] >= 0 for p in parts)
+    assert abs(sum(r[p] for p in parts) - r['latency_mean_ms']) < 0.1 * r['latency_mean_ms'], [r[p] for p in parts]
+    near(r['forward_ms'], 4 * r['loss_ms'], 1e-3)
+    assert r['latency_min_ms'] >= 2 and r['first_call_ms'] >= 2 and r['forward_first_ms'] >= 0.7
+    near(r['throughput_ips'], 8 * 37 / r['measured_ms'] * 1e3, 1e-6)
+    for key in ('total_time_ms', 'model_initialization_ms', 'data_setup_ms', 'training_ms', 'first_epoch_ms',
+                'data_load_first_ms', 'memory_mb'):
+        assert r[key] > 0, key
+    assert r['total_time_ms'] > r['training_ms'] >= r['measured_ms'] + r['warmup_ms']
+    assert r['data_verdict'].startswith('not the bottleneck'), r['data_verdict']
+    silent = row('--steps', 5, '--engine-option', 'phases=off')
+    assert silent['forward_ms'] is None and 'does not tell how long' in silent['notes']
+
+
+@case
+def schedules_and_early_stopping():
+    rates = lambda *a, **k: [e['learning_rate'] for e in row(*a, **k)['epochs']]
+    for got, expected in zip(rates('--schedule', 'exponential', '--decay', 0.5, '--epochs', 3), (0.05, 0.025, 0.0125)):
+        near(got, expected)
+    cosine = row('--schedule', 'cosine', '--epochs', 4, '--warmup-steps', 4)
+    near(cosine['learning_rate'], 0.05 / 4)
+    assert 0 < cosine['final_learning_rate'] < 0.001 and cosine['schedule'] == 'cosine'
+    stopped = row('--epochs', 100, '--early-stop', 2, rate=0)
+    assert stopped['stop'] == 'stopped_early' and stopped['learning_rate'] == 0, stopped['stop']
+    flat = [e['loss'] for e in stopped['epochs']]
+    assert min(flat) in flat[:-2] and stopped['epochs_trained'] == len(flat) < 100, flat
+    plateau = rates('--schedule', 'plateau', '--patience', 0, '--epochs', 20, rate=1e-5)
+    assert plateau[-1] < plateau[0], plateau
+
+
+@case
+def a_checkpoint_is_a_model_and_goes_on_to_the_bit():
+    whole = row('--epochs', 4, '--momentum', 0.9)
+    for steps in (12, 17):  # at the end of an epoch and within one
+        first = row('--steps', steps, '--momentum', 0.9, '--checkpoint', 'half.onnx')
+        rest = row('--epochs', 4, '--momentum', 0.9, '--resume-from', 'half.onnx')
+        assert first['checkpoint'] == 'half.onnx' and first['checkpoint_ms'] > 0
+        assert first['step_losses'] + rest['step_losses'] == whole['step_losses']
+        assert [e['loss'] for e in rest['epochs']] == [e['loss'] for e in whole['epochs']][-len(rest['epochs']):]
+        assert 'goes on from half.onnx' in rest['notes']
+    swept = hotlap('sweep', 'half.onnx', '--batch-sizes', 1, '--max-time', 0.1, '--engine', 'null', '--no-check', '--json')
+    assert swept.passes().rows[0]['parameters'] == 4
+    assert b'w/momentum' in (HOME / 'half.onnx').read_bytes()
+    again = row('--epochs', 4, '--momentum', 0.9, '--checkpoint', 'half.onnx', '--resume-from', 'half.onnx')
+    assert again['step_losses'] == rest['step_losses'], 'it may be replaced while it is read'
+    done, = train('--epochs', 4, '--momentum', 0.9, '--resume-from', 'half.onnx').rows
+    assert done['outcome'] == 'FAILED' and 'nothing is left to train' in done['reason'], done['reason']
+
+
+@case
+def schedules_go_on_from_a_checkpoint():
+    for how in (('--schedule', 'plateau', '--patience', 0, '--epochs', 12), ('--schedule', 'cosine', '--epochs', 12)):
+        whole = row(*how)
+        row(*how[:-2], '--steps', 5 * 12, '--checkpoint', 'plateau.onnx') if how[1] == 'plateau' else \
+            row('--steps', 5 * 12, '--checkpoint', 'plateau.onnx')
+        rest = row(*how, '--resume-from', 'plateau.onnx')
+        assert [e['learning_rate'] for e in rest['epochs']] == [e['learning_rate'] for e in whole['epochs']][5:], how
+        if how[1] == 'plateau':
+            assert rest['step_losses'] == whole['step_losses'][60:]
+
+
+@case
+def rows_are_kept_with_their_history():
+    store = HOME / 'train.db'
+    run = train('--epochs', 2, '--store', store).passes()
+    with sqlite3.connect(store) as db:
+        assert db.execute('SELECT epoch, steps FROM train_epochs ORDER BY number').fetchall() == [(1, 12), (2, 12)]
+        blob, = db.execute('SELECT data FROM step_losses').fetchone()
+    assert [round(v, 6) for v in struct.unpack('<24f', blob)] == [round(v, 6) for v in run.rows[0]['step_losses']]
+    assert hotlap('report', '--store', store, '--json').rows == run.rows
+    text = hotlap('report', '--store', store).passes('first step', 'steady', 'loader:').out
+    assert width(text) <= 100, text
+    hotlap('history', '--store', store).passes('linear')
+
+
+@case
+def people_read_a_table():
+    text = hotlap('train', network(), *LINEAR, '--data', data(), '--batch-size', 8, '--epochs', 30, '--checkpoint',
+                  'net.onnx', '--store', 'none').passes('first loss', 'optimizer', '(10 before these)', 'checkpoint: net.onnx').out
+    assert width(text) <= 100, text
+    assert 'Bottleneck' not in text and 'nan' not in text, text
+
+
+@case
+def the_row_says_how_to_repeat_it():
+    r = row('--steps', 20, '--momentum', 0.9, '--nesterov', '--clip-norm', 3, '--schedule', 'cosine')
+    for part in ('hotlap train', '--steps 20', '--momentum 0.9', '--nesterov', '--clip-norm 3', '--schedule cosine',
+                 '--learning-rate 0.05', '--batch-sizes 8', '--loss mse', '--optimizer sgd'):
+        assert part in r['reproduce'], (part, r['reproduce'])
+    words = r['reproduce'].split()[1:]
+    again, = hotlap(*words, '--json').passes().rows
+    assert again['step_losses'] == r['step_losses']
+
+
+@case
+def synthetic_data_says_what_it_is():
+    r, = hotlap('train', network(), *LINEAR, '--batch-size', 4, '--epochs', 2, '--json').passes().rows
+    assert r['batches_per_epoch'] == 16 and 'standard normal numbers that have nothing to do' in r['data'], r['data']
+    r, = hotlap('train', network(), *LINEAR, '--batch-size', 4, '--n-images', 9, '--epochs', 2, '--json').passes().rows
+    assert r['batches_per_epoch'] == 2 and r['data'].startswith('9 synthetic samples')
+
+
+main()
