@@ -24,8 +24,7 @@
 #ifndef HL_NATIVE_KERNELS_H
 #define HL_NATIVE_KERNELS_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "training.h"
 
 enum { HL_KERNELS_RANK = 6 }; /* most axes of a strided kernel */
 
@@ -289,7 +288,8 @@ typedef struct hl_join_args {
   X(normalize_last)                                                                                \
   X(layer_norm_bf16)                                                                               \
   X(join)                                                                                          \
-  X(binary)
+  X(binary)                                                                                        \
+  HL_TRAINING_KERNELS_MAP(X)
 
 /* One kernel: does share `thread` of `threads` of the work described by its args. */
 typedef struct hl_kernels {

@@ -1,0 +1,296 @@
+/*
+ * native/kernels/training.h - the arguments of the kernels that only a training step uses; part of
+ * kernels.h, whose rules hold: layouts, aliasing, threads.
+ */
+#ifndef HL_NATIVE_KERNELS_TRAINING_H
+#define HL_NATIVE_KERNELS_TRAINING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Adam and AdamW (Kingma and Ba 2015; Loshchilov and Hutter 2019) in place, as torch.optim has
+ * them, of update number t (1 is the first):
+ *   w = keep · weight, g = gradient + decay · w
+ *   mean = beta1 · mean + (1 - beta1) · g, square = beta2 · square + (1 - beta2) · g²
+ *   weight = w - step · mean / (√square · root + epsilon)
+ * with step = rate / (1 - beta1^t), root = 1 / √(1 - beta2^t), keep = 1 - rate · weight decay of
+ * AdamW (else 1) and decay the one of Adam (else 0).
+ */
+typedef struct hl_adam_args {
+  float *weight, *mean, *square;
+  const float *gradient;
+  size_t n;
+  float beta1, beta2, rest1, rest2; /* rest is 1 - beta, rounded once */
+  float epsilon, decay, keep, step, root;
+} hl_adam_args;
+
+/* g = gradient + decay · weight; velocity = momentum · velocity + g; weight -= rate · velocity, or
+ * with Nesterov's momentum rate · (g + momentum · velocity). */
+typedef struct hl_sgd_args {
+  float *weight, *velocity;
+  const float *gradient;
+  size_t n;
+  float rate, momentum, decay;
+  int nesterov;
+} hl_sgd_args;
+
+/* sum = share · gradient, or more by that. */
+typedef struct hl_accumulate_args {
+  float *sum;
+  const float *gradient;
+  size_t n;
+  float share;
+  int first; /* what `sum` was does not count */
+} hl_accumulate_args;
+
+/*
+ * Batch norm with the statistics of the batch: y = act((x - mean) · rstd · gamma + beta +
+ * residual), mean and biased variance of each channel over n and s. The running statistics become
+ * momentum · before + (1 - momentum) · the batch's. Two kernels with the same arguments:
+ * `batch_norm_moments`, then, when all threads are done, `batch_norm`.
+ */
+typedef struct hl_batch_norm_args {
+  const float *x;
+  const float *residual; /* as x, added before the activation; or NULL */
+  const float *gamma, *beta;
+  float *y;                                       /* may be x or residual */
+  float *ret_mean, *ret_rstd;                     /* c each, what the gradient needs */
+  const float *running_mean, *running_variance;   /* c each */
+  float *ret_running_mean, *ret_running_variance; /* may be those before; or NULL */
+  size_t n, c, s, block;
+  float epsilon, momentum, slope; /* LeakyReLU: below 0 multiplied by it; 1 none, 0 ReLU */
+  double *scratch;                /* 2 · n · (c rounded up to 16) */
+} hl_batch_norm_args;
+typedef hl_batch_norm_args hl_batch_norm_moments_args;
+
+/*
+ * The gradient of batch norm (`batch`: sums over n, too, mean and rstd c each), or of instance norm
+ * (mean and rstd n · c). With h = (x - mean) · rstd and, where there is a mask, dy counting in full
+ * where mask > 0 and `slope` times elsewhere:
+ *   dx = rstd · gamma · (dy - mean of dy - h · mean of dy · h), dgamma = Σ dy · h, dbeta = Σ dy
+ * Two kernels with the same arguments: `norm_gradient_sums`, then, when all threads are done,
+ * `norm_gradient`.
+ */
+typedef struct hl_norm_gradient_args {
+  const float *x, *dy;
+  const float *mask; /* as x, the result of a ReLU; or NULL */
+  const float *gamma, *mean, *rstd;
+  float *dx;             /* may be dy, x or mask; NULL: not wanted */
+  float *dgamma, *dbeta; /* c each */
+  size_t n, c, s, block;
+  int batch;
+  float slope;
+  float *scratch; /* 2 · n · (c rounded up to 16) floats */
+} hl_norm_gradient_args;
+typedef hl_norm_gradient_args hl_norm_gradient_sums_args;
+
+/*
+ * The gradient of layer norm over the last axis of (rows, n); mean and rstd are found again. Two
+ * kernels: `layer_norm_gradient`, then, when all threads are done, `layer_norm_gradient_sums` for
+ * dgamma and dbeta (n each).
+ */
+typedef struct hl_layer_norm_gradient_args {
+  const float *x, *dy, *gamma;
+  float *dx; /* may be dy or x */
+  float *dgamma, *dbeta;
+  size_t rows, n;
+  float epsilon;
+  float *scratch; /* 2 · HL_SUM_PARTS · n floats */
+} hl_layer_norm_gradient_args;
+typedef hl_layer_norm_gradient_args hl_layer_norm_gradient_sums_args;
+
+/* Rows are summed in this many parts, whatever the number of threads. */
+enum { HL_SUM_PARTS = 32 };
+
+/* y (n) = Σ of the rows of x (rows, n). Two kernels: `row_sums`, then, when all threads are done,
+ * `row_sums_end`. */
+typedef struct hl_row_sums_args {
+  const float *x;
+  float *y;
+  size_t rows, n;
+  float *scratch; /* HL_SUM_PARTS · n floats */
+} hl_row_sums_args;
+typedef hl_row_sums_args hl_row_sums_end_args;
+
+/* y (c) = Σ of x over n and s. Two kernels, the second with y and scratch: `channel_sums`,
+ * `channel_sums_end`. */
+typedef struct hl_channel_sums_args {
+  const float *x;
+  float *y;
+  size_t n, c, s, block;
+  float *scratch; /* n · (c rounded up to 16) floats */
+} hl_channel_sums_args;
+typedef hl_channel_sums_args hl_channel_sums_end_args;
+
+/* y = scale · Σ x, or of x² with `square`. Two kernels: `total`, `total_end`. */
+typedef struct hl_total_args {
+  const float *x;
+  float *y;
+  size_t n;
+  float scale;
+  int square;
+  double *scratch; /* HL_TOTAL_PARTS */
+} hl_total_args;
+typedef hl_total_args hl_total_end_args;
+enum { HL_TOTAL_PARTS = 64 };
+
+/* Passes dy back to the largest element of each window (the first of several), as hl_max_pool_args;
+ * dy counts where `mask` is set only where that element is above 0. */
+typedef struct hl_max_pool_gradient_args {
+  const float *x, *dy;
+  float *dx; /* overlaps no input */
+  size_t planes, h, w, block;
+  size_t kernel_h, kernel_w, stride_h, stride_w, before_h, before_w, out_h, out_w;
+  int mask; /* also the gradient of a ReLU whose result x is */
+} hl_max_pool_gradient_args;
+
+/* Passes dy back to all elements of each window, evenly. */
+typedef struct hl_average_pool_gradient_args {
+  const float *dy;
+  float *dx;
+  size_t planes, h, w, block;
+  size_t kernel_h, kernel_w, stride_h, stride_w, before_h, before_w, out_h, out_w;
+  size_t after_h, after_w;
+  int with_padding; /* the padding counts in the divisor */
+} hl_average_pool_gradient_args;
+
+/* The gradient of hl_upsample_args: sums over factor_h x factor_w cells. dx (planes, h, w, block).
+ * Counts only where mask > 0, if there is one, else `slope` times. */
+typedef struct hl_upsample_gradient_args {
+  const float *dy;
+  const float *mask; /* as dx; or NULL */
+  float *dx;         /* may be mask */
+  size_t planes, h, w, block, factor_h, factor_w;
+  float slope;
+} hl_upsample_gradient_args;
+
+/* dx = y · (dy - Σ dy · y) over rows of n, times `scale`: the gradient of softmax(scale · x); with
+ * `log` dy - exp(y) · Σ dy. */
+typedef struct hl_softmax_gradient_args {
+  const float *y, *dy;
+  float *dx; /* may be dy or y */
+  size_t rows, n;
+  float scale;
+  int log;
+} hl_softmax_gradient_args;
+
+/*
+ * Cross-entropy of scores x (outer, classes, inner) and classes (outer, inner), which the caller
+ * has checked: negative ones do not count. `class_loss` writes the loss of each place (0 where it
+ * does not count), `class_loss_gradient` dx = factor · (softmax - 1 at the class).
+ */
+typedef struct hl_class_loss_args {
+  const float *x;
+  const int64_t *classes;
+  size_t outer, inner, count; /* `count` classes */
+  float *loss;                /* (outer, inner) */
+} hl_class_loss_args;
+typedef struct hl_class_loss_gradient_args {
+  const float *x;
+  const int64_t *classes;
+  size_t outer, inner, count;
+  const float *factor;
+  float scale; /* of the factor */
+  float *dx;   /* may be x */
+} hl_class_loss_gradient_args;
+
+/* Element i is kept, divided by 1 - ratio, where word i % 4 of Philox4x32-10 of (i / 4, step) under
+ * `seed` is at least ratio · 2³²; else 0. */
+typedef struct hl_dropout_args {
+  const float *x;
+  float *y; /* may be x */
+  size_t n;
+  uint64_t seed, step;
+  double ratio;
+} hl_dropout_args;
+
+/* The operations of a program; `p` and `q` are the step's numbers. Truths are 1 and 0. */
+typedef enum hl_program_kind {
+  HL_PROGRAM_ADD,
+  HL_PROGRAM_SUB,
+  HL_PROGRAM_MUL,
+  HL_PROGRAM_DIV,
+  HL_PROGRAM_MIN,
+  HL_PROGRAM_MAX,
+  HL_PROGRAM_POW,
+  HL_PROGRAM_GREATER,
+  HL_PROGRAM_GREATER_EQUAL,
+  HL_PROGRAM_EQUAL,
+  HL_PROGRAM_AND,
+  HL_PROGRAM_OR,
+  HL_PROGRAM_NOT,
+  HL_PROGRAM_WHERE, /* a is not 0 ? b : c */
+  HL_PROGRAM_MASK,  /* a > 0 ? b : p · b */
+  HL_PROGRAM_COPY,
+  HL_PROGRAM_NEG,
+  HL_PROGRAM_ABS,
+  HL_PROGRAM_SIGN,
+  HL_PROGRAM_SQRT,
+  HL_PROGRAM_RECIPROCAL,
+  HL_PROGRAM_EXP,
+  HL_PROGRAM_LOG,
+  HL_PROGRAM_SIN,
+  HL_PROGRAM_COS,
+  HL_PROGRAM_ERF,
+  HL_PROGRAM_SOFTPLUS,
+  HL_PROGRAM_TANH,
+  HL_PROGRAM_SIGMOID,
+  HL_PROGRAM_SWISH,
+  HL_PROGRAM_GELU,
+  HL_PROGRAM_LEAKY, /* x above 0, p · x below */
+  HL_PROGRAM_CLIP,  /* at least p and at most q */
+  HL_PROGRAM_KIND_COUNT
+} hl_program_kind;
+
+enum { HL_PROGRAM_INPUTS = 16, HL_PROGRAM_STEPS = 32, HL_PROGRAM_OUTPUTS = 8 };
+
+/* Which element of the array meets element i of the result is as in hl_elementwise_step. */
+typedef struct hl_program_input {
+  const float *array;
+  size_t repeat, count, inner;
+} hl_program_input;
+
+/* Operands: an input by its number, or HL_PROGRAM_INPUTS and the number of an earlier step. */
+typedef struct hl_program_step {
+  hl_program_kind kind;
+  unsigned char a, b, c;
+  float p, q;
+} hl_program_step;
+
+/* Element-wise steps on several arrays, in blocks that stay in the L1 cache. Result `result[k]` is
+ * written to `y[k]`, which may be an input of repeat 1 and count n. */
+typedef struct hl_program_args {
+  size_t n, input_count, step_count, output_count;
+  hl_program_input inputs[HL_PROGRAM_INPUTS];
+  hl_program_step steps[HL_PROGRAM_STEPS];
+  float *y[HL_PROGRAM_OUTPUTS];
+  unsigned char result[HL_PROGRAM_OUTPUTS]; /* number of a step */
+} hl_program_args;
+
+#define HL_TRAINING_KERNELS_MAP(X)                                                                 \
+  X(adam)                                                                                          \
+  X(sgd)                                                                                           \
+  X(accumulate)                                                                                    \
+  X(batch_norm_moments)                                                                            \
+  X(batch_norm)                                                                                    \
+  X(norm_gradient_sums)                                                                            \
+  X(norm_gradient)                                                                                 \
+  X(layer_norm_gradient)                                                                           \
+  X(layer_norm_gradient_sums)                                                                      \
+  X(row_sums)                                                                                      \
+  X(row_sums_end)                                                                                  \
+  X(channel_sums)                                                                                  \
+  X(channel_sums_end)                                                                              \
+  X(total)                                                                                         \
+  X(total_end)                                                                                     \
+  X(max_pool_gradient)                                                                             \
+  X(average_pool_gradient)                                                                         \
+  X(upsample_gradient)                                                                             \
+  X(softmax_gradient)                                                                              \
+  X(class_loss)                                                                                    \
+  X(class_loss_gradient)                                                                           \
+  X(dropout)                                                                                       \
+  X(program)
+
+#endif
