@@ -466,6 +466,27 @@ hl_native_step *hl_native_call(hl_native_builder *b, const char *kind, hl_native
   return step;
 }
 
+void hl_native_statistics_keep(hl_native_builder *b, const hl_native_node *norm, int32_t tensor) {
+  if (tensor < 0 || !grow(b, &b->statistics, b->statistics_count, &b->statistics_capacity,
+                          sizeof(*b->statistics)))
+    return;
+  b->statistics[b->statistics_count++] =
+      (hl_native_statistics){.value = norm->inputs[0],
+                             .norm = norm->op[0],
+                             .epsilon = hl_node_real(norm->source, "epsilon", 1e-5f),
+                             .tensor = tensor};
+}
+
+int32_t hl_native_statistics_find(const hl_native_builder *b, const hl_native_node *gradient) {
+  float epsilon = hl_node_real(gradient->source, "epsilon", 1e-5f);
+  for (int32_t i = 0; i < b->statistics_count; i++) {
+    const hl_native_statistics *s = &b->statistics[i];
+    if (s->value == gradient->inputs[0] && s->norm == gradient->op[0] && s->epsilon == epsilon)
+      return s->tensor;
+  }
+  return -1;
+}
+
 void hl_native_result_add(hl_native_builder *b, hl_value_id value) {
   hl_native_list *list = b->list;
   if (value < 0 || b->tensor_of[value] < 0) return;

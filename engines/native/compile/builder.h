@@ -100,6 +100,14 @@ typedef struct hl_native_list {
 
 void hl_native_list_release(hl_native_list *list);
 
+/* Mean and 1 / deviation that a norm of `value` kept for its gradient. */
+typedef struct hl_native_statistics {
+  hl_value_id value;
+  char norm; /* first letter of the operator */
+  float epsilon;
+  int32_t tensor;
+} hl_native_statistics;
+
 typedef struct hl_native_builder {
   hl_engine *engine;
   hl_model *model;
@@ -108,6 +116,8 @@ typedef struct hl_native_builder {
   int32_t *tensor_of;  /* by value: its first tensor, or -1 */
   int32_t *uses_after; /* by value: uses by nodes after the one being lowered */
   size_t value_count;
+  hl_native_statistics *statistics;
+  int32_t statistics_count, statistics_capacity;
   const hl_native_node *node; /* being lowered */
   hl_dtype type;              /* of activations and large weights: float32 or bfloat16 */
   hl_native_layout picture;   /* in which convolutions and their kin work fastest with it */
@@ -181,6 +191,10 @@ hl_native_step *hl_native_call(hl_native_builder *b, const char *kind, hl_native
 /* Adds an argument; returns false after a failure. The step must be the last one added. */
 bool hl_native_arg_add(hl_native_builder *b, hl_native_step *step, int32_t tensor, int arg,
                        const_dnnl_memory_desc_t desc);
+
+/* Notes what the norm being lowered kept, and finds it again for its gradient: -1 if nothing. */
+void hl_native_statistics_keep(hl_native_builder *b, const hl_native_node *norm, int32_t tensor);
+int32_t hl_native_statistics_find(const hl_native_builder *b, const hl_native_node *gradient);
 
 /* Notes that the value is complete after the last step. */
 void hl_native_result_add(hl_native_builder *b, hl_value_id value);

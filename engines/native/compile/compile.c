@@ -164,6 +164,7 @@ static hl_status build(hl_program *program, hl_dtype dtype, hl_error *error) {
   if (status == HL_OK) program->list.flops += hl_graph_flops(program->graph);
   free(b.tensor_of);
   free(b.uses_after);
+  free(b.statistics);
   hl_native_ir_release(&ir);
   return status;
 }

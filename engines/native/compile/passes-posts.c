@@ -39,7 +39,9 @@ static bool takes_posts(const hl_native_ir *ir, const hl_native_node *node) {
 
 /* Our normalisation takes a sum, then a ReLU. */
 static bool takes_sum_and_relu(const hl_native_node *node) {
-  return strcmp(node->op, "InstanceNormalization") == 0;
+  if (strcmp(node->op, "InstanceNormalization") == 0) return true;
+  return strcmp(node->op, "BatchNormalization") == 0 &&
+         hl_node_int(node->source, "training_mode", 0) != 0;
 }
 
 static size_t index_of(const hl_native_ir *ir, const hl_native_node *node) {
@@ -150,8 +152,9 @@ static bool fuse_next(hl_native_ir *ir, hl_native_node *node) {
 hl_status hl_native_pass_posts(hl_native_ir *ir, hl_error *error) {
   for (size_t i = 0; i < ir->node_count; i++) {
     hl_native_node *node = &ir->nodes[i];
-    if (node->dead || node->output_count != 1) continue;
-    if (!takes_posts(ir, node) && !takes_sum_and_relu(node)) continue;
+    bool sum_and_relu = !node->dead && takes_sum_and_relu(node);
+    if (node->dead || (node->output_count != 1 && !sum_and_relu)) continue;
+    if (!sum_and_relu && !takes_posts(ir, node)) continue;
     while (fuse_next(ir, node)) {
     }
   }

@@ -57,6 +57,20 @@ bool hl_native_lower_dequantize(hl_native_builder *b, const hl_native_node *node
 bool hl_native_lower_recurrent(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_attention(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_function_gradient(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_adam(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_sgd(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_accumulate(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_dropout(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_batch_norm_training(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_norm_gradient(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_layer_norm_gradient(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_pool_gradient(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_resize_gradient(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_slice_gradient(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_pad_gradient(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_sums(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_class_loss(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_class_loss_gradient(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_weight_gradient(hl_native_builder *b, const hl_native_node *node);
 
 /* The definition in plain loops: correct, slow, counted. Fails if the operator has none. */
@@ -94,6 +108,14 @@ bool hl_native_read_pool(const hl_native_builder *b, const hl_native_node *node,
 
 /* Is a Resize a nearest enlargement by whole factors? (lower/pooling.c) */
 bool hl_native_whole_resize(const hl_native_builder *b, const hl_native_node *node);
+
+/* The same of the Resize (or Upsample) that `node` is or is the gradient of. */
+bool hl_native_whole_factors(const hl_node *node, bool resize, const hl_shape *x,
+                             const hl_shape *y);
+
+/* Which axes a reduction sums over; false where that is not known. (lower/norm.c) */
+bool hl_native_reduction_axes(const hl_native_builder *b, const hl_native_node *node, int rank,
+                              bool *ret_reduced);
 
 /* Copies bytes from one tensor to another of the same size. */
 void hl_native_copy_bytes(hl_native_builder *b, int32_t from, int32_t to, uint64_t bytes);

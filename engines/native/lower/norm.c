@@ -144,7 +144,7 @@ bool hl_native_lower_layer_norm(hl_native_builder *b, const hl_native_node *node
 typedef struct normalize_context {
   const hl_kernels *kernels;
   unsigned threads;
-  bool residual;
+  bool residual, kept;
   hl_normalize_args args;
 } normalize_context;
 
@@ -157,8 +157,23 @@ static hl_status run_normalize(const void *opaque, void *const *pointers, hl_err
   args.gamma = pointers[2];
   args.beta = pointers[3];
   args.residual = context->residual ? pointers[4] : NULL;
+  if (context->kept) {
+    args.ret_mean = pointers[context->residual ? 5 : 4];
+    args.ret_rstd = args.ret_mean + args.n * args.c;
+  }
   hl_kernel_normalize(context->kernels, &args, context->threads);
   return HL_OK;
+}
+
+/* Does a gradient of this norm follow? */
+static bool has_gradient(const hl_native_builder *b, const hl_native_node *node) {
+  for (size_t i = 0; i < b->ir->node_count; i++) {
+    const hl_native_node *other = &b->ir->nodes[i];
+    if (!other->dead && other->input_count > 0 && other->inputs[0] == node->inputs[0] &&
+        strcmp(other->op, "InstanceNormalizationGradient") == 0)
+      return true;
+  }
+  return false;
 }
 
 bool hl_native_lower_instance_norm(hl_native_builder *b, const hl_native_node *node) {
@@ -192,6 +207,10 @@ bool hl_native_lower_instance_norm(hl_native_builder *b, const hl_native_node *n
       context->args.slope = node->posts[i].alpha;
   }
   context->residual = residual >= 0;
+  context->kept = has_gradient(b, node);
+  int32_t statistics = -1;
+  if (context->kept)
+    statistics = hl_native_scratch(b, 2 * context->args.n * context->args.c * sizeof(float));
   int32_t gamma = hl_native_in(b, node->inputs[1], HL_LAYOUT_PLAIN);
   int32_t beta = hl_native_in(b, node->inputs[2], HL_LAYOUT_PLAIN);
   int32_t to = over(b, node, from, layout);
@@ -201,6 +220,8 @@ bool hl_native_lower_instance_norm(hl_native_builder *b, const hl_native_node *n
   hl_native_arg_add(b, step, gamma, 0, NULL);
   hl_native_arg_add(b, step, beta, 0, NULL);
   if (residual >= 0) hl_native_arg_add(b, step, residual, 0, NULL);
+  if (statistics >= 0) hl_native_arg_add(b, step, statistics, 0, NULL);
+  hl_native_statistics_keep(b, node, statistics);
   return true;
 }
 
@@ -236,8 +257,8 @@ bool hl_native_lower_batch_norm(hl_native_builder *b, const hl_native_node *node
   return true;
 }
 
-static bool reduction_axes(const hl_native_builder *b, const hl_native_node *node, int rank,
-                           bool *ret_reduced) {
+bool hl_native_reduction_axes(const hl_native_builder *b, const hl_native_node *node, int rank,
+                              bool *ret_reduced) {
   int64_t axes[HL_MAX_RANK];
   int count = (int)hl_node_ints(node->source, "axes", axes, HL_MAX_RANK);
   if (hl_native_input(node, 1) >= 0) {
@@ -269,7 +290,7 @@ bool hl_native_lower_reduce(hl_native_builder *b, const hl_native_node *node) {
   bool reduced[HL_MAX_RANK], any = false;
   int rank = x ? x->shape.rank : 0;
   if (!hl_native_float(b, node) || rank < 1 || rank > 6) return false;
-  if (!reduction_axes(b, node, rank, reduced)) return false;
+  if (!hl_native_reduction_axes(b, node, rank, reduced)) return false;
   int64_t dims[HL_MAX_RANK];
   for (int i = 0; i < rank; i++) {
     dims[i] = reduced[i] ? 1 : x->shape.dims[i];

@@ -75,23 +75,29 @@ bool hl_native_lower_global_pooling(hl_native_builder *b, const hl_native_node *
 }
 
 /* Nearest enlargement by whole factors, where output cell i reads input cell i / factor. */
-bool hl_native_whole_resize(const hl_native_builder *b, const hl_native_node *node) {
-  const hl_value *x = hl_native_in_value(b, node, 0), *y = hl_native_out_value(b, node, 0);
-  if (x->shape.rank < 3 || x->shape.rank > 5) return false;
-  if (strcmp(hl_node_text(node->source, "mode", "nearest"), "nearest") != 0) return false;
-  if (strcmp(node->op, "Resize") == 0) {
-    const char *at = hl_node_text(node->source, "coordinate_transformation_mode", "half_pixel");
-    const char *rounding = hl_node_text(node->source, "nearest_mode", "round_prefer_floor");
+bool hl_native_whole_factors(const hl_node *node, bool resize, const hl_shape *x,
+                             const hl_shape *y) {
+  if (x->rank < 3 || x->rank > 5) return false;
+  if (strcmp(hl_node_text(node, "mode", "nearest"), "nearest") != 0) return false;
+  if (resize) {
+    const char *at = hl_node_text(node, "coordinate_transformation_mode", "half_pixel");
+    const char *rounding = hl_node_text(node, "nearest_mode", "round_prefer_floor");
     bool floor = strcmp(at, "asymmetric") == 0 && strcmp(rounding, "floor") == 0;
     bool half = strcmp(at, "half_pixel") == 0 && strncmp(rounding, "round_prefer", 12) == 0;
-    const char *policy = hl_node_text(node->source, "keep_aspect_ratio_policy", "stretch");
+    const char *policy = hl_node_text(node, "keep_aspect_ratio_policy", "stretch");
     if ((!floor && !half) || strcmp(policy, "stretch") != 0) return false;
   }
-  for (int i = 0; i < x->shape.rank; i++) {
-    int64_t in = x->shape.dims[i], out = y->shape.dims[i];
+  for (int i = 0; i < x->rank; i++) {
+    int64_t in = x->dims[i], out = y->dims[i];
     if (in <= 0 || out % in != 0 || (i < 2 && in != out)) return false;
   }
   return true;
+}
+
+bool hl_native_whole_resize(const hl_native_builder *b, const hl_native_node *node) {
+  const hl_value *x = hl_native_in_value(b, node, 0), *y = hl_native_out_value(b, node, 0);
+  return hl_native_whole_factors(node->source, strcmp(node->op, "Resize") == 0, &x->shape,
+                                 &y->shape);
 }
 
 bool hl_native_lower_resize(hl_native_builder *b, const hl_native_node *node) {
