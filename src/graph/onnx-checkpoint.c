@@ -134,7 +134,7 @@ static hl_status check_size(const hl_graph *network, const hl_checkpoint *c, con
   for (size_t v = 0; v < network->value_count; v++)
     if (network->values[v].kind == HL_VALUE_CONSTANT) bytes += network->values[v].bytes;
   for (size_t i = 0; i < c->count; i++) {
-    hl_value value;
+    hl_value value = {0};
     hl_status status = value_of(&c->ports[i], &value, error);
     if (status != HL_OK) return status;
     if (!is_weight(network, c->ports[i].name)) bytes += value.bytes;

@@ -17,6 +17,8 @@ typedef bool (*hl_native_lowering)(hl_native_builder *b, const hl_native_node *n
 /* Emits the steps of a node. */
 void hl_native_lower(hl_native_builder *b, const hl_native_node *node);
 
+bool hl_native_lower_winograd_transposed(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_winograd_gradient(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_winograd(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_convolution(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_deconvolution(hl_native_builder *b, const hl_native_node *node);

@@ -1,5 +1,5 @@
-/* 3x3 and 3x3x3 convolutions of stride 1 by Winograd's algorithm, where that is likely to be
- * faster. */
+/* 3x3 and 3x3x3 convolutions of stride 1 and their gradients by Winograd's algorithm, where that is
+ * likely to be faster. */
 #include "winograd/winograd.h"
 #include "graph/operator.h"
 #include "lower/lower.h"
@@ -44,61 +44,123 @@ static bool read_posts(const hl_native_node *node, hl_value_id *ret_residual, fl
   return at == node->post_count;
 }
 
-/* A convolution of stride 1 with 3 taps along two or three axes. */
-static bool read_shape(const hl_native_builder *b, const hl_native_node *node,
-                       hl_winograd_shape *s) {
-  const hl_value *x = hl_native_in_value(b, node, 0), *k = hl_native_in_value(b, node, 1);
-  const hl_value *y = hl_native_out_value(b, node, 0);
-  int64_t pads[2 * HL_MAX_RANK] = {0};
-  int axes = x->shape.rank - 2, at = axes - 2; /* `at`: of the rows */
+/* A convolution of stride 1 from `x` to `y` with 3 taps along two or three axes, and its padding
+ * before them. */
+static bool read_taps(const hl_native_node *node, const hl_value *x, const hl_value *kernel,
+                      int64_t pads[2 * HL_MAX_RANK]) {
+  int axes = x->shape.rank - 2;
   if (axes < 2 || axes > 3 || node->channel_slice) return false;
   for (int i = 0; i < axes; i++)
-    if (k->shape.dims[2 + i] != 3) return false;
+    if (kernel->shape.dims[2 + i] != 3) return false;
   if (hl_node_int(node->source, "group", 1) != 1 || !all_ones(node->source, "strides") ||
       !all_ones(node->source, "dilations") ||
       strcmp(hl_node_text(node->source, "auto_pad", "NOTSET"), "NOTSET") != 0)
     return false;
+  memset(pads, 0, 2 * HL_MAX_RANK * sizeof(*pads));
   hl_node_ints(node->source, "pads", pads, 2 * HL_MAX_RANK);
-  if (node->has_pads) memcpy(pads, node->pads, sizeof(pads));
+  if (node->has_pads) memcpy(pads, node->pads, 2 * HL_MAX_RANK * sizeof(*pads));
   for (int i = 0; i < axes; i++)
     if (pads[i] < 0) return false;
-  *s = (hl_winograd_shape){.n = (size_t)x->shape.dims[0],
-                           .ic = (size_t)x->shape.dims[1],
-                           .oc = (size_t)y->shape.dims[1],
-                           .h = (size_t)x->shape.dims[2 + at],
-                           .w = (size_t)x->shape.dims[3 + at],
-                           .oh = (size_t)y->shape.dims[2 + at],
-                           .ow = (size_t)y->shape.dims[3 + at],
-                           .top = (size_t)pads[at],
-                           .left = (size_t)pads[at + 1],
-                           .threads = (unsigned)b->engine->threads};
-  if (axes == 3) {
-    s->depth = (size_t)x->shape.dims[2];
-    s->odepth = (size_t)y->shape.dims[2];
-    s->front = (size_t)pads[0];
-  }
   return true;
 }
 
-bool hl_native_lower_winograd(hl_native_builder *b, const hl_native_node *node) {
-  if (!b->engine->winograd || b->engine->block != 16 || b->type != HL_FLOAT32) return false;
-  if (!hl_native_float(b, node)) return false;
-  if (!hl_native_known(b->ir, hl_native_input(node, 1))) return false;
-  hl_value_id bias_id = hl_native_input(node, 2);
-  if (bias_id >= 0 && !hl_native_known(b->ir, bias_id)) return false;
-  hl_value_id residual_id;
+static hl_winograd_shape shape_of(const hl_native_builder *b, const hl_value *x, const hl_value *y,
+                                  const int64_t *pads) {
+  int at = x->shape.rank - 4; /* of the rows */
+  hl_winograd_shape s = {.n = (size_t)x->shape.dims[0],
+                         .ic = (size_t)x->shape.dims[1],
+                         .oc = (size_t)y->shape.dims[1],
+                         .h = (size_t)x->shape.dims[2 + at],
+                         .w = (size_t)x->shape.dims[3 + at],
+                         .oh = (size_t)y->shape.dims[2 + at],
+                         .ow = (size_t)y->shape.dims[3 + at],
+                         .top = (size_t)pads[at],
+                         .left = (size_t)pads[at + 1],
+                         .threads = (unsigned)b->engine->threads};
+  if (at == 1) {
+    s.depth = (size_t)x->shape.dims[2];
+    s.odepth = (size_t)y->shape.dims[2];
+    s.front = (size_t)pads[0];
+  }
+  return s;
+}
+
+/* The convolution itself, or (`turned`) the one that a ConvTranspose of stride 1 is: by the same
+ * taps from the last to the first, with what is left of 2 as padding. */
+static bool read_shape(const hl_native_builder *b, const hl_native_node *node, bool turned,
+                       hl_winograd_shape *s) {
+  const hl_value *x = hl_native_in_value(b, node, 0), *y = hl_native_out_value(b, node, 0);
+  int64_t pads[2 * HL_MAX_RANK], over[HL_MAX_RANK] = {0};
+  if (!read_taps(node, x, hl_native_in_value(b, node, 1), pads)) return false;
+  hl_node_ints(node->source, "output_padding", over, HL_MAX_RANK);
+  for (int i = 0; turned && i < x->shape.rank - 2; i++) {
+    if (pads[i] > 2 || over[i] != 0) return false;
+    pads[i] = 2 - pads[i];
+  }
+  *s = shape_of(b, x, y, pads);
+  return true;
+}
+
+static bool on(const hl_native_builder *b, const hl_native_node *node) {
+  return b->engine->winograd && b->engine->block == 16 && b->type == HL_FLOAT32 &&
+         hl_native_float(b, node);
+}
+
+/* -- weights that change -------------------------------------------------------------------- */
+
+typedef struct weights_context {
+  hl_winograd_shape shape;
+  bool turned;
+} weights_context;
+
+static hl_status run_weights(const void *opaque, void *const *pointers, hl_error *error) {
+  (void)error;
+  const weights_context *context = opaque;
+  hl_winograd_weights_step(&context->shape, pointers[0], context->turned, pointers[1]);
+  return HL_OK;
+}
+
+static int32_t weights_now(hl_native_builder *b, const hl_native_node *node,
+                           const hl_winograd_shape *shape, bool turned) {
+  weights_context *context = malloc(sizeof(*context));
+  if (!context) {
+    hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
+    return -1;
+  }
+  *context = (weights_context){*shape, turned};
+  int32_t from = hl_native_in(b, node->inputs[1], HL_LAYOUT_PLAIN);
+  int32_t to = hl_native_scratch(b, hl_winograd_weight_bytes(shape));
+  hl_native_step *step = hl_native_call(b, "Weights Winograd", run_weights, context, NULL);
+  hl_native_arg_add(b, step, from, 0, NULL);
+  hl_native_arg_add(b, step, to, 0, NULL);
+  return to;
+}
+
+/* -- convolutions --------------------------------------------------------------------------- */
+
+static int32_t weights_of(hl_native_builder *b, const hl_native_node *node,
+                          const hl_winograd_shape *shape, bool turned) {
+  if (!hl_native_known(b->ir, node->inputs[1])) return weights_now(b, node, shape, turned);
+  hl_native_recipe recipe = HL_NATIVE_RECIPE(node->inputs[1]);
+  recipe.winograd = true;
+  recipe.scale = node->scale;
+  return hl_native_weight_in(b, &recipe, NULL);
+}
+
+static bool emit(hl_native_builder *b, const hl_native_node *node, bool turned) {
+  if (!on(b, node)) return false;
+  /* A scale is folded into known weights; a transposed convolution of known ones has none here. */
+  if (hl_native_known(b->ir, hl_native_input(node, 1)) ? turned : node->scale >= 0) return false;
+  hl_value_id bias_id = hl_native_input(node, 2), residual_id;
   winograd_context found = {.has_bias = bias_id >= 0};
-  if (!read_posts(node, &residual_id, &found.slope) || !read_shape(b, node, &found.shape) ||
+  if (!read_posts(node, &residual_id, &found.slope) || !read_shape(b, node, turned, &found.shape) ||
       !hl_winograd_suits(&found.shape))
     return false;
   found.has_residual = residual_id >= 0;
   winograd_context *context = malloc(sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
   *context = found;
-  hl_native_recipe recipe = HL_NATIVE_RECIPE(node->inputs[1]);
-  recipe.winograd = true;
-  recipe.scale = node->scale;
-  int32_t weights = hl_native_weight_in(b, &recipe, NULL);
+  int32_t weights = weights_of(b, node, &found.shape, turned);
   int32_t from = hl_native_in(b, node->inputs[0], HL_LAYOUT_BLOCKED);
   int32_t bias = bias_id >= 0 ? hl_native_in(b, bias_id, HL_LAYOUT_PLAIN) : -1;
   int32_t scratch = hl_native_scratch(b, hl_winograd_scratch_bytes(&found.shape));
@@ -107,7 +169,8 @@ bool hl_native_lower_winograd(hl_native_builder *b, const hl_native_node *node) 
       residual >= 0 && hl_native_dying(b, residual) && !hl_native_is_argument(b, node, residual);
   int32_t to = over ? hl_native_out_view(b, node->outputs[0], HL_LAYOUT_BLOCKED, residual, 0)
                     : hl_native_out(b, node->outputs[0], HL_LAYOUT_BLOCKED);
-  hl_native_step *step = hl_native_call(b, "Conv Winograd", run_winograd, context, NULL);
+  hl_native_step *step = hl_native_call(b, turned ? "ConvTranspose Winograd" : "Conv Winograd",
+                                        run_winograd, context, NULL);
   hl_native_arg_add(b, step, from, 0, NULL);
   hl_native_arg_add(b, step, weights, 0, NULL);
   hl_native_arg_add(b, step, to, 0, NULL);
@@ -117,5 +180,47 @@ bool hl_native_lower_winograd(hl_native_builder *b, const hl_native_node *node) 
   const hl_operator *row = node->source->row;
   double nominal = row && row->flops ? row->flops(b->ir->graph, node->source) : 0.0;
   b->list->flops += hl_winograd_flops(&found.shape) - nominal;
+  return true;
+}
+
+bool hl_native_lower_winograd(hl_native_builder *b, const hl_native_node *node) {
+  return emit(b, node, false);
+}
+
+bool hl_native_lower_winograd_transposed(hl_native_builder *b, const hl_native_node *node) {
+  return emit(b, node, true);
+}
+
+/* -- the gradient of the weights ------------------------------------------------------------- */
+
+static hl_status run_gradient(const void *opaque, void *const *pointers, hl_error *error) {
+  (void)error;
+  hl_winograd_gradient(opaque, pointers[0], pointers[1], pointers[2], pointers[3]);
+  return HL_OK;
+}
+
+bool hl_native_lower_winograd_gradient(hl_native_builder *b, const hl_native_node *node) {
+  if (!on(b, node)) return false;
+  const hl_value *x = hl_native_in_value(b, node, 0), *dy = hl_native_in_value(b, node, 1);
+  int64_t pads[2 * HL_MAX_RANK];
+  if (!read_taps(node, x, hl_native_out_value(b, node, 0), pads)) return false;
+  hl_winograd_shape shape = shape_of(b, x, dy, pads);
+  if (!hl_winograd_gradient_suits(&shape)) return false;
+  hl_winograd_shape *context = malloc(sizeof(*context));
+  if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
+  *context = shape;
+  int32_t from = hl_native_in(b, node->inputs[0], HL_LAYOUT_BLOCKED);
+  int32_t back = hl_native_in(b, node->inputs[1], HL_LAYOUT_BLOCKED);
+  int32_t to = hl_native_out(b, node->outputs[0], HL_LAYOUT_PLAIN);
+  int32_t scratch = hl_native_scratch(b, hl_winograd_gradient_scratch_bytes(&shape));
+  hl_native_step *step =
+      hl_native_call(b, "ConvWeightGradient Winograd", run_gradient, context, NULL);
+  hl_native_arg_add(b, step, from, 0, NULL);
+  hl_native_arg_add(b, step, back, 0, NULL);
+  hl_native_arg_add(b, step, to, 0, NULL);
+  hl_native_arg_add(b, step, scratch, 0, NULL);
+  const hl_operator *row = node->source->row;
+  double nominal = row && row->flops ? row->flops(b->ir->graph, node->source) : 0.0;
+  b->list->flops += hl_winograd_gradient_flops(&shape) - nominal;
   return true;
 }
