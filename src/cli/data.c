@@ -21,8 +21,8 @@ static const char usage[] =
     "      noise, their mask (label) and a function of the image to predict (target); keys size\n"
     "      (32x96x96), count (4), radius (6), fill (0.25), noise (0.1); a folder gets TIFF files.\n"
     "      The same options give the same files.\n"
-    "show  lists the arrays of an .npz, .npy or .bz2 of either, or the pictures of a folder, and\n"
-    "      says what hotlap makes of them.\n";
+    "show  lists the arrays of an .npz, .npy or .bz2 of either, or the pictures or volumes (TIFF)\n"
+    "      of a folder, and says what hotlap makes of them.\n";
 
 /* The arrays of a simulation under PtychoPINN's keys; they borrow its memory. */
 enum { key_count = 8 };

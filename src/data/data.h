@@ -43,12 +43,16 @@ hl_status hl_dataset_synthetic(const hl_port *ports, const hl_data_rule *rules, 
  * cropped or binned to N (and said so in `description`), grouped by nearest neighbours for C = 4,
  * normalised as PtychoPINN does (intensity scale); a "positions" port from the coordinates. Other
  * ports are taken from arrays of the port's name (or the only array) with matching shape and kind:
- * fractions are no integers, and indices must be of their table. A folder is one of pictures, for
- * the only input of a model that takes such (data/image-source.h). `max_images` 0: all; of a folder
- * as many are spread evenly over it. `rules` as for hl_dataset_synthetic. */
+ * fractions are no integers, and indices must be of their table. A folder of
+ * pictures is for the only input of a model that takes such (data/image-source.h). `max_images` 0:
+ * all; of a folder as many are spread evenly over it. `rules` as for hl_dataset_synthetic. */
 hl_status hl_dataset_read(const char *path, const hl_port *ports, const hl_data_rule *rules,
                           size_t port_count, int64_t max_images, uint64_t seed,
                           hl_dataset **ret_dataset, hl_error *error);
+
+/* Says in the description which contents they are (another file of the same name is other data);
+ * hl_dataset_read does so. OUT_OF_MEMORY. */
+hl_status hl_dataset_add_fingerprint(hl_dataset *dataset, hl_error *error);
 
 /* `hotlap data show`: what a file or folder holds, as text for a person. */
 hl_status hl_data_describe(const char *path, hl_text *ret_text, hl_error *error);

@@ -90,10 +90,12 @@ static hl_status read_pictures(reading *r, const hl_port *port, int64_t max_imag
 hl_status hl__dataset_read_images(const char *path, const hl_port *ports, size_t port_count,
                                   int64_t max_images, hl_dataset *dataset, hl_error *error) {
   if (port_count != 1 || !hl_image_port_fits(&ports[0]))
-    return hl_error_set(error, HL_BAD_DATA,
-                        "'%.200s' is a folder of pictures, which the model does not take: its %s "
-                        "float32 of shape (any, 3, height, width) or (any, height, width, 3)",
-                        path, port_count == 1 ? "input is not" : "inputs are not a single one of");
+    return hl_error_set(
+        error, HL_BAD_DATA,
+        "'%.200s' is a folder, for a model whose only input takes pictures: float32 "
+        "of shape (any, 3, height, width) or (any, height, width, 3). Give this "
+        "one a file of arrays (npz, npy)",
+        path);
   hl_image_folder *folder = NULL;
   hl_status status = hl_image_folder_open(path, &folder, error);
   if (status != HL_OK) return status;

@@ -1,6 +1,7 @@
 #include "base/hash.h"
 #include "data/array.h"
 #include "data/dataset-internal.h"
+#include "data/kind.h"
 #include "data/neighbours.h"
 #include "data/npz.h"
 #include "data/ptychography.h"
@@ -8,7 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 void hl_dataset_free(hl_dataset *dataset) {
   if (!dataset) return;
@@ -338,10 +338,9 @@ static hl_status read_arrays(hl_npz *npz, const hl_port *ports, const hl_data_ru
   return dataset->description ? HL_OK : no_memory(error);
 }
 
-/* Says in the description which contents they are: another file of the same name is other data. */
-static hl_status add_fingerprint(hl_dataset *dataset, size_t count, hl_error *error) {
+hl_status hl_dataset_add_fingerprint(hl_dataset *dataset, hl_error *error) {
   uint64_t hash = HL_HASH_START;
-  for (size_t i = 0; i < count; i++)
+  for (size_t i = 0; i < dataset->input_count; i++)
     hash = hl_hash_bytes(hash, dataset->inputs[i].data, (size_t)dataset->inputs[i].bytes);
   char *description =
       hl_format("%s; contents %08" PRIx32, dataset->description, (uint32_t)(hash ^ hash >> 32));
@@ -376,18 +375,36 @@ static hl_status read_file(const char *path, const hl_port *ports, const hl_data
   return status;
 }
 
+static hl_status read_any(const char *path, const hl_port *ports, const hl_data_rule *rules,
+                          size_t port_count, int64_t max_images, uint64_t seed, hl_dataset *dataset,
+                          hl_error *error) {
+  switch (hl_data_kind_of(path)) {
+  case HL_DATA_ARRAYS:
+    return read_file(path, ports, rules, port_count, max_images, seed, dataset, error);
+  case HL_DATA_PICTURE:
+    return hl_error_set(error, HL_BAD_DATA,
+                        "'%.200s' is a picture; put pictures into a folder and give that", path);
+  case HL_DATA_PICTURES:
+    return hl__dataset_read_images(path, ports, port_count, max_images, dataset, error);
+  case HL_DATA_TIFF:
+  case HL_DATA_TIFFS:
+    break;
+  }
+  return hl_error_set(error, HL_BAD_DATA,
+                      "'%.200s' holds TIFF, which is for a model whose only input is float32 of "
+                      "shape (any, 1, depth, height, width) or (any, 1, height, width); give this "
+                      "one a file of arrays (npz, npy)",
+                      path);
+}
+
 hl_status hl_dataset_read(const char *path, const hl_port *ports, const hl_data_rule *rules,
                           size_t port_count, int64_t max_images, uint64_t seed,
                           hl_dataset **ret_dataset, hl_error *error) {
   hl_dataset *dataset = NULL;
-  struct stat st;
   hl_status status = hl__dataset_new(port_count, &dataset, error);
   if (status != HL_OK) return status;
-  if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-    status = hl__dataset_read_images(path, ports, port_count, max_images, dataset, error);
-  else
-    status = read_file(path, ports, rules, port_count, max_images, seed, dataset, error);
-  if (status == HL_OK) status = add_fingerprint(dataset, port_count, error);
+  status = read_any(path, ports, rules, port_count, max_images, seed, dataset, error);
+  if (status == HL_OK) status = hl_dataset_add_fingerprint(dataset, error);
   if (status != HL_OK)
     hl_dataset_free(dataset);
   else

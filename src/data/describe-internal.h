@@ -9,4 +9,8 @@
 hl_status hl__describe_images(const char *path, hl_text *text, hl_error *error);
 hl_status hl__describe_images_json(const char *path, hl_json *json, hl_error *error);
 
+/* A TIFF, or a folder of them. */
+hl_status hl__describe_tiff(const char *path, bool is_folder, hl_text *text, hl_error *error);
+hl_status hl__describe_tiff_json(const char *path, bool is_folder, hl_json *json, hl_error *error);
+
 #endif

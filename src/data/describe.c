@@ -3,12 +3,12 @@
 #include "base/json-writer.h"
 #include "data/array.h"
 #include "data/describe-internal.h"
+#include "data/kind.h"
 #include "data/npz.h"
 #include "data/ptychography.h"
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* "3.35 MB", in powers of ten as everywhere. */
 static void format_bytes(hl_text *text, uint64_t bytes) {
@@ -125,9 +125,9 @@ static hl_status describe_arrays(const char *path, hl_text *ret_text, hl_error *
   return HL_OK;
 }
 
-static bool is_folder(const char *path) {
-  struct stat st;
-  return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+static hl_status refuse_picture(const char *path, hl_error *error) {
+  return hl_error_set(error, HL_BAD_DATA,
+                      "'%.200s' is a picture; put pictures into a folder and show that", path);
 }
 
 static hl_status check_text(const hl_text *text, hl_status status, hl_error *error) {
@@ -135,10 +135,24 @@ static hl_status check_text(const hl_text *text, hl_status status, hl_error *err
   return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the description");
 }
 
+static hl_status describe_any(const char *path, hl_text *text, hl_error *error) {
+  switch (hl_data_kind_of(path)) {
+  case HL_DATA_ARRAYS:
+    return describe_arrays(path, text, error);
+  case HL_DATA_PICTURE:
+    return refuse_picture(path, error);
+  case HL_DATA_PICTURES:
+    return hl__describe_images(path, text, error);
+  case HL_DATA_TIFF:
+    return hl__describe_tiff(path, false, text, error);
+  case HL_DATA_TIFFS:
+    return hl__describe_tiff(path, true, text, error);
+  }
+  return HL_INTERNAL;
+}
+
 hl_status hl_data_describe(const char *path, hl_text *ret_text, hl_error *error) {
-  hl_status status = is_folder(path) ? hl__describe_images(path, ret_text, error)
-                                     : describe_arrays(path, ret_text, error);
-  return check_text(ret_text, status, error);
+  return check_text(ret_text, describe_any(path, ret_text, error), error);
 }
 
 static void write_entry(hl_json *json, hl_npz *npz, const hl_npz_entry *entry) {
@@ -200,14 +214,29 @@ static hl_status write_arrays(const char *path, hl_json *json, hl_error *error) 
   return HL_OK;
 }
 
+static hl_status write_any(const char *path, hl_json *json, hl_error *error) {
+  switch (hl_data_kind_of(path)) {
+  case HL_DATA_ARRAYS:
+    return write_arrays(path, json, error);
+  case HL_DATA_PICTURE:
+    return refuse_picture(path, error);
+  case HL_DATA_PICTURES:
+    return hl__describe_images_json(path, json, error);
+  case HL_DATA_TIFF:
+    return hl__describe_tiff_json(path, false, json, error);
+  case HL_DATA_TIFFS:
+    return hl__describe_tiff_json(path, true, json, error);
+  }
+  return HL_INTERNAL;
+}
+
 hl_status hl_data_describe_json(const char *path, hl_text *ret_text, hl_error *error) {
   hl_json json;
   hl_json_init(&json, ret_text, HL_JSON_PRETTY);
   hl_json_object(&json, NULL);
   hl_json_text(&json, "schema", "hotlap.data/1");
   hl_json_text(&json, "file", path);
-  hl_status status = is_folder(path) ? hl__describe_images_json(path, &json, error)
-                                     : write_arrays(path, &json, error);
+  hl_status status = write_any(path, &json, error);
   hl_json_end(&json);
   hl_text_char(ret_text, '\n');
   return check_text(ret_text, status, error);

@@ -4,6 +4,8 @@
 #include "workloads/open-engine.h"
 #include "workloads/outputs.h"
 #include "workloads/shapes.h"
+#include "workloads/volume-dataset.h"
+#include "workloads/volume-set.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,7 +117,10 @@ static hl_status read_data(hl_inference *in, const hl_port *ports, const hl_data
   if (!c->test_data)
     return hl_dataset_synthetic(ports, rules, count, images_to_draw(in), seed, &in->dataset, error);
   hl_status status =
-      hl_dataset_read(c->test_data, ports, rules, count, c->n_images, seed, &in->dataset, error);
+      hl_volume_dataset_fits(ports, count) && hl_volume_set_is(c->test_data)
+          ? hl_volume_dataset_read(c->test_data, ports, c->n_images, seed, &in->dataset, error)
+          : hl_dataset_read(c->test_data, ports, rules, count, c->n_images, seed, &in->dataset,
+                            error);
   /* A file of another kind is the user's to change, unlike an operator that an engine lacks. */
   return status == HL_UNIMPLEMENTED ? HL_BAD_DATA : status;
 }

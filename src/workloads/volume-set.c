@@ -80,6 +80,10 @@ const char *hl_volume_set_description(const hl_volume_set *set) {
   return set->description;
 }
 
+const char *hl_volume_set_origin(const hl_volume_set *set) {
+  return set->origin.what;
+}
+
 const char *hl_volume_set_name(const hl_volume_set *set, int64_t index) {
   return set->origin.name(set->origin.context, index);
 }

@@ -51,8 +51,9 @@ void hl_volume_set_free(hl_volume_set *set);
 int64_t hl_volume_set_count(const hl_volume_set *set);
 const hl_volume_recipe *hl_volume_set_recipe(const hl_volume_set *set);
 
-/* One line: what it is and what is done to it. */
+/* One line: what it is and what is done to it; and the first half of that. */
 const char *hl_volume_set_description(const hl_volume_set *set);
+const char *hl_volume_set_origin(const hl_volume_set *set);
 
 /* What a volume is called in messages and files: "cells_01.tif", "volume 3". Valid as long as the
  * set. */

@@ -77,7 +77,7 @@ def data_files_that_are_no_data():
             (npz('negative.npz', diff3d=npy((-3, SIDE, SIDE), PLANE)), 'negative.npz'),
             (npz('cut.npz', diff3d=npy(shape, PLANE[:-8])), 'cut.npz'),
             (npz('header.npz', diff3d=b'\x93NUMPY\x01\x00\xff\xff{'), 'header.npz'),
-            (HOME, 'regular file')):
+            (HOME, 'a file of arrays')):
         refused(['ptychopinn', *QUICK, '--test-data', path], *parts)
 
 

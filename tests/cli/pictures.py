@@ -1,0 +1,110 @@
+"""Folders of pictures, and volumes in TIFF, as inputs of a network."""
+import json
+import os
+import struct
+import zlib
+
+from harness import HOME, case, hotlap, main, refused
+
+QUICK = ['--engine', 'null', '--simulated-clock', '1000000+100000', '--max-time', '0.2', '--batch-sizes', '2',
+         '--no-check', '--store', 'none']
+
+
+def chunk(kind, data):
+    return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
+
+
+def png(path, width, height, value):
+    """A PNG of one colour."""
+    rows = (b'\0' + bytes(value) * width) * height
+    path = HOME / path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', width, height, 8, 2, 0, 0, 0))
+                     + chunk(b'IDAT', zlib.compress(rows)) + chunk(b'IEND', b''))
+    return path
+
+
+def folder():
+    for i in range(3):
+        png(f'set/cat/{i}.png', 40 + i, 30, (255, 0, 10 * i))
+        png(f'set/dog/deep/{i}.png', 30, 50, (0, 255, 0))
+    cut = png('set/dog/cut.png', 30, 30, (1, 2, 3))
+    cut.write_bytes(cut.read_bytes()[:60])
+    (HOME / 'set/dog/notes.txt').write_text('hello')
+    if not (HOME / 'set/dog/loop').exists():
+        os.symlink(HOME / 'set', HOME / 'set/dog/loop')
+    return HOME / 'set'
+
+
+@case
+def a_folder_is_shown():
+    path = folder()
+    said = ('6 pictures of 2 classes; skipped 3: dog/loop (leads back to a folder above it), '
+            'dog/cut.png (cut short or broken), dog/notes.txt (no JPEG or PNG)')
+    run = hotlap('data', 'show', path).passes(said, 'label 0     cat', '3 pictures', 'hotlap sweep resnet50')
+    assert 'label 2' not in run.out, run.out
+    document = json.loads(hotlap('data', 'show', path, '--json').passes().out)
+    assert document['classes'] == [{'name': 'cat', 'pictures': 3}, {'name': 'dog', 'pictures': 3}], document
+    assert (document['skipped_other'], document['skipped_broken']) == (1, 2), document
+
+
+@case
+def a_folder_is_measured_with():
+    rows = hotlap('sweep', 'resnet50', *QUICK, '--test-data', folder(), '--json').passes().rows
+    assert '6 pictures of 2 classes' in rows[0]['data'] and 'contents' in rows[0]['data'], rows[0]['data']
+    some = hotlap('sweep', 'resnet50', *QUICK, '--data', folder(), '--n-images', '2', '--json').passes().rows
+    assert '2 of them, evenly spread' in some[0]['data'], some[0]['data']
+
+
+@case
+def folders_that_do_not_do():
+    (HOME / 'empty').mkdir()
+    (HOME / 'words').mkdir()
+    (HOME / 'words/a.txt').write_text('x')
+    cut = png('broken/cut.png', 30, 30, (1, 2, 3))
+    cut.write_bytes(cut.read_bytes()[:60])
+    bad = png('damaged/bad.png', 30, 30, (1, 2, 3))
+    bad.write_bytes(bad.read_bytes().replace(b'IDAT', b'IDAX', 1))
+
+    def sweep(data, *parts, model='resnet50'):
+        refused([model, *QUICK, '--test-data', data], *parts)
+    sweep(HOME / 'empty', 'empty', 'holds no JPEG or PNG')
+    sweep(HOME / 'words', 'words', 'a.txt (no JPEG or PNG)')
+    sweep(HOME / 'broken', 'broken', 'cut.png (cut short or broken)')
+    sweep(HOME / 'damaged', 'bad.png is a broken PNG')
+    sweep(bad, 'bad.png', 'put pictures into a folder')
+    sweep(folder(), 'set', 'a file of arrays', model='mlp')
+    sweep(folder(), 'set', 'a file of arrays', model='ptychopinn')
+    refused(['show', bad], 'bad.png', 'put pictures into a folder', command='data')
+    refused(['show', HOME / 'empty'], 'empty', 'holds no JPEG or PNG', command='data')
+
+
+@case
+def volumes_are_shown_and_measured_with():
+    hotlap('data', 'make', 'nuclei:size=20x40x70,count=2', 'stacks').passes()
+    hotlap('data', 'show', 'stacks').passes('a folder of TIFF files', 'nuclei_0001.tif', '20 x 40 x 70 (z, y, x) of float32')
+    document = json.loads(hotlap('data', 'show', 'stacks/nuclei_0000.tif', '--json').passes().out)
+    shape = [document['files'][0][k] for k in ('depth', 'height', 'width')]
+    assert shape == [20, 40, 70] and document['files'][0]['problem'] is None, document
+    # 2 x 2 x 3 windows of 16 x 32 x 32 in each; labels and targets are no inputs.
+    for data, windows in (('stacks', 24), ('stacks/nuclei_0000.tif', 12), ('nuclei:size=20x40x70,count=3', 36)):
+        rows = hotlap('sweep', 'dynunet', *QUICK, '--test-data', data, '--json').passes().rows
+        assert f'{windows} windows of 16 x 32 x 32' in rows[0]['data'], (data, rows[0]['data'])
+    rows = hotlap('sweep', 'dynunet:dims=2', *QUICK, '--test-data', 'stacks/nuclei_0000.tif', '--n-images', '5', '--json').rows
+    assert '5 windows of 1 x 64 x 64' in rows[0]['data'] and 'padded with zeros' in rows[0]['data'], rows[0]['data']
+
+
+@case
+def volumes_that_do_not_do():
+    (HOME / 'bad.tif').write_bytes(b'II*\0 nothing of a picture')
+
+    def sweep(data, *parts, model='dynunet'):
+        refused([model, *QUICK, '--test-data', data], *parts)
+    hotlap('data', 'make', 'nuclei:size=8x16x20,count=1', 'small').passes()
+    sweep('bad.tif', 'bad.tif cannot be read as a TIFF', 'Write it again')
+    sweep('small/nuclei_0000.tif', 'holds TIFF', 'a file of arrays', model='resnet50')
+    sweep('gone.tif', 'gone.tif', 'No such file')
+    refused(['show', 'bad.tif'], 'bad.tif cannot be read as a TIFF', command='data')
+
+
+main()
