@@ -86,3 +86,7 @@ bool hl_cli_colour(int fd) {
   const char *no_color = getenv("NO_COLOR");
   return isatty(fd) && !(no_color && no_color[0]);
 }
+
+bool hl_cli_without_limits(void) {
+  return getenv("HOTLAP_TEST_WITHOUT_LIMITS") != NULL;
+}

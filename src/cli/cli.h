@@ -68,4 +68,8 @@ int hl_cli_quantize(const hl_options *options);
 /* True if `fd` is a terminal and NO_COLOR is unset. */
 bool hl_cli_colour(int fd);
 
+/* True if HOTLAP_TEST_WITHOUT_LIMITS is set: for tests, which run hotlap a thousand times and need
+ * the limits of the roofline once. */
+bool hl_cli_without_limits(void);
+
 #endif

@@ -53,7 +53,8 @@ hl_run_environment hl_compare_environment(const hl_compare *compare, char **ret_
                               .verbose = hl_options_on(&compare->options, HL_OPTION_VERBOSE),
                               .wake_fd = hl_interrupt_catch(),
                               .start_ns = hl_clock_ns(),
-                              .git_commit = *ret_commit};
+                              .git_commit = *ret_commit,
+                              .without_limits = hl_cli_without_limits()};
 }
 
 bool hl_compare_shows_progress(const hl_compare *compare) {

@@ -198,7 +198,8 @@ int hl_sweep_run(hl_sweep *sweep) {
                                           .wake_fd = hl_interrupt_catch(),
                                           .start_ns = s->start_ns,
                                           .git_commit = s->commit,
-                                          .resume = s->resumed};
+                                          .resume = s->resumed,
+                                          .without_limits = hl_cli_without_limits()};
   hl_status status = hl_run_execute(&s->plan, &environment, &hooks, s->store, &s->info, &s->records,
                                     &s->comparisons, &error);
   hl_sweep_view_end(&view);

@@ -218,6 +218,7 @@ static hl_status search_all(runner *r, hl_error *error) {
 
 /* The limits of the roofline, measured in the same run on an idle machine. */
 static void measure_limits(const runner *r) {
+  if (r->context.environment->without_limits) return;
   size_t first = 0; /* row with steps of a real clock */
   while (first < r->plan->count && (r->plan->items[first].simulated || r->plan->items[first].load ||
                                     r->plan->items[first].train))

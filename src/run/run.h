@@ -22,6 +22,7 @@ typedef struct hl_run_environment {
   uint64_t start_ns;      /* hl_clock_ns when the command began; 0: unknown */
   const char *git_commit; /* of the working directory, or NULL */
   bool resume;            /* rows that the store has already are not repeated */
+  bool without_limits;    /* of the roofline, which are not measured */
 } hl_run_environment;
 
 /* A probe of the search for the largest batch. */

@@ -1,27 +1,23 @@
-"""The recipes of docs/ci.md run as they are written, in a repository whose second commit is slower."""
+"""The recipes of docs/ci.md run as they are written, in a repository whose second commit sleeps longer."""
 import json
 import os
 import re
 import shutil
 import subprocess
 
-from harness import HOME, PROGRAM, SOURCE, Skip, case, environment, main
+from harness import HOME, PROGRAM, SOURCE, Skip, case, environment, main, shared
 
 PAGE = (SOURCE / 'docs/ci.md').read_text()
-BENCH = """#include <stdio.h>
-int main(void) {
-  unsigned sum = 0;
-  for (volatile unsigned i = 0; i < ROUNDS; i++) sum += i;
-  return printf("%u\\n", sum) < 0;
-}
+BENCH = """#include <unistd.h>
+int main(void) { return usleep(SLEEP_US); }
 """
 MAKEFILE = f"""all: bench
-bench: bench.c rounds
-\tcc -O1 -DROUNDS=$$(cat rounds) -o bench bench.c
-engine.so: engine.c rounds
-\tcc -O1 -shared -fPIC -I{SOURCE}/include -DROUNDS=$$(cat rounds) -o engine.so engine.c
+bench: bench.c sleep-us
+\tcc -O1 -DSLEEP_US=$$(cat sleep-us) -o bench bench.c
+engine.so: engine.c sleep-us
+\tcc -O1 -shared -fPIC -I{SOURCE}/include -DSLEEP_US=$$(cat sleep-us) -o engine.so engine.c
 """
-FAST, SLOW = 5000000, 20000000
+FAST, SLOW = 5000, 20000
 
 
 def blocks(language):
@@ -34,7 +30,7 @@ def shell(text, path, **changes):
     if not bin_directory.exists():
         bin_directory.mkdir()
         (bin_directory / 'hotlap').symlink_to(PROGRAM)
-    env = environment(PATH=f'{bin_directory}:{os.environ["PATH"]}', **changes)
+    env = shared(PATH=f'{bin_directory}:{os.environ["PATH"]}', **changes)
     return subprocess.run(['bash', '-e', '-c', text], cwd=path, env=env, capture_output=True, text=True, timeout=500)
 
 
@@ -44,15 +40,15 @@ def git(path, *arguments):
                           capture_output=True, text=True).stdout.strip()
 
 
-def commit(path, rounds, message):
-    (path / 'rounds').write_text(f'{rounds}\n')
+def commit(path, sleep_us, message):
+    (path / 'sleep-us').write_text(f'{sleep_us}\n')
     (path / 'README').write_text(message)
     git(path, 'add', '-A')
     git(path, 'commit', '-q', '-m', message)
     return git(path, 'rev-parse', 'HEAD')
 
 
-def repository(name, *rounds):
+def repository(name, *sleeps):
     """The first commit is origin/main, as in a pull request's checkout."""
     for tool in ('make', 'cc', 'git'):
         if not shutil.which(tool):
@@ -65,9 +61,8 @@ def repository(name, *rounds):
     (path / '.gitignore').write_text('bench\n*.so\nhistory*\n')
     skeleton = (SOURCE / 'engines/skeleton/skeleton.c').read_text().replace('skeleton', 'mine')
     submit = skeleton.index('{', skeleton.index('mine_submit(')) + 1
-    loop = '\n  for (volatile long i = 0; i < ROUNDS / 20; i++) {\n  }\n'
-    (path / 'engine.c').write_text(skeleton[:submit] + loop + skeleton[submit:])
-    commits = [commit(path, r, f'commit {i}') for i, r in enumerate(rounds)]
+    (path / 'engine.c').write_text('#include <unistd.h>\n' + skeleton[:submit] + '\n  usleep(SLEEP_US);\n' + skeleton[submit:])
+    commits = [commit(path, us, f'commit {i}') for i, us in enumerate(sleeps)]
     git(path, 'update-ref', 'refs/remotes/origin/main', commits[0])
     return path, commits
 

@@ -1,10 +1,13 @@
-"""hotlap compare --command: verdicts on commands that sleep for a known time, and how they may end."""
+"""hotlap compare --command: verdicts on commands that sleep for a known time, and how they may end.
+
+Where a verdict or a time is asked for, the commands share a virtual clock with the runner.
+"""
 import os
 import signal
 import subprocess
 import time
 
-from harness import HOME, PROGRAM, case, environment, hotlap, main, refused
+from harness import HOME, PROGRAM, case, environment, hotlap, main, refused, shared
 
 
 def commands(*texts, **more):
@@ -22,7 +25,7 @@ def alive(pid):
 
 @case
 def a_slower_command_is_slower_and_the_gate_holds():
-    run = commands('sleep 0.02', 'sleep 0.04', options=('--json', '--fail-if', 'slower'))
+    run = commands('sleep 0.02', 'sleep 0.04', options=('--json', '--fail-if', 'slower'), env=shared())
     assert run.status == 4, run.explain()
     found = run.document
     assert found['verdict'] == 'slower' and 0.3 < found['ratio'] < 0.8, found
@@ -38,7 +41,7 @@ def a_slower_command_is_slower_and_the_gate_holds():
 
 @case
 def the_text_has_a_table_of_times():
-    text = commands('sleep 0.01', 'sleep 0.03', options=('--pairs', '20')).passes('B is slower').out
+    text = commands('sleep 0.01', 'sleep 0.03', options=('--pairs', '20'), env=shared()).passes('B is slower').out
     head, a, b = text.splitlines()[2:5]
     assert head.split() == ['Median', 'Mean', 'Std', 'Min', 'Max', 'User', 'System', 'Memory', 'ms,', 'MB'], text
     assert float(a.split()[1]) >= 10 and float(b.split()[1]) >= 30 and a[0] + b[0] == 'AB', text
@@ -47,7 +50,8 @@ def the_text_has_a_table_of_times():
 
 @case
 def several_against_the_first():
-    found = commands('sleep 0.02', 'sleep 0.001', 'sleep 0.05', options=('--pairs', '20', '--json')).passes().document
+    found = commands('sleep 0.02', 'sleep 0.001', 'sleep 0.05', options=('--pairs', '20', '--json'),
+                     env=shared()).passes().document
     assert found['baseline'] == 'sleep 0.02', found
     assert [c['verdict'] for c in found['comparisons']] == ['faster', 'slower'], found
     assert [side['command'] for side in found['sides']] == ['sleep 0.02', 'sleep 0.001', 'sleep 0.05'], found
@@ -86,7 +90,8 @@ def warm_ups_and_prepares_come_before():
 
 @case
 def prepares_are_not_timed_and_their_servers_live():
-    found = commands('sleep 0.01', 'sleep 0.01', options=('--pairs', '3', '--prepare', 'sleep 0.1', '--json')).document
+    found = commands('sleep 0.01', 'sleep 0.01', options=('--pairs', '3', '--prepare', 'sleep 0.1', '--json'),
+                     env=shared()).document
     assert max(found['sides'][0]['times_ms']) < 100, found
     serve = f'sleep 60 & echo $! > {HOME}/server'
     commands(f'kill -0 "$(cat {HOME}/server)"', f'kill -0 "$(cat {HOME}/server)"',
@@ -166,7 +171,7 @@ def an_interrupt_leaves_nothing():
 
 @case
 def too_few_pairs_say_what_would_allow_more():
-    run = commands('sleep 0.3', 'sleep 0.3', options=('--max-time', '2'))
+    run = commands('sleep 0.3', 'sleep 0.3', options=('--max-time', '2'), env=shared())
     run.passes('of the 20 pairs', '--max-time')
 
 

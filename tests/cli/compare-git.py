@@ -6,7 +6,7 @@ import subprocess
 import time
 
 import onnx_bytes as onnx
-from harness import FAULTY, HOME, PROGRAM, Skip, case, environment, hotlap, main
+from harness import FAULTY, HOME, PROGRAM, Skip, case, environment, hotlap, main, shared
 
 CACHE = HOME / 'cache dir'
 FEW = ('--pairs', '2', '--warmup', '0')
@@ -51,8 +51,8 @@ def state(repo):
             sorted(os.listdir(repo / '.git')))
 
 
-def compare(repo, *arguments, **env):
-    return hotlap('compare', *arguments, cwd=repo, env=environment(XDG_CACHE_HOME=str(CACHE), **env))
+def compare(repo, *arguments, like=environment, **env):
+    return hotlap('compare', *arguments, cwd=repo, env=like(XDG_CACHE_HOME=str(CACHE), **env))
 
 
 def left():
@@ -68,7 +68,8 @@ SLEEP = '#!/bin/sh\nexec sleep {}\n'
 def a_slow_down_of_20_percent_is_found():
     repo = repository("odd name's $(touch x) dir", {'run me': SLEEP.format(0.2)}, {'run me': SLEEP.format(0.24)})
     before = state(repo)
-    run = compare(repo, 'git:v0', 'git:v1', '--command', "./'run me'", '--pairs', '24', '--json', '--fail-if', 'slower')
+    run = compare(repo, 'git:v0', 'git:v1', '--command', "./'run me'", '--pairs', '24', '--json', '--fail-if', 'slower',
+                  like=shared)
     assert run.status == 4, run.explain()
     found = run.document
     assert found['verdict'] == 'slower' and 0.78 < found['ratio'] < 0.9, found
@@ -243,7 +244,7 @@ def configurations_take_their_files_from_the_commit():
     build = f'mkdir -p build && cp {FAULTY} build/engine.so'
     words = 'net.onnx plugin=build/engine.so engine=faulty'
     run = compare(repo, f'git:v0 {words} faulty.step_us=20000', f'git:v1 {words} faulty.step_us=30000', '--build', build,
-                  '--processes', '2', '--pairs', '20', '--max-time', '4', '--json', '--fail-if', 'slower')
+                  '--processes', '2', '--pairs', '20', '--max-time', '4', '--json', '--fail-if', 'slower', like=shared)
     assert run.status == 4, run.explain()
     found = run.document
     assert found['verdict'] == 'slower' and found['model'] == 'net.onnx', found

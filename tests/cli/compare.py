@@ -1,5 +1,5 @@
-"""hotlap compare: verdicts on a clock that is simulated, and once on one that is not; what is refused."""
-from harness import FAULTY, HOME, case, hotlap, main, refused
+"""hotlap compare: verdicts on a clock that is simulated, and on one that is read; what is refused."""
+from harness import FAULTY, HOME, case, hotlap, main, refused, virtual
 
 # Two processes and few pairs: a simulated clock needs no more.
 FEW = ('--processes', '2', '--pairs', '20', '--max-time', '4')
@@ -35,7 +35,8 @@ def the_baseline_is_the_first():
 @case
 def a_real_slow_down_is_found():
     run = hotlap('compare', 'mlp null.spin_ns=200000', 'mlp null.spin_ns=400000', '--engine', 'null',
-                 '--processes', '3', '--pairs', '24', '--max-time', '12', '--fail-if', 'slower', '--json')
+                 '--processes', '3', '--pairs', '24', '--max-time', '12', '--fail-if', 'slower', '--json',
+                 env=virtual())
     assert run.status == 4 and run.document['verdict'] == 'slower', run.explain()
 
 
@@ -63,7 +64,7 @@ def options_outside_hold_for_both():
 
 @case
 def outputs_are_compared_first():
-    found = compare('mlp threads=1', 'mlp threads=2', '--engine', 'native', '--json').passes().document
+    found = compare('mlp:dims=256-256-64 threads=1', 'mlp:dims=256-256-64 threads=2', '--engine', 'native', '--json').passes().document
     assert found['agree'] is True and found['max_relative'] < 1e-4, found
 
 
@@ -116,14 +117,16 @@ def sides_that_do_not_fit_together_take_turns_of_processes():
     def side(step_us, *words):
         return ' '.join([f'mlp faulty.lock={HOME}/memory faulty.step_us={step_us}', *words])
     options = ('--engine', 'faulty', '--plugin', FAULTY, '--json')
-    run = hotlap('compare', side(3000), side(6000), *options, '--pairs', '16', '--max-time', '120', '--fail-if', 'slower')
+    run = hotlap('compare', side(3000), side(6000), *options, '--pairs', '16', '--max-time', '120', '--fail-if', 'slower',
+                 env=virtual())
     assert run.status == 4, run.explain()
     found = run.document
     assert found['verdict'] == 'slower' and 0.4 < found['ratio'] < 0.7, found
     assert found['pairs'] + found['voided'] == 16 == found['processes'], found
     assert 'do not fit in memory together' in found['notes'] and found['agree'] is None, found
     assert found['a_engine'] == found['b_engine'] == 'faulty' and found['batch_size'] == 1, found
-    found = hotlap('compare', side(1000), side(4000, 'batch=2'), side(1000), *options, '--pairs', '5', '--max-time', '120').document
+    found = hotlap('compare', side(1000), side(4000, 'batch=2'), side(1000), *options, '--pairs', '5', '--max-time', '120',
+                   env=virtual()).document
     assert len(found['comparisons']) == 2, found
     assert 'time of an input' in found['comparisons'][0]['notes'] and found['comparisons'][0]['ratio'] < 0.8, found
     run = hotlap('compare', side(1000), side(1000, 'faulty.fault=submit:segv'), *options)

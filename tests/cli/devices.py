@@ -1,15 +1,15 @@
 """Rows on GPUs, with fake libraries in the place of NVIDIA's: names, memory, energy, fallbacks."""
 import pathlib
 
-from harness import ENGINES, HOME, Skip, case, environment, hotlap, main
+from harness import ENGINES, HOME, Skip, case, environment, hotlap, main, virtual
 
 FAKES = str(pathlib.Path(ENGINES).parent / 'engine')
 PLUGIN = f'{FAKES}/fake-gpu.so'
 
 
-def fake(**changes):
+def fake(like=virtual, **changes):
     """An environment with two fake GPUs: CUDA's device 0 is "Fake GPU B", 1 is "Fake GPU A"."""
-    return environment(LD_LIBRARY_PATH=FAKES, CUDA_VISIBLE_DEVICES=changes.pop('visible', None), **changes)
+    return like(LD_LIBRARY_PATH=FAKES, CUDA_VISIBLE_DEVICES=changes.pop('visible', None), **changes)
 
 
 def bare():
@@ -132,7 +132,7 @@ def a_preference_falls_back_and_says_so():
     assert row['device_id'] == 'cuda:0' and 'preferred' not in row['notes'], row
     row, = sweep('--device-prefer', 'mps', env=fake())
     assert row['device_id'] == 'cpu' and 'this is no Apple system' in row['notes'], row
-    row, = sweep('--device-prefer', 'cuda', env=fake(), engine='native')
+    row, = sweep('--device-prefer', 'cuda', env=fake(environment), engine='native')
     assert row['device_id'] == 'cpu' and 'native runs on cpu only' in row['notes'], row
 
 

@@ -47,9 +47,15 @@ def virtual(**changes):
     return preloaded('virtual-clock.so', **changes)
 
 
+def shared(**changes):
+    """An environment in which all processes, also commands that are timed, share such a clock."""
+    return virtual(VIRTUAL_CLOCK=str(file('virtual-clock', bytes(16))), **changes)
+
+
 def environment(**changes):
     env = {k: v for k, v in os.environ.items() if not k.startswith(('XDG_', 'NO_COLOR'))}
-    env.update(HOME=str(HOME), XDG_CACHE_HOME=str(HOME / 'cache'), XDG_DATA_HOME=str(HOME / 'data'))
+    env.update(HOME=str(HOME), XDG_CACHE_HOME=str(HOME / 'cache'), XDG_DATA_HOME=str(HOME / 'data'),
+               HOTLAP_TEST_WITHOUT_LIMITS='1')
     # A crash of a test engine is to reach hotlap as the signal it is, also in a sanitized build.
     env['ASAN_OPTIONS'] = env.get('ASAN_OPTIONS', '') + ':handle_segv=0'
     env.update(changes)

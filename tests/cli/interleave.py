@@ -6,16 +6,21 @@ import signal
 import subprocess
 import time
 
-from harness import FAULTY, HOME, PROGRAM, case, environment, hotlap, main
+from harness import FAULTY, HOME, PROGRAM, case, environment, file, hotlap, main, virtual
 
 # Steps of 2 ms on two engines; the second gives no right outputs, so none are compared.
 SLOW = ('sweep', 'mlp', '--plugin', FAULTY, '--engine', 'faulty,null', '--engine-option', 'faulty.step_us=2000',
         '--engine-option', 'null.spin_ns=2000000', '--no-check')
 
 
-def faulty(fault, *more, beside='null'):
+def faulty(fault, *more, beside='null', **keywords):
     return hotlap('sweep', 'mlp', '--plugin', FAULTY, '--engine', f'{beside},faulty', '--engine-option',
-                  f'faulty.fault={fault}', '--batch-sizes', '1', '--max-time', '2', '--json', *more)
+                  f'faulty.fault={fault}', '--batch-sizes', '1', '--max-time', '2', '--json', *more, **keywords)
+
+
+def faulty_beside_null(fault, *more):
+    return faulty(fault, '--engine-option', 'null.spin_ns=1000000', '--engine-option', 'faulty.step_us=1000',
+                  '--no-check', *more, env=virtual())
 
 
 def workers_of(pid):
@@ -30,7 +35,7 @@ def workers_of(pid):
     return found
 
 
-def are_gone(pids, seconds=10):
+def are_gone(pids, seconds=60):
     """No such process any more, or one that is only waiting to be buried."""
     def lives(pid):
         try:
@@ -45,6 +50,29 @@ def are_gone(pids, seconds=10):
 
 def states(pids):
     return [pathlib.Path(f'/proc/{pid}/stat').read_text().rsplit(')', 1)[1].split()[0] for pid in pids]
+
+
+def hung(command, steps, batch):
+    """A group, one of whose workers hangs after so many steps of a batch: its process and workers."""
+    told = file('hang', f'{steps} {batch}'.encode())
+    process = subprocess.Popen([PROGRAM, *command], cwd=HOME, env=virtual(FAULTY_HANG=str(told)),
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    end = time.monotonic() + 100
+    while told.read_bytes() != b'hangs' and time.monotonic() < end:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    workers = workers_of(process.pid)
+    assert len(workers) == 2 and 'T' in states(workers), 'no worker of the group was stopped'
+    return process, workers
+
+
+def interrupt(process, workers):
+    """What the program wrote; it and its workers are gone."""
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=100)
+    assert process.returncode == 130 and b'--resume' in err, err
+    assert are_gone(workers), 'a worker is left'
+    return out
 
 
 @case
@@ -69,7 +97,7 @@ def same_clock_is_equivalent_and_rows_keep_the_order_of_the_plan():
 @case
 def counts_are_exact_and_discarded_steps_do_not_move_the_data():
     for fixed, steps, full in ((('--iterations', '50'), 50, None), (('--num-runs', '3'), 9, 6)):
-        run = hotlap('sweep', 'mlp', '--engine', 'native,null', '--engine-option', 'null.spin_ns=200000',
+        run = hotlap('sweep', 'mlp:dims=64-64', '--engine', 'native,null', '--engine-option', 'null.spin_ns=200000',
                      '--n-images', '10', '--batch-sizes', '4', *fixed, '--warmup', '3', '--json')
         assert run.status == 0 and len(run.document['comparisons']) == 1, run.explain()
         for row in run.rows:
@@ -99,8 +127,7 @@ def wrong_outputs_are_mistrusted_and_the_reference_says_whose():
 @case
 def a_crash_costs_its_row_only():
     for fault, after in (('prepare:segv', '0'), ('submit:segv', '0'), ('submit:segv', '40')):
-        run = faulty(fault, '--engine-option', f'faulty.after={after}', '--engine-option',
-                     'faulty.step_us=1000', '--no-check')
+        run = faulty_beside_null(fault, '--engine-option', f'faulty.after={after}')
         assert [r['outcome'] for r in run.rows] == ['PASSED', 'CRASHED'], run.explain()
         assert run.status == 1 and run.document['comparisons'] == [], run.explain()
         assert run.rows[0]['latency_p50_ms'] > 0
@@ -108,7 +135,7 @@ def a_crash_costs_its_row_only():
 
 @case
 def what_has_no_memory_beside_others_is_measured_alone():
-    run = faulty('prepare:oom', '--no-check')
+    run = faulty_beside_null('prepare:oom')
     other, alone = run.rows
     assert (other['outcome'], alone['outcome']) == ('PASSED', 'OUT_OF_MEMORY'), run.explain()
     assert 'not measured in turns' in alone['notes'], alone
@@ -119,26 +146,11 @@ def what_has_no_memory_beside_others_is_measured_alone():
 def an_interrupt_in_a_group_leaves_no_process_and_keeps_rows():
     command = [*SLOW, '--batch-sizes', '1,2', '--max-time', '2', '--min-time', '1', '--store',
                str(HOME / 'turns.db')]
-    process = subprocess.Popen([PROGRAM, *command], cwd=HOME, env=environment(), stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE)
-    lines = b''
-    while lines.count(b'\n') < 4:  # the head and both rows of batch 1
-        chunk = os.read(process.stdout.fileno(), 4096)
-        assert chunk, process.stderr.read()
-        lines += chunk
-    end, workers = time.monotonic() + 20, []
-    while (len(workers) < 2 or 'T' not in states(workers)) and time.monotonic() < end:
-        time.sleep(0.01)
-        workers = workers_of(process.pid)
-    assert len(workers) == 2 and 'T' in states(workers), 'no worker of the second group was stopped'
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
-    assert process.returncode == 130 and b'--resume' in err, err
-    assert are_gone(workers), 'a worker is left'
+    interrupt(*hung(command, steps=100, batch=2))
     kept = hotlap('report', 'latest', '--store', HOME / 'turns.db', '--json').document
     assert [(r['engine'], r['batch_size']) for r in kept['rows']] == [('faulty', 1), ('null', 1)], kept
     assert [c['batch_size'] for c in kept['comparisons']] == [1]
-    run = hotlap(*command, '--resume', '--json')
+    run = hotlap(*command, '--resume', '--json', env=virtual())
     assert [(r['engine'], r['batch_size']) for r in run.rows] == [
         ('faulty', 1), ('faulty', 2), ('null', 1), ('null', 2)], run.explain()
     assert [c['batch_size'] for c in run.document['comparisons']] == [1, 2], run.explain()
@@ -147,17 +159,7 @@ def an_interrupt_in_a_group_leaves_no_process_and_keeps_rows():
 @case
 def an_interrupted_group_keeps_what_it_measured():
     command = [*SLOW, '--batch-sizes', '1', '--max-time', '20', '--min-time', '15', '--store', str(HOME / 'kept.db')]
-    process = subprocess.Popen([PROGRAM, *command, '--json'], cwd=HOME, env=environment(), stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE)
-    end, workers = time.monotonic() + 30, []
-    while (len(workers) < 2 or 'T' not in states(workers)) and time.monotonic() < end:
-        time.sleep(0.01)
-        workers = workers_of(process.pid)
-    time.sleep(10)  # warming up, and then turns
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
-    assert process.returncode == 130 and b'--resume' in err and are_gone(workers), err
-    document = json.loads(out)
+    document = json.loads(interrupt(*hung([*command, '--json'], steps=3000, batch=1)))
     kept = hotlap('report', 'latest', '--store', HOME / 'kept.db', '--json').document
     assert document['rows'] == kept['rows'] and [r['engine'] for r in kept['rows']] == ['faulty', 'null'], kept
     for row in kept['rows']:
@@ -167,9 +169,8 @@ def an_interrupted_group_keeps_what_it_measured():
         low, high = row['latency_p50_ci_ms']
         assert 2 <= low <= row['latency_p50_ms'] <= high, row
     assert kept['comparisons'] == []
-    text = hotlap('report', 'latest', '--store', HOME / 'kept.db').passes('interrupted')
-    command[command.index('--min-time') + 1] = '15'
-    run = hotlap(*command, '--resume', '--json')
+    hotlap('report', 'latest', '--store', HOME / 'kept.db').passes('interrupted')
+    run = hotlap(*command, '--resume', '--json', env=virtual())
     assert run.status == 0 and [r['stop'] for r in run.rows] != ['interrupted'] * 2, run.explain()
     assert len(run.rows) == 2 and all(r['memory_mb'] is not None for r in run.rows), run.explain()
     assert len(run.document['comparisons']) == 1, run.explain()
@@ -177,26 +178,21 @@ def an_interrupted_group_keeps_what_it_measured():
 
 @case
 def a_killed_runner_takes_its_stopped_workers_along():
-    process = subprocess.Popen([PROGRAM, *SLOW, '--batch-sizes', '1', '--store', 'none'], cwd=HOME,
-                               env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    end, workers = time.monotonic() + 20, []
-    while (len(workers) < 2 or 'T' not in states(workers)) and time.monotonic() < end:
-        time.sleep(0.01)
-        workers = workers_of(process.pid)
+    process, workers = hung([*SLOW, '--batch-sizes', '1', '--store', 'none'], steps=100, batch=1)
     process.kill()
-    process.wait(timeout=10)
-    assert len(workers) == 2 and are_gone(workers), 'a worker is left'
+    process.communicate(timeout=100)
+    assert are_gone(workers), 'a worker is left'
 
 
 @case
 def an_interrupt_before_the_first_row_is_still_a_document():
     process = subprocess.Popen([PROGRAM, *SLOW, '--batch-sizes', '1', '--json', '--store', 'none'],
                                cwd=HOME, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    end = time.monotonic() + 20
+    end = time.monotonic() + 100
     while not workers_of(process.pid) and time.monotonic() < end:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=100)
     assert process.returncode == 130, err
     document = json.loads(out)
     assert document['rows'] == [] and document['comparisons'] == [], document

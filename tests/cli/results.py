@@ -302,6 +302,17 @@ def the_analysis_follows_from_the_rows():
 
 
 @case
+def the_limits_of_the_roofline_are_measured_in_the_same_run():
+    command = ('sweep', 'mlp:dims=64-64', '--engine', 'native', '--iterations', '3', '--warmup', '1', '--batch-sizes',
+               '1', '--max-time', '20', '--json')
+    limits = ('peak_gflops', 'peak_bandwidth_gbs')
+    machine = hotlap(*command, env=environment(HOTLAP_TEST_WITHOUT_LIMITS=None)).passes().document['machine']
+    assert all(machine[key] > 0 for key in limits), machine
+    machine = hotlap(*command).passes().document['machine']
+    assert all(machine[key] is None for key in limits), machine
+
+
+@case
 def groups_are_analysed_apart():
     run = fixed('ptychopinn:N=64', '--threads', '1,2', '--dtype', 'float32,bfloat16', '--batch-sizes', '1,4,8,32')
     a = run.document['analysis']

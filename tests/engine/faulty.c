@@ -5,12 +5,17 @@
  * first; step_us=N sleeps in each step; only_batch=N leaves other batches alone;
  * fault=submit:allocate allocates (and touches) bytes_per_image for each image in `prepare`;
  * lock=FILE has memory only where no other process with the same FILE is prepared.
+ *
+ * With FAULTY_HANG=FILE in the environment, which holds "STEPS BATCH", a program of that batch
+ * hangs after so many steps, once it has written "hangs" there.
  */
 #include <hotlap/engine.h>
 
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,12 +35,17 @@ struct hl_program {
   hl_engine *engine;
   void *memory;
   size_t bytes;
-  long batch;
+  long batch, hang_after;
 };
 struct hl_request {
   hl_program *program;
   long steps;
 };
+
+/* As any process would that waits for what does not come: until it is killed. */
+static void hang(void) {
+  for (;;) pause();
+}
 
 static hl_status fail(hl_error *error, hl_status status, const char *message) {
   if (!error) return status;
@@ -64,8 +74,7 @@ static hl_status misbehave(const hl_engine *engine, const char *hook, hl_error *
   }
   if (strcmp(kind, "kill") == 0) raise(SIGKILL);
   if (strcmp(kind, "exit") == 0) _exit(3);
-  if (strcmp(kind, "hang") == 0)
-    for (;;) pause();
+  if (strcmp(kind, "hang") == 0) hang();
   if (strcmp(kind, "garbage") == 0) write_garbage();
   if (strcmp(kind, "chatty") == 0) puts("I write to standard output"), fflush(stdout);
   if (strcmp(kind, "oom") == 0) return fail(error, HL_OUT_OF_MEMORY, "no memory, it says");
@@ -138,6 +147,26 @@ static hl_status take_lock(const hl_engine *engine, hl_error *error) {
   return fail(error, HL_OUT_OF_MEMORY, "no memory beside another");
 }
 
+/* After how many steps a program is to hang: read once, as reading takes memory. */
+static long hang_after(long batch) {
+  const char *path = getenv("FAULTY_HANG");
+  FILE *file = path ? fopen(path, "r") : NULL;
+  long steps = LONG_MAX, of_batch = 0;
+  if (!file) return steps;
+  bool told = fscanf(file, "%ld %ld", &steps, &of_batch) == 2 && of_batch == batch;
+  fclose(file);
+  return told ? steps : LONG_MAX;
+}
+
+static void hang_as_told(void) {
+  FILE *file = fopen(getenv("FAULTY_HANG"), "w");
+  if (file) {
+    fputs("hangs", file);
+    fclose(file);
+  }
+  hang();
+}
+
 static hl_status prepare(hl_model *model, const hl_program_spec *spec, hl_program **ret_program,
                          hl_error *error) {
   hl_status status = misbehave(model->engine, "prepare", error);
@@ -147,6 +176,7 @@ static hl_status prepare(hl_model *model, const hl_program_spec *spec, hl_progra
   if (!program) return fail(error, HL_OUT_OF_MEMORY, "no memory");
   program->engine = model->engine;
   program->batch = (long)spec->inputs[0].dims[0];
+  program->hang_after = hang_after(program->batch);
   program->bytes = (size_t)spec->inputs[0].dims[0] * (size_t)model->engine->bytes_per_image;
   if (program->bytes) {
     program->memory =
@@ -176,6 +206,7 @@ static hl_status bind(hl_request *request, size_t input, const hl_tensor_view *v
 }
 
 static hl_status submit(hl_request *request, hl_error *error) {
+  if (request->steps >= request->program->hang_after) hang_as_told();
   if (request->program->engine->step_us) usleep((unsigned)request->program->engine->step_us);
   if (request->steps++ < request->program->engine->after) return HL_OK;
   const hl_engine *engine = request->program->engine;
