@@ -165,13 +165,27 @@ static hl_status infer(hl_graph *graph, hl_error *error) {
   return status == HL_OK ? hl_graph_infer(graph, error) : status;
 }
 
+/* The gradient, shown to the host before it is used. */
+static hl_value_id announce(hl_training *t, hl_value_id weight, hl_value_id gradient) {
+  if (!t->spec->gradient_ready) return gradient;
+  hl_value_id out = -1;
+  hl_node *node = hl_gradient_own_node(&t->pen, "GradientReady", (hl_value_id[]){gradient, t->step},
+                                       2, &out, 1);
+  if (!node) return -1;
+  hl_node_set_text(t->graph, node, "weight", t->graph->values[weight].name);
+  if (t->spec->accumulate > 1) hl_node_set_int(t->graph, node, "accumulate", t->spec->accumulate);
+  return out;
+}
+
 /* What the gradients do to the weights. */
 static hl_value_id add_updates(hl_training *t, const hl_value_id *weights, hl_value_id *gradients,
                                size_t count) {
   t->graph->pen_phase = HL_PHASE_OPTIMIZER;
   for (size_t i = 0; i < count; i++) {
     t->graph->pen_layer = layer_of(t, weights[i]);
-    if (gradients[i] >= 0) gradients[i] = accumulate(t, weights[i], gradients[i]);
+    if (gradients[i] < 0) continue;
+    gradients[i] = accumulate(t, weights[i], gradients[i]);
+    gradients[i] = announce(t, weights[i], gradients[i]);
   }
   t->graph->pen_layer = "";
   hl_value_id norm = t->spec->clip_norm > 0 ? clip(t, gradients, count) : -1;

@@ -118,9 +118,11 @@ typedef struct hl_native_builder {
   size_t value_count;
   hl_native_statistics *statistics;
   int32_t statistics_count, statistics_capacity;
-  const hl_native_node *node; /* being lowered */
-  hl_dtype type;              /* of activations and large weights: float32 or bfloat16 */
-  hl_native_layout picture;   /* in which convolutions and their kin work fastest with it */
+  const hl_native_node *node;       /* being lowered */
+  const hl_training_spec *training; /* of a training program, else NULL */
+  bool waits;                       /* the step that waits for the host's gradients is there */
+  hl_dtype type;                    /* of activations and large weights: float32 or bfloat16 */
+  hl_native_layout picture;         /* in which convolutions and their kin work fastest with it */
   hl_status failed;
   hl_error *error;
 } hl_native_builder;

@@ -111,6 +111,7 @@ static void uses_done(hl_native_builder *b, const hl_native_node *node) {
 
 static void lower_node(hl_native_builder *b, const hl_native_node *node, bool training) {
   b->node = node;
+  if (training) hl_native_training_wait(b);
   uses_done(b, node);
   hl_native_lower(b, node);
   outputs_of(b, node);
@@ -131,7 +132,7 @@ static hl_status lower_all(hl_native_builder *b, hl_program *program, hl_error *
   memcpy(b->uses_after, b->ir->uses, values * sizeof(*b->uses_after));
   for (size_t i = 0; i < b->ir->graph->output_count; i++) b->list->outputs[i] = -1;
   input_tensors(b);
-  int32_t *order = training ? hl_native_training_order(b->ir) : NULL;
+  int32_t *order = training ? hl_native_training_order(b->ir, b->training) : NULL;
   if (training && !order)
     return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory to compile the training step");
   if (training) hl_native_training_states(b, program);
@@ -155,6 +156,7 @@ static hl_status build(hl_program *program, hl_dtype dtype, hl_error *error) {
                          .model = program->model,
                          .ir = &ir,
                          .list = &program->list,
+                         .training = program->network ? &program->training : NULL,
                          .type = dtype == HL_BFLOAT16 ? HL_BFLOAT16 : HL_FLOAT32,
                          .picture =
                              dtype == HL_BFLOAT16 ? HL_LAYOUT_CHANNELS_LAST : HL_LAYOUT_BLOCKED,

@@ -15,10 +15,11 @@ struct hl_program {
   hl_graph *graph; /* what it computes; its constants are read until the weights are made */
   hl_native_list list;
   /* Of a training program, else empty: */
-  hl_graph *network;        /* bound clone from which `graph` was made */
-  hl_port *states;          /* by state, in the order of the graph's values */
-  int32_t *state_tensors;   /* where each lies */
-  const void **state_start; /* what each begins with; NULL: zeros */
+  hl_graph *network;         /* bound clone from which `graph` was made */
+  hl_training_spec training; /* as it was given */
+  hl_port *states;           /* by state, in the order of the graph's values */
+  int32_t *state_tensors;    /* where each lies */
+  const void **state_start;  /* what each begins with; NULL: zeros */
   size_t state_count;
   hl_native_buffer state; /* all of them */
 };

@@ -39,9 +39,17 @@ hl_status hl_native_training_graph(hl_program *program, const hl_training_spec *
                                    hl_error *error) {
   if (!spec)
     return hl_error_set(error, HL_INVALID_ARGUMENT, "training needs a loss and an optimiser");
+  if (spec->recompute)
+    return hl_error_set(error, HL_UNIMPLEMENTED,
+                        "the native engine does not recompute activations");
+  if (!spec->gradient_ready != !spec->gradients_wait)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "gradient_ready and gradients_wait are given both or not at all");
   program->network = program->graph;
   program->graph = NULL;
-  hl_status status = hl_graph_training(program->network, spec, &program->graph, error);
+  memcpy(&program->training, spec, spec->size < sizeof(*spec) ? (size_t)spec->size : sizeof(*spec));
+  hl_status status =
+      hl_graph_training(program->network, &program->training, &program->graph, error);
   return status == HL_OK ? collect_states(program, error) : status;
 }
 
@@ -57,12 +65,18 @@ static int by_place(const void *a, const void *b) {
   return x->node < y->node ? -1 : x->node > y->node;
 }
 
+/* What may run before all gradients are as the host wants them. */
+static bool is_before_wait(const hl_native_node *node) {
+  return strcmp(node->op, "GradientReady") == 0 || strcmp(node->op, "AccumulateGradient") == 0;
+}
+
 /* An optimiser's node comes after its inputs, and after everybody who reads a state it changes. */
-static void place_node(const hl_native_ir *ir, const int32_t *writer, const int32_t *reader,
-                       const int32_t *state_of, place *places, int32_t n) {
+static void place_node(const hl_native_ir *ir, const hl_training_spec *spec, const int32_t *writer,
+                       const int32_t *reader, const int32_t *state_of, place *places, int32_t n) {
   const hl_native_node *node = &ir->nodes[n];
   places[n] = (place){n, n};
   if (node->source->phase != HL_PHASE_OPTIMIZER || node->dead) return;
+  if (spec->gradients_wait && !is_before_wait(node)) return; /* at the end, where it stands */
   int32_t after = 0;
   for (size_t i = 0; i < node->input_count; i++) {
     hl_value_id input = node->inputs[i];
@@ -76,7 +90,7 @@ static void place_node(const hl_native_ir *ir, const int32_t *writer, const int3
   places[n].after = after;
 }
 
-int32_t *hl_native_training_order(const hl_native_ir *ir) {
+int32_t *hl_native_training_order(const hl_native_ir *ir, const hl_training_spec *spec) {
   size_t values = ir->graph->value_count, nodes = ir->node_count;
   int32_t *lists = malloc((3 * values + nodes + 1) * sizeof(*lists));
   place *places = malloc((nodes + 1) * sizeof(*places));
@@ -96,13 +110,45 @@ int32_t *hl_native_training_order(const hl_native_ir *ir) {
       for (size_t i = 0; i < node->input_count; i++)
         if (node->inputs[i] >= 0) reader[node->inputs[i]] = (int32_t)n;
     }
-    for (size_t n = 0; n < nodes; n++) place_node(ir, writer, reader, state_of, places, (int32_t)n);
+    for (size_t n = 0; n < nodes; n++)
+      place_node(ir, spec, writer, reader, state_of, places, (int32_t)n);
     qsort(places, nodes, sizeof(*places), by_place);
     for (size_t n = 0; n < nodes; n++) order[n] = places[n].node;
   }
   free(lists);
   free(places);
   return order;
+}
+
+typedef struct wait_context {
+  hl_status (*wait)(void *context, hl_error *error);
+  void *context;
+  int64_t every;
+} wait_context;
+
+static hl_status run_wait(const void *opaque, void *const *pointers, hl_error *error) {
+  const wait_context *context = opaque;
+  return *(const int64_t *)pointers[0] % context->every == 0
+             ? context->wait(context->context, error)
+             : HL_OK;
+}
+
+void hl_native_training_wait(hl_native_builder *b) {
+  if (!b->training->gradients_wait || b->waits || b->node->source->phase != HL_PHASE_OPTIMIZER ||
+      is_before_wait(b->node))
+    return;
+  b->waits = true;
+  wait_context *context = malloc(sizeof(*context));
+  if (!context) {
+    hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the training step");
+    return;
+  }
+  *context = (wait_context){b->training->gradients_wait, b->training->context,
+                            b->training->accumulate > 1 ? b->training->accumulate : 1};
+  hl_value_id number = b->ir->graph->inputs[b->ir->graph->input_count - 1]; /* "step" is the last */
+  int32_t tensor = hl_native_in(b, number, HL_LAYOUT_PLAIN);
+  hl_native_step *step = hl_native_call(b, "GradientsWait", run_wait, context, NULL);
+  hl_native_arg_add(b, step, tensor, 0, NULL);
 }
 
 /* -- states --------------------------------------------------------------------------------- */

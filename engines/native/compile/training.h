@@ -17,7 +17,11 @@ hl_status hl_native_training_graph(hl_program *program, const hl_training_spec *
 
 /* The order in which the nodes are lowered, as indices; free() it. The graph's own but for the
  * optimiser's nodes. NULL without memory. */
-int32_t *hl_native_training_order(const hl_native_ir *ir);
+int32_t *hl_native_training_order(const hl_native_ir *ir, const hl_training_spec *spec);
+
+/* Adds the step that waits for the host's gradients where the node about to be lowered is the first
+ * to need them. */
+void hl_native_training_wait(hl_native_builder *b);
 
 /* Tensors of the states; before any node is lowered. */
 void hl_native_training_states(hl_native_builder *b, hl_program *program);

@@ -117,6 +117,7 @@ static const struct {
     {"SoftmaxCrossEntropyLossGradient", hl_native_lower_class_loss_gradient},
     {"ConvWeightGradient", hl_native_lower_winograd_gradient},
     {"ConvWeightGradient", hl_native_lower_weight_gradient},
+    {"GradientReady", hl_native_lower_gradient_ready},
     {"ReluGradient", hl_native_lower_function_gradient},
     {"LeakyReluGradient", hl_native_lower_function_gradient},
     {"SigmoidGradient", hl_native_lower_function_gradient},

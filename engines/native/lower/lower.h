@@ -58,6 +58,7 @@ bool hl_native_lower_quantize(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_dequantize(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_recurrent(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_attention(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_gradient_ready(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_function_gradient(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_adam(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_sgd(hl_native_builder *b, const hl_native_node *node);
