@@ -32,8 +32,8 @@ static bool read_activations(const hl_node *node, cell *c) {
   if (!a) return true;
   size_t each = c->kind == 'L' ? 3 : c->kind == 'G' ? 2 : 1;
   for (size_t i = 0; i < a->count; i++) {
-    if (c->kind == 'R' ? strcmp(a->texts[i], a->texts[0]) : strcmp(a->texts[i], usual[i % each]))
-      return false;
+    const char *name = c->kind == 'R' ? a->texts[0] : usual[i % each];
+    if (strcmp(a->texts[i], name) != 0) return false;
     for (size_t k = 0; k < HL_COUNT(known); k++)
       if (strcmp(known[k].name, a->texts[i]) == 0) c->activation = known[k].algorithm;
   }
@@ -205,7 +205,10 @@ bool hl_native_lower_recurrent(hl_native_builder *b, const hl_native_node *node)
   int32_t r = add_weights(b, &c, pd, 1, node->inputs[IN_R], c.hidden, &r_desc);
   hl_value_id bias = joined_bias(b, &c, hl_native_input(node, IN_B), parts);
   int32_t x = hl_native_in(b, node->inputs[IN_X], HL_LAYOUT_PLAIN);
-  if (b->failed != HL_OK) return false;
+  if (b->failed != HL_OK) {
+    dnnl_primitive_desc_destroy(pd);
+    return false;
+  }
   hl_native_recipe as_it_is = HL_NATIVE_RECIPE(bias);
   int32_t offsets = hl_native_weight_in(b, &as_it_is, NULL);
   int32_t h_in = begins ? hl_native_in(b, node->inputs[IN_H], HL_LAYOUT_PLAIN) : -1;
