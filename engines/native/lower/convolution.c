@@ -92,6 +92,33 @@ int32_t hl_native_weights_now(hl_native_builder *b, hl_value_id value,
   return to;
 }
 
+/* y + bias, in place. oneDNN 3.2's deconvolution adds its bias in a pass that takes longer. */
+static void add_bias(hl_native_builder *b, const hl_native_node *node, int32_t y,
+                     hl_native_layout layout, dnnl_memory_desc_t y_desc) {
+  int rank = hl_native_out_value(b, node, 0)->shape.rank;
+  int64_t dims[HL_MAX_RANK];
+  for (int i = 0; i < rank; i++) dims[i] = 1;
+  dims[1] = hl_native_in_value(b, node, 2)->shape.dims[0];
+  dnnl_memory_desc_t bias = hl_native_md_of(b, rank, dims, layout);
+  hl_native_recipe recipe = HL_NATIVE_RECIPE(node->inputs[2]);
+  recipe.source = hl_native_md_of(b, rank, dims, HL_LAYOUT_PLAIN);
+  int32_t offsets = hl_native_weight_in(b, &recipe, bias);
+  dnnl_primitive_attr_t attr = hl_native_attr(b);
+  if (!attr || !bias || !y_desc) return;
+  dnnl_primitive_desc_t pd = NULL;
+  dnnl_status_t status = dnnl_binary_primitive_desc_create(&pd, b->engine->dnnl, dnnl_binary_add,
+                                                           y_desc, bias, y_desc, attr);
+  dnnl_primitive_attr_destroy(attr);
+  if (status != dnnl_success) {
+    hl_native_fail(b, HL_INTERNAL, "oneDNN does not add a bias");
+    return;
+  }
+  hl_native_step *step = hl_native_primitive(b, "Bias", pd);
+  hl_native_arg_add(b, step, y, DNNL_ARG_SRC_0, y_desc);
+  hl_native_arg_add(b, step, offsets, DNNL_ARG_SRC_1, bias);
+  hl_native_arg_add(b, step, y, DNNL_ARG_DST, y_desc);
+}
+
 static bool emit(hl_native_builder *b, const hl_native_node *node, bool transposed,
                  hl_native_layout source, hl_native_layout result, bool accept_reference) {
   const hl_value *x = hl_native_in_value(b, node, 0), *k = hl_native_in_value(b, node, 1);
@@ -106,7 +133,9 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, bool transpos
   p.y = hl_native_md_as(b, y->shape.rank, y->shape.dims, result,
                         hl_native_result_type(b, node->outputs[0]));
   p.k = hl_native_md_any_as(b, krank, kdims, b->type);
-  if (bias) p.bias = hl_native_md_of(b, 1, bias->shape.dims, HL_LAYOUT_PLAIN);
+  bool bias_after =
+      bias && transposed && node->post_count == 0 && hl_native_known(b->ir, node->inputs[2]);
+  if (bias && !bias_after) p.bias = hl_native_md_of(b, 1, bias->shape.dims, HL_LAYOUT_PLAIN);
   hl_native_posts posts;
   if (!hl_native_posts_init(b, node, result, 0, &posts)) return false;
   dnnl_primitive_desc_t pd = describe(b, transposed, &p, &w, &posts);
@@ -132,15 +161,16 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, bool transpos
                         ? hl_native_weight_in(b, &recipe, k_desc)
                         : hl_native_weights_now(b, node->inputs[1], recipe.source, k_desc);
   int32_t from = hl_native_in_as(b, node->inputs[0], source, b->type);
-  int32_t offsets = bias ? hl_native_in(b, node->inputs[2], HL_LAYOUT_PLAIN) : -1;
+  int32_t offsets = p.bias ? hl_native_in(b, node->inputs[2], HL_LAYOUT_PLAIN) : -1;
   int32_t to = hl_native_posts_out(b, node, result, &posts);
   hl_native_step *step = hl_native_primitive(b, node->op, pd);
   hl_native_arg_add(b, step, from, DNNL_ARG_SRC, p.x);
   hl_native_arg_add(b, step, weights, DNNL_ARG_WEIGHTS, k_desc);
-  if (bias) hl_native_arg_add(b, step, offsets, DNNL_ARG_BIAS, p.bias);
+  if (p.bias) hl_native_arg_add(b, step, offsets, DNNL_ARG_BIAS, p.bias);
   hl_native_arg_add(b, step, to, DNNL_ARG_DST, p.y);
   hl_native_posts_args(b, step, &posts);
   hl_native_posts_release(&posts);
+  if (bias_after) add_bias(b, node, to, result, p.y);
   return true;
 }
 
@@ -152,7 +182,10 @@ bool hl_native_lower_convolution(hl_native_builder *b, const hl_native_node *nod
                  b->tensor_of[node->inputs[0]] >= 0 &&
                  hl_native_get(b, b->tensor_of[node->inputs[0]])->layout == HL_LAYOUT_PLAIN;
   if (picture && emit(b, node, false, HL_LAYOUT_PLAIN, HL_LAYOUT_BLOCKED, false)) return true;
+  /* Few channels: oneDNN's kernel for first layers, where blocks do not suit. */
   return emit(b, node, false, b->picture, b->picture, false) ||
+         (b->type == HL_FLOAT32 && x->shape.dims[1] < b->engine->block &&
+          emit(b, node, false, HL_LAYOUT_PLAIN, HL_LAYOUT_BLOCKED, false)) ||
          emit(b, node, false, HL_LAYOUT_PLAIN, HL_LAYOUT_PLAIN, true);
 }
 

@@ -76,6 +76,16 @@ def conv_cases():
                                 ("transpose4", {"strides": [2, 2], "pads": [1] * 4}, 4),
                                 ("transpose_out", {"strides": [2, 2], "pads": [1] * 4,
                                                    "output_padding": [1, 1]}, 3)]:
+        for outs in (8, 12, 32):
+            yield (f"conv_{name}_norm_relu_{outs}",
+                   [node("ConvTranspose", ["x", "w"], ["c"], **attributes),
+                    node("BatchNormalization", ["c", "g", "h", "m", "v"], ["d"]),
+                    node("Relu", ["d"], ["r"]),
+                    node("Conv", ["r", "w2", "b2"], ["y"], pads=[1] * 4)],
+                   [("x", ["n", 20, 5, 6])],
+                   [("w", f(20, outs, k, k, scale=0.2)), ("g", f(outs)), ("h", f(outs)),
+                    ("m", f(outs)), ("v", np.abs(f(outs)) + 0.1),
+                    ("w2", f(outs // 2, outs, 3, 3, scale=0.2)), ("b2", f(outs // 2))])
         yield ("conv_" + name, [node("ConvTranspose", ["x", "w", "b"], ["y"], **attributes)],
                [("x", ["n", 20, 5, 6])], [("w", f(20, 12, k, k, scale=0.2)), ("b", f(12))])
     yield ("conv_transpose_norm",
