@@ -34,6 +34,17 @@ static void give_product(hl_gradient *g, const hl_node *node, size_t input, hl_v
   hl_gradient_give(g, node, input, product);
 }
 
+/* dB of one matrix for all rows of A, however many axes they lie in: one product, no sum. */
+static void give_matrix(hl_gradient *g, const hl_node *node, hl_value_id a, const hl_shape *left,
+                        hl_value_id dy, const hl_shape *out) {
+  hl_shape rows = {.rank = 2, .dims = {1, left->dims[left->rank - 1]}}, columns = rows;
+  for (int32_t i = 0; i < left->rank - 1; i++) rows.dims[0] *= left->dims[i];
+  columns.dims[0] = rows.dims[0];
+  columns.dims[1] = out->dims[out->rank - 1];
+  a = transpose_last(g, hl_gradient_reshape(g, a, &rows), 2);
+  hl_gradient_give(g, node, 1, G2("MatMul", a, hl_gradient_reshape(g, dy, &columns)));
+}
+
 /* dA = dY B^T, dB = A^T dY, summed over the dimensions that were broadcast. */
 hl_status hl_gradient_matmul(hl_gradient *g, const hl_node *node, hl_error *error) {
   (void)error;
@@ -46,7 +57,9 @@ hl_status hl_gradient_matmul(hl_gradient *g, const hl_node *node, hl_error *erro
   if (own_a.rank == 1 || own_b.rank == 1) dy = hl_gradient_reshape(g, dy, &out);
   if (hl_gradient_wanted(g, node, 0))
     give_product(g, node, 0, G2("MatMul", dy, transpose_last(g, b, right.rank)), &left, &out);
-  if (hl_gradient_wanted(g, node, 1))
+  if (hl_gradient_wanted(g, node, 1) && own_b.rank == 2 && own_a.rank > 2)
+    give_matrix(g, node, a, &left, dy, &out);
+  else if (hl_gradient_wanted(g, node, 1))
     give_product(g, node, 1, G2("MatMul", transpose_last(g, a, left.rank), dy), &right, &out);
   return HL_OK;
 }

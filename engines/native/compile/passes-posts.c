@@ -28,6 +28,18 @@ static bool is_product(const hl_native_ir *ir, const hl_native_node *node) {
          hl_node_real(node->source, "beta", 1.0f) == 1.0f;
 }
 
+/* Is the transposed convolution lowered as a convolution, by turned weights? */
+static bool is_turned_convolution(const hl_native_ir *ir, const hl_native_node *node) {
+  int64_t strides[HL_MAX_RANK], over[HL_MAX_RANK];
+  size_t count = hl_node_ints(node->source, "strides", strides, HL_MAX_RANK);
+  for (size_t i = 0; i < count; i++)
+    if (strides[i] != 1) return false;
+  count = hl_node_ints(node->source, "output_padding", over, HL_MAX_RANK);
+  for (size_t i = 0; i < count; i++)
+    if (over[i] != 0) return false;
+  return !hl_native_known(ir, node->inputs[1]) && hl_node_int(node->source, "group", 1) == 1;
+}
+
 /* Convolutions and products with a matrix on oneDNN take any chain. A ConvTranspose would, too, but
  * oneDNN 3.2 does what follows it element by element in its reference code, up to ten times slower
  * than the product itself: a step of its own is better. */
@@ -35,7 +47,8 @@ static bool takes_posts(const hl_native_ir *ir, const hl_native_node *node) {
   static const char *const products[] = {"Gemm", "MatMul"};
   if (ir->graph->values[node->outputs[0]].dtype != HL_FLOAT32) return false;
   if (is_one_of(node, products, HL_COUNT(products))) return is_product(ir, node);
-  return strcmp(node->op, "Conv") == 0;
+  return strcmp(node->op, "Conv") == 0 ||
+         (strcmp(node->op, "ConvTranspose") == 0 && is_turned_convolution(ir, node));
 }
 
 /* Our normalisation takes a sum, then a ReLU. */

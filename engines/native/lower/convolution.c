@@ -1,5 +1,6 @@
 /* Convolution and its transpose, on oneDNN, with everything fused into them. */
 #include "lower/lower.h"
+#include <stdlib.h>
 #include <string.h>
 
 bool hl_native_window_read(const hl_native_builder *b, const hl_native_node *node, bool transposed,
@@ -83,9 +84,8 @@ static bool is_reference(const_dnnl_primitive_desc_t pd) {
   return name && strncmp(name, "ref", 3) == 0;
 }
 
-int32_t hl_native_weights_now(hl_native_builder *b, hl_value_id value,
-                              const_dnnl_memory_desc_t source, const_dnnl_memory_desc_t desc) {
-  int32_t from = hl_native_in(b, value, HL_LAYOUT_PLAIN);
+static int32_t weights_now(hl_native_builder *b, int32_t from, const_dnnl_memory_desc_t source,
+                           const_dnnl_memory_desc_t desc) {
   if (from < 0 || !source || !desc || dnnl_memory_desc_equal(source, desc)) return from;
   int32_t to = hl_native_scratch(b, dnnl_memory_desc_get_size(desc));
   hl_native_reorder(b, "Weights", from, source, to, desc);
@@ -119,6 +119,63 @@ static void add_bias(hl_native_builder *b, const hl_native_node *node, int32_t y
   hl_native_arg_add(b, step, y, DNNL_ARG_DST, y_desc);
 }
 
+/* -- transposed convolutions of stride 1 and weights that change ------------------------------ */
+
+typedef struct turn_context {
+  const hl_kernels *kernels;
+  unsigned threads;
+  hl_copy_args args;
+} turn_context;
+
+static hl_status run_turn(const void *opaque, void *const *pointers, hl_error *error) {
+  (void)error;
+  const turn_context *context = opaque;
+  hl_copy_args args = context->args;
+  args.x = (const float *)pointers[0] + args.extent[1] - 1;
+  args.y = pointers[1];
+  hl_kernel_copy(context->kernels, &args, context->threads);
+  return HL_OK;
+}
+
+/* The taps of each kernel from the last to the first. */
+static int32_t turned_weights(hl_native_builder *b, const hl_native_node *node) {
+  const hl_value *k = hl_native_in_value(b, node, 1);
+  int64_t taps = 1, kernels = k->shape.dims[0] * k->shape.dims[1];
+  for (int i = 2; i < k->shape.rank; i++) taps *= k->shape.dims[i];
+  int32_t from = hl_native_in(b, node->inputs[1], HL_LAYOUT_PLAIN);
+  if (taps == 1 || from < 0) return from;
+  turn_context *context = calloc(1, sizeof(*context));
+  if (!context) {
+    hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
+    return -1;
+  }
+  *context = (turn_context){.kernels = b->engine->kernels,
+                            .threads = (unsigned)b->engine->threads,
+                            .args = {.rank = 2,
+                                     .extent = {(size_t)kernels, (size_t)taps},
+                                     .x_stride = {(ptrdiff_t)taps, -1},
+                                     .y_stride = {(ptrdiff_t)taps, 1}}};
+  int32_t to = hl_native_scratch(b, (uint64_t)(kernels * taps) * sizeof(float));
+  hl_native_step *step = hl_native_call(b, "Weights", run_turn, context, NULL);
+  hl_native_arg_add(b, step, from, 0, NULL);
+  hl_native_arg_add(b, step, to, 0, NULL);
+  return to;
+}
+
+/* Reads the window of the convolution that the transposed one is; false if it is none. */
+static bool turn(const hl_native_builder *b, const hl_native_node *node, hl_native_window *w) {
+  const hl_value *x = hl_native_in_value(b, node, 0), *k = hl_native_in_value(b, node, 1);
+  const hl_value *y = hl_native_out_value(b, node, 0);
+  if (hl_native_known(b->ir, node->inputs[1]) || w->groups != 1) return false;
+  for (int i = 0; i < w->spatial; i++) {
+    int64_t reach = (k->shape.dims[2 + i] - 1) * (w->dilations[i] + 1);
+    if (w->strides[i] != 1 || w->before[i] > reach) return false;
+    w->before[i] = reach - w->before[i];
+    w->after[i] = y->shape.dims[2 + i] + reach - x->shape.dims[2 + i] - w->before[i];
+  }
+  return true;
+}
+
 static bool emit(hl_native_builder *b, const hl_native_node *node, bool transposed,
                  hl_native_layout source, hl_native_layout result, bool accept_reference) {
   const hl_value *x = hl_native_in_value(b, node, 0), *k = hl_native_in_value(b, node, 1);
@@ -128,6 +185,9 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, bool transpos
   int64_t kdims[HL_MAX_RANK + 1], kstrides[HL_MAX_RANK + 1];
   int64_t total = node->channel_slice ? x->shape.dims[1] : 0;
   int krank = hl_native_weight_view(k, &w, transposed, total, kdims, kstrides);
+  hl_native_window forward = w;
+  bool turned = transposed && turn(b, node, &forward);
+  if (turned) w = forward;
   plan p = {.source = source, .result = result};
   p.x = hl_native_md_as(b, x->shape.rank, x->shape.dims, source, b->type);
   p.y = hl_native_md_as(b, y->shape.rank, y->shape.dims, result,
@@ -138,7 +198,7 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, bool transpos
   if (bias && !bias_after) p.bias = hl_native_md_of(b, 1, bias->shape.dims, HL_LAYOUT_PLAIN);
   hl_native_posts posts;
   if (!hl_native_posts_init(b, node, result, 0, &posts)) return false;
-  dnnl_primitive_desc_t pd = describe(b, transposed, &p, &w, &posts);
+  dnnl_primitive_desc_t pd = describe(b, transposed && !turned, &p, &w, &posts);
   if (pd && !accept_reference && is_reference(pd)) {
     dnnl_primitive_desc_destroy(pd);
     pd = NULL;
@@ -159,7 +219,10 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, bool transpos
   dnnl_memory_desc_t k_desc = hl_native_md_query(b, pd, dnnl_query_weights_md);
   int32_t weights = hl_native_known(b->ir, node->inputs[1])
                         ? hl_native_weight_in(b, &recipe, k_desc)
-                        : hl_native_weights_now(b, node->inputs[1], recipe.source, k_desc);
+                        : weights_now(b,
+                                      turned ? turned_weights(b, node)
+                                             : hl_native_in(b, node->inputs[1], HL_LAYOUT_PLAIN),
+                                      recipe.source, k_desc);
   int32_t from = hl_native_in_as(b, node->inputs[0], source, b->type);
   int32_t offsets = p.bias ? hl_native_in(b, node->inputs[2], HL_LAYOUT_PLAIN) : -1;
   int32_t to = hl_native_posts_out(b, node, result, &posts);

@@ -95,10 +95,6 @@ bool hl_native_window_read(const hl_native_builder *b, const hl_native_node *nod
 int hl_native_weight_view(const hl_value *k, const hl_native_window *w, bool transposed,
                           int64_t in_total, int64_t *dims, int64_t *strides);
 
-/* Weights that are known only during the step, read as `source` says, as `desc` wants them. */
-int32_t hl_native_weights_now(hl_native_builder *b, hl_value_id value,
-                              const_dnnl_memory_desc_t source, const_dnnl_memory_desc_t desc);
-
 /* The window of a pooling node, as oneDNN counts it. */
 typedef struct hl_native_pool {
   dnnl_dims_t kernel, strides, dilations, before, after;
