@@ -21,6 +21,7 @@ typedef struct images {
   hl_source_port ports[2];
   char *description;
   pthread_mutex_t lock; /* for what follows */
+  bool *is_replaced;    /* by picture; NULL: none was */
   int64_t replaced_count;
   hl_text replaced;
 } images;
@@ -103,7 +104,10 @@ static hl_status read_picture(const images *s, int64_t index, float *ret_values,
 static void note_replaced(images *s, int64_t index) {
   const hl_image_entry *image = &s->folder->images[index];
   pthread_mutex_lock(&s->lock);
-  if (s->replaced_count++ < named_max)
+  if (!s->is_replaced) s->is_replaced = calloc((size_t)s->folder->count, sizeof *s->is_replaced);
+  bool is_known = s->is_replaced && s->is_replaced[index];
+  if (s->is_replaced) s->is_replaced[index] = true;
+  if (!is_known && s->replaced_count++ < named_max)
     hl_text_format(&s->replaced, "%s%.80s%s%.60s", s->replaced.length ? ", " : "", image->folder,
                    image->folder[0] ? "/" : "", image->name);
   pthread_mutex_unlock(&s->lock);
@@ -119,8 +123,9 @@ static hl_status read_sample(void *context, int64_t index, hl_tensor_view *value
   images *s = context;
   hl_status status = HL_OK;
   hl_error first = {0};
-  for (int64_t i = 0; i < s->folder->count; i++) {
-    int64_t at = (index + i) % s->folder->count;
+  int64_t all = s->folder->count, start = (int64_t)((__int128)index * all / s->source.count);
+  for (int64_t i = 0; i < all; i++) {
+    int64_t at = (start + i) % all;
     hl_error problem = {0};
     status = read_picture(s, at, values[port_image].data, &problem);
     if (i == 0) first = problem;
@@ -149,6 +154,7 @@ static void free_images(void *context) {
   images *s = context;
   pthread_mutex_destroy(&s->lock);
   hl_text_release(&s->replaced);
+  free(s->is_replaced);
   free(s->description);
 }
 
@@ -188,8 +194,8 @@ static hl_status check_ports(const hl_image_folder *folder, const hl_port *input
 }
 
 hl_status hl_source_of_images(const hl_image_folder *folder, const hl_port *input,
-                              const hl_port *label, int64_t label_limit, hl_source **ret_source,
-                              hl_error *error) {
+                              const hl_port *label, int64_t label_limit, int64_t max_images,
+                              hl_source **ret_source, hl_error *error) {
   hl_status status = check_ports(folder, input, label, label_limit, error);
   if (status != HL_OK) return status;
   images *s = calloc(1, sizeof *s);
@@ -197,13 +203,18 @@ hl_status hl_source_of_images(const hl_image_folder *folder, const hl_port *inpu
   *s = (images){.folder = folder, .input = *input, .replaced = HL_TEXT_INIT};
   layout l = layout_of(input);
   int64_t longest = l.height > l.width ? l.height : l.width;
-  s->description = hl_format("%s; shorter side to %" PRId64 ", centre %" PRId64 " x %" PRId64
+  int64_t count = max_images > 0 && max_images < folder->count ? max_images : folder->count;
+  HL_CLEANUP(hl_free_pointer)
+  char *part = count < folder->count ? hl_format("; %" PRId64 " of them, evenly spread", count)
+                                     : hl_strdup("");
+  s->description = hl_format("%s%s; shorter side to %" PRId64 ", centre %" PRId64 " x %" PRId64
                              ", ImageNet's mean and deviation",
-                             folder->description, (longest * 256 + 112) / 224, l.height, l.width);
+                             folder->description, part ? part : "", (longest * 256 + 112) / 224,
+                             l.height, l.width);
   s->ports[port_image].port = without_batch(input);
   if (label) s->ports[port_label] = (hl_source_port){without_batch(label), true, false};
   s->source = (hl_source){.context = s,
-                          .count = folder->count,
+                          .count = count,
                           .port_count = label ? 2 : 1,
                           .ports = s->ports,
                           .description = s->description,

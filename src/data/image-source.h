@@ -2,7 +2,7 @@
  * data/image-source.h - the pictures of a folder as the inputs of a network.
  *
  *     hl_image_folder_open("imagenet/val", &folder, error);
- *     hl_source_of_images(folder, &port, &label, 1000, &source, error);
+ *     hl_source_of_images(folder, &port, &label, 1000, 0, &source, error);
  *
  * ImageNet's evaluation transform, as torchvision has it: the shorter side is scaled to 256/224 of
  * the input's longer side (256 for 224), bilinear and antialiased, the centre is cut out, values
@@ -18,12 +18,13 @@
 bool hl_image_port_fits(const hl_port *port);
 
 /* `input` as above; `label`, of any integer type and shape (-1), or NULL. BAD_DATA where labels are
- * wanted and there are none, or more classes than `label_limit` (0: no limit). A picture that turns
+ * wanted and there are none, or more classes than `label_limit` (0: no limit). `max_images` 0: all;
+ * else as many, evenly spread over the folder. A picture that turns
  * out to be broken when it is read is replaced by the next one that is not; see hl_source's
  * `problems`. Folder and ports' names are borrowed and outlive the source. */
 hl_status hl_source_of_images(const hl_image_folder *folder, const hl_port *input,
-                              const hl_port *label, int64_t label_limit, hl_source **ret_source,
-                              hl_error *error);
+                              const hl_port *label, int64_t label_limit, int64_t max_images,
+                              hl_source **ret_source, hl_error *error);
 
 /* One picture as the network takes it, into (3, H, W) or (H, W, 3) as `input` has it. LIMIT for one
  * so narrow that it cannot be scaled. */

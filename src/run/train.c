@@ -50,6 +50,7 @@ typedef struct run {
   char stop[32];
   int64_t threads_needed;
   char checkpoint_error[512]; /* of the last checkpoint, "" */
+  char data_problems[512];    /* what was made good in reading, "" */
   int64_t checkpoint_step;
 } run;
 
@@ -115,6 +116,8 @@ static void take_reply(run *r, const json_t *reply) {
   snprintf(r->stop, sizeof r->stop, "%s", hl_json_get_text(reply, "stop", ""));
   snprintf(r->checkpoint_error, sizeof r->checkpoint_error, "%s",
            hl_json_get_text(reply, "checkpoint_error", ""));
+  snprintf(r->data_problems, sizeof r->data_problems, "%s",
+           hl_json_get_text(reply, "data_problems", ""));
 }
 
 static void show(const run *r) {
@@ -172,6 +175,7 @@ static hl_status check_checkpoint(const run *r, hl_error *error) {
 static hl_status fill(run *r, hl_error *error) {
   hl_record *record = r->row->record;
   hl_record_set_text(&record->stop, r->stop);
+  if (r->data_problems[0]) hl_record_note(record, "data: %s", r->data_problems);
   record->loader_threads_needed = r->threads_needed;
   record->model_initialization_ms = record->load_ms + record->prepare_ms;
   hl_row_noise_fill(&r->noise, (double)r->outcome.count, false, record);

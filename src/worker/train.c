@@ -1,6 +1,7 @@
 #include "worker/train.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "base/training-names.h"
 #include "protocol/channel.h"
 #include <stdlib.h>
@@ -47,6 +48,12 @@ static void report_state(const hl_training *t, json_t *reply) {
   if (t->busy_ns > 0)
     hl_json_set_int(reply, "loader_threads_needed",
                     (uint64_t)hl_loader_threads_needed(t->work_ns, t->busy_ns));
+  if (t->data.source->problems) {
+    hl_text problems = HL_TEXT_INIT;
+    t->data.source->problems(t->data.source->context, &problems);
+    if (problems.length) hl_json_set_text(reply, "data_problems", problems.data);
+    hl_text_release(&problems);
+  }
   hl_json_set_int(reply, "checkpoint_step", (uint64_t)t->checkpoint_step);
   hl_json_set_int(reply, "checkpoint_ns", t->checkpoint_ns);
   bool failed = t->checkpoint_error.status != HL_OK;

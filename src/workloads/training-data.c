@@ -2,6 +2,8 @@
 
 #include "base/dtype.h"
 #include "data/array.h"
+#include "data/image-source.h"
+#include "data/kind.h"
 #include "data/npz.h"
 #include "graph/training.h"
 #include <inttypes.h>
@@ -194,6 +196,32 @@ static hl_status read_file(hl_training_data *d, ports *p, hl_error *error) {
   return d->description ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for data");
 }
 
+/* Pictures, read as they are needed, and their classes. */
+static hl_status open_pictures(hl_training_data *d, ports *p, hl_error *error) {
+  const hl_configuration *c = d->configuration;
+  if (p->inputs != 1 || p->count != 2)
+    return hl_error_set(error, HL_BAD_DATA,
+                        "%.200s is a folder of pictures, for a network with one input and one "
+                        "output; %s has %zu and %zu",
+                        d->name, c->model, p->inputs, p->count - p->inputs);
+  p->items[1].name = "label"; /* the output's own name goes with the graph */
+  hl_status status = hl_image_folder_open(d->name, &d->folder, error);
+  if (status == HL_OK)
+    status = hl_source_of_images(d->folder, &p->items[0], &p->items[1], d->classes[0], c->n_images,
+                                 &d->source, error);
+  if (status != HL_OK) return status;
+  d->description = hl_strdup(d->source->description);
+  return d->description ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for data");
+}
+
+static hl_status find_data(hl_training_data *d, ports *p, hl_error *error) {
+  const char *path = d->configuration->test_data;
+  if (path && hl_data_kind_of(path) == HL_DATA_PICTURES) return open_pictures(d, p, error);
+  hl_status status = path ? read_file(d, p, error) : draw(d, p, error);
+  if (status != HL_OK) return status;
+  return hl_source_of_dataset(d->dataset, p->rules, d->target_count, &d->source, error);
+}
+
 /* -- all of it ------------------------------------------------------------------------------- */
 
 static hl_status count_batches(hl_training_data *d, hl_error *error) {
@@ -225,9 +253,7 @@ static hl_status open_data(hl_training_data *d, const hl_model_file *file, hl_er
   }
   if (status == HL_OK) status = hl_graph_infer(graph, error);
   if (status == HL_OK) status = find_ports(d, file, graph, p, error);
-  if (status == HL_OK) status = c->test_data ? read_file(d, p, error) : draw(d, p, error);
-  if (status == HL_OK)
-    status = hl_source_of_dataset(d->dataset, p->rules, d->target_count, &d->source, error);
+  if (status == HL_OK) status = find_data(d, p, error);
   if (status == HL_OK) status = count_batches(d, error);
   hl_graph_free(graph);
   free(p);
@@ -264,6 +290,7 @@ hl_status hl_training_data_start(hl_training_data *data, int64_t epoch, int64_t 
 void hl_training_data_release(hl_training_data *data) {
   hl_loader_free(data->loader);
   hl_source_free(data->source);
+  hl_image_folder_free(data->folder);
   hl_dataset_free(data->dataset);
   free(data->description);
   *data = (hl_training_data){0};

@@ -15,7 +15,7 @@
  * "label", "labels", "mask" or "y". Without a file inputs and targets are drawn: inputs as for
  * inference; classes, uniform; masks of zeros and ones; else standard normal numbers (of poisson
  * their absolute values). Such targets have nothing to do with their inputs: a network can only
- * learn them by heart.
+ * learn them by heart. A folder of pictures (data/image-source.h) has classes for targets.
  *
  * The last batch of an epoch is left out where it is not full; epochs are shuffled, so that it is
  * another rest each time. Not thread-safe.
@@ -23,6 +23,7 @@
 #ifndef HL_WORKLOADS_TRAINING_DATA_H
 #define HL_WORKLOADS_TRAINING_DATA_H
 
+#include "data/image-folder.h"
 #include "data/loader.h"
 #include "workloads/model-file.h"
 #include "workloads/shapes.h"
@@ -31,7 +32,8 @@ typedef struct hl_training_data {
   const hl_configuration *configuration;
   const char *name; /* the file, or "the synthetic data" */
   hl_loss loss;
-  hl_dataset *dataset; /* NULL where the source reads files */
+  hl_dataset *dataset;     /* NULL where the source reads files */
+  hl_image_folder *folder; /* of these; NULL */
   hl_source *source;
   hl_loader *loader; /* NULL before the start */
   size_t input_count, target_count;

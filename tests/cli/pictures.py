@@ -5,6 +5,7 @@ import struct
 import zlib
 
 from harness import HOME, case, hotlap, main, refused
+from onnx_bytes import model, node, port, tensor
 
 QUICK = ['--engine', 'null', '--simulated-clock', '1000000+100000', '--max-time', '0.2', '--batch-sizes', '2',
          '--no-check', '--store', 'none']
@@ -54,6 +55,50 @@ def a_folder_is_measured_with():
     assert '6 pictures of 2 classes' in rows[0]['data'] and 'contents' in rows[0]['data'], rows[0]['data']
     some = hotlap('sweep', 'resnet50', *QUICK, '--data', folder(), '--n-images', '2', '--json').passes().rows
     assert '2 of them, evenly spread' in some[0]['data'], some[0]['data']
+
+
+def classifier(classes=2):
+    """All pixels of an 8 x 8 picture, weighted, for each class."""
+    path = HOME / f'classifier{classes}.onnx'
+    weights = [tensor('w', [192, classes], bytes(192 * classes * 4)), tensor('b', [classes], bytes(classes * 4))]
+    path.write_bytes(model([node('Flatten', ['picture'], ['flat'], 'a'), node('Gemm', ['flat', 'w', 'b'], ['scores'], 'c')],
+                           inputs=[port('picture', [None, 3, 8, 8])], outputs=[port('scores', [None, classes])],
+                           initializers=weights))
+    return path
+
+
+def train(data, *more, classes=2):
+    return hotlap('train', classifier(classes), '--test-data', data, '--batch-size', '3', '--loss', 'cross-entropy',
+                  '--store', 'none', '--json', *more)
+
+
+@case
+def a_network_is_trained_on_a_folder():
+    """Red cats and green dogs: from ln 2 to nothing."""
+    losses = []
+    for threads in ('0', '3'):
+        row = train(folder(), '--epochs', '6', '--learning-rate', '0.01', '--loader-threads', threads).passes().rows[0]
+        assert '6 pictures of 2 classes; skipped 3' in row['data'], row['data']
+        assert abs(row['first_loss'] - 0.693147) < 1e-5 and row['final_loss'] < 0.05, row['step_losses']
+        losses.append(row['step_losses'])
+    assert losses[0] == losses[1], 'the loader decides nothing'
+    row = train(folder(), '--epochs', '1', '--n-images', '3').passes().rows[0]
+    assert row['batches_per_epoch'] == 1 and '3 of them, evenly spread' in row['data'], row['data']
+
+
+@case
+def pictures_that_turn_out_broken_are_replaced_and_said():
+    for i in range(4):
+        png(f'half/a/{i}.png', 20, 20, (9, 9, 9))
+        png(f'half/b/{i}.png', 20, 20, (99, 9, 9))
+    bad = HOME / 'half/a/1.png'
+    bad.write_bytes(bad.read_bytes().replace(b'IDAT', b'IDAX', 1))
+    row = train(HOME / 'half', '--epochs', '1').passes().rows[0]
+    assert '1 broken picture replaced by the next in order: a/1.png' in row['notes'], row['notes']
+    run = train(folder(), '--epochs', '1', classes=1)
+    assert run.status != 0 and 'has 2 classes (sub-folders); the network tells 1 apart' in run.out + run.err, run.err
+    run = train(HOME / 'set/cat', '--epochs', '1')
+    assert run.status != 0 and 'no labels' in run.out + run.err, run.err
 
 
 @case

@@ -104,7 +104,7 @@ static hl_status folder(char **args, hl_error *error) {
   hl_status status = hl_image_folder_open(args[0], &f, error);
   if (status != HL_OK) return status;
   puts(f->description);
-  status = hl_source_of_images(f, &input, f->class_count ? &label : NULL, 1000, &source, error);
+  status = hl_source_of_images(f, &input, f->class_count ? &label : NULL, 1000, 0, &source, error);
   if (status == HL_OK) status = load_epoch(source, atoll(args[2]), atoi(args[3]), args[4], error);
   if (status == HL_OK) {
     hl_text problems = HL_TEXT_INIT;
