@@ -2,6 +2,7 @@
 
 #include "cli/knowledge.h"
 #include "models/models.h"
+#include "record/requirement.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -39,5 +40,11 @@ hl_status hl_cli_plan(const hl_options *options, const hl_plan_model *models, si
   hl_status status =
       hl_plan_build(options, models, model_count, machine->cores, &engines, &here, ret_plan, error);
   hl_knowledge_release(&knowledge);
+  if (status != HL_OK) return status;
+  const hl_method_options *method = &ret_plan->method;
+  hl_requirement requirement;
+  for (size_t i = 0; i < method->requirement_count && status == HL_OK; i++)
+    status = hl_requirement_parse(method->requirements[i], &requirement, error);
+  if (status != HL_OK) hl_plan_release(ret_plan);
   return status;
 }

@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/run-plan.h"
+#include "cli/run-plots.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +46,7 @@ static hl_status read_plan(const hl_options *options, hl_plan_file *ret_file, hl
 static hl_status prepare(hl_sweep *s, const hl_plan_file *file, int argc, char **argv,
                          hl_error *error) {
   hl_status status = hl_machine_read(&s->machine, error);
+  if (status == HL_OK) status = hl_cli_plots_check(file, error);
   if (status == HL_OK) status = hl_cli_plan_from_file(s, file, error);
   return status == HL_OK ? hl_sweep_begin(s, argc, argv, error) : status;
 }

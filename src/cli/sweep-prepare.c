@@ -137,6 +137,11 @@ hl_status hl_sweep_begin(hl_sweep *sweep, int argc, char **argv, hl_error *error
       hl_cli_run_info(argc, argv, &s->options, &s->machine, &s->plan.method, &s->info, error);
   if (status != HL_OK) return status;
   if (hl_options_on(&s->options, HL_OPTION_DRY_RUN)) return HL_OK;
+  const char *fail_if = hl_options_get(&s->options, HL_OPTION_FAIL_IF);
+  if (fail_if && strcmp(fail_if, "unmet") != 0)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "--fail-if: '%s' is not unmet: a row that does not meet --require",
+                        fail_if);
   status = read_formats(s, error);
   if (status == HL_OK) status = open_store(s, error);
   if (status == HL_OK) status = find_interrupted(s, error);

@@ -4,6 +4,7 @@
 #include "base/json-writer.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
+#include "cli/run-plots.h"
 #include "cli/sweep-view.h"
 #include "report/report.h"
 #include <math.h>
@@ -85,15 +86,17 @@ static bool is_optional(const hl_sweep *s, const hl_record *r) {
 }
 
 static int exit_status_of(const hl_sweep *s) {
-  size_t passed = 0, failed = 0;
+  size_t passed = 0, failed = 0, unmet = 0;
   for (size_t i = 0; i < s->records.count; i++) {
     const hl_record *r = &s->records.items[i];
     hl_outcome outcome;
     if (!hl_outcome_from_name(r->outcome, &outcome)) continue;
     passed += outcome == HL_PASSED;
+    unmet += r->requirements && r->requirements_met != 1;
     failed += outcome != HL_PASSED && outcome != HL_SKIPPED && !is_optional(s, r);
   }
   if (passed == 0) return HL_EXIT_NOTHING;
+  if (hl_options_given(&s->options, HL_OPTION_FAIL_IF) && unmet) return HL_EXIT_GATE;
   return failed && !hl_options_on(&s->options, HL_OPTION_SKIP_FAILED) ? HL_EXIT_ROW_FAILED
                                                                       : HL_EXIT_OK;
 }
@@ -130,12 +133,31 @@ static void tell_failures(const hl_records *records) {
   }
 }
 
+/* The plan's pictures first: the report shows them. */
+static hl_status write_files(const hl_sweep *s, hl_report_input *input, hl_report_picture *pictures,
+                             hl_text *written, hl_error *error) {
+  const char *directory = hl_options_get(&s->options, HL_OPTION_OUTPUT_DIR);
+  hl_error drawing = {0};
+  hl_status drawn = HL_OK;
+  if (s->file)
+    drawn = hl_cli_plots_draw(s->file, input, directory, written, pictures, &input->picture_count,
+                              &drawing);
+  hl_status status = hl_report_write(input, directory, s->formats, written, error);
+  if (drawn == HL_OK || (status != HL_OK && status != HL_UNAVAILABLE)) return status;
+  *error = drawing;
+  return drawn;
+}
+
 static hl_status show_results(hl_sweep *s, hl_error *error) {
-  const hl_report_input input = {.info = &s->info,
-                                 .records = &s->records,
-                                 .analysis = &s->analysis,
-                                 .engines = &s->engines,
-                                 .comparisons = &s->comparisons};
+  hl_report_picture pictures[HL_PLAN_PLOTS];
+  hl_report_input input = {.info = &s->info,
+                           .records = &s->records,
+                           .analysis = &s->analysis,
+                           .engines = &s->engines,
+                           .comparisons = &s->comparisons,
+                           .title = s->file ? s->file->name : NULL,
+                           .description = s->file ? s->file->description : NULL,
+                           .pictures = pictures};
   bool quiet = hl_options_on(&s->options, HL_OPTION_QUIET);
   hl_status status = hl_analysis_make(&s->records, &s->info, &s->analysis, error);
   if (status == HL_OK)
@@ -148,6 +170,7 @@ static hl_status show_results(hl_sweep *s, hl_error *error) {
     hl_text_char(&text, '\n');
     hl_report_summary(&s->records, &text);
     if (hl_options_on(&s->options, HL_OPTION_PROFILE_MEMORY)) hl_report_memory(&s->records, &text);
+    hl_report_requirements(&s->records, &text);
     hl_report_details(&s->records, &text);
     hl_report_advice(&s->analysis, hl_cli_colour(STDOUT_FILENO), &text);
     hl_report_engines(&s->engines, hl_cli_colour(STDOUT_FILENO), &text);
@@ -157,9 +180,7 @@ static hl_status show_results(hl_sweep *s, hl_error *error) {
   }
   fputs(text.data, stdout);
   if (quiet) tell_failures(&s->records);
-  if (s->formats)
-    status = hl_report_write(&input, hl_options_get(&s->options, HL_OPTION_OUTPUT_DIR), s->formats,
-                             &written, error);
+  if (s->formats) status = write_files(s, &input, pictures, &written, error);
   if (!quiet && !hl_options_on(&s->options, HL_OPTION_JSON) && written.length)
     printf("\nWritten:\n%s", written.data);
   hl_text_release(&text);

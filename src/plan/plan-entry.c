@@ -78,6 +78,7 @@ static bool is_repeatable(hl_option_id id) {
   case HL_OPTION_ENGINE_OPTION:
   case HL_OPTION_ENGINE_LIBRARY:
   case HL_OPTION_INPUT_SHAPE:
+  case HL_OPTION_REQUIRE:
     return true;
   default:
     return false;

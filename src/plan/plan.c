@@ -61,15 +61,16 @@ static hl_status read_engines(const hl_options *o, hl_arena *arena, words *ret_e
   return status;
 }
 
-static hl_status read_plugins(const hl_options *o, hl_arena *arena, hl_configuration *base,
-                              hl_error *error) {
+/* All values of a repeatable option. */
+static hl_status read_repeated(const hl_options *o, hl_option_id id, hl_arena *arena,
+                               const char *const **ret_values, size_t *ret_count, hl_error *error) {
   size_t count = 0;
-  while (hl_options_at(o, HL_OPTION_PLUGIN, count)) count++;
-  const char **paths = hl_arena_array(arena, count, sizeof *paths);
-  if (!paths) return no_memory(error);
-  for (size_t i = 0; i < count; i++) paths[i] = hl_options_at(o, HL_OPTION_PLUGIN, i);
-  base->plugins = paths;
-  base->plugin_count = count;
+  while (hl_options_at(o, id, count)) count++;
+  const char **values = hl_arena_array(arena, count, sizeof *values);
+  if (!values) return no_memory(error);
+  for (size_t i = 0; i < count; i++) values[i] = hl_options_at(o, id, i);
+  *ret_values = values;
+  *ret_count = count;
   return HL_OK;
 }
 
@@ -105,7 +106,8 @@ static hl_status read_base(const hl_options *o, hl_arena *arena, hl_configuratio
       hl_options_int(o, HL_OPTION_N_IMAGES, 1, HL_IMAGES_LIMIT, 0, &base->n_images, error);
   if (status == HL_OK)
     status = hl_options_int(o, HL_OPTION_SEED, 0, INT64_MAX, 42, &base->seed, error);
-  if (status == HL_OK) status = read_plugins(o, arena, base, error);
+  if (status == HL_OK)
+    status = read_repeated(o, HL_OPTION_PLUGIN, arena, &base->plugins, &base->plugin_count, error);
   base->provider = hl_options_get(o, HL_OPTION_PROVIDER);
   if (status == HL_OK)
     status = hl_input_shapes_read(o, arena, &base->input_shapes, &base->input_shape_count, error);
@@ -320,6 +322,9 @@ static hl_status build(const hl_options *o, const hl_plan_model *models, size_t 
   hl_configuration base = {0};
   hl_status status = check_utf8(o, models, model_count, error);
   if (status == HL_OK) status = read_method(o, &plan->method, error);
+  if (status == HL_OK)
+    status = read_repeated(o, HL_OPTION_REQUIRE, &plan->arena, &plan->method.requirements,
+                           &plan->method.requirement_count, error);
   if (status == HL_OK) status = read_base(o, &plan->arena, &base, error);
   hl_train_spec *train = NULL;
   bool is_train = o->command == 'T';

@@ -334,9 +334,22 @@ static void put_definitions(hl_text *out) {
                       "that of the best.\n- **—**: not known.\n");
 }
 
+static void put_pictures(const hl_report_input *input, hl_text *out) {
+  if (input->picture_count) hl_text_append(out, "## Plots\n\n");
+  for (size_t i = 0; i < input->picture_count; i++) {
+    const hl_report_picture *p = &input->pictures[i];
+    hl_text_append(out, "![");
+    hl_markdown_text(out, p->title ? p->title : p->name);
+    hl_text_format(out, "](%s.png)\n\n", p->name);
+  }
+}
+
 void hl_report_markdown(const hl_report_input *input, const char *plot, hl_text *out) {
   hl_text_append(out, "# ");
-  if (input->records->count) {
+  if (input->title) {
+    hl_markdown_text(out, input->title);
+    hl_text_append(out, ": ");
+  } else if (input->records->count) {
     hl_text title = HL_TEXT_INIT;
     hl_markdown_text(&title, input->records->items[0].model);
     bool one = true;
@@ -347,11 +360,19 @@ void hl_report_markdown(const hl_report_input *input, const char *plot, hl_text 
   }
   bool load = hl_load_plot_fits(input->records);
   hl_text_append(out, load ? "Load Test Report\n\n" : "Inference Throughput Benchmark Report\n\n");
-  if (!load) put_summary(input, out);
+  if (input->description) {
+    hl_markdown_text(out, input->description);
+    hl_text_append(out, "\n\n");
+  }
+  bool plan = hl__markdown_has_entries(input->records); /* has its rows by entry */
+  if (!load && !plan) put_summary(input, out);
+  hl__markdown_requirements(input->records, out);
+  put_pictures(input, out);
+  if (plan) hl__markdown_entries(input->records, out);
   put_configuration(input, out);
   if (load)
     hl__markdown_load(input->records, plot, out);
-  else
+  else if (!plan || plot)
     put_metrics(input, plot, out);
   hl__markdown_details(input->records, out);
   if (!load) {

@@ -14,6 +14,13 @@ void hl__markdown_rows(const hl_records *records, hl_text *out);
 /* Why there is no curve, for a sentence. */
 const char *hl__markdown_nothing(const hl_records *records);
 
+/* Of a plan: a table for each entry. */
+bool hl__markdown_has_entries(const hl_records *records);
+void hl__markdown_entries(const hl_records *records, hl_text *out);
+
+/* A table of what was required; nothing where nothing was. */
+void hl__markdown_requirements(const hl_records *records, hl_text *out);
+
 /* Of load tests; `plot` is the picture's name, or NULL. */
 void hl__markdown_load(const hl_records *records, const char *plot, hl_text *out);
 

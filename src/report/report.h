@@ -17,12 +17,21 @@
 #include "analyse/engines.h"
 #include "record/comparison.h"
 
+/* A picture beside the report: NAME.png. */
+typedef struct hl_report_picture {
+  const char *name, *title; /* no title: the name */
+} hl_report_picture;
+
 typedef struct hl_report_input {
   const hl_run_info *info;
   const hl_records *records;
   const hl_analysis *analysis;       /* of these records */
   const hl_engines *engines;         /* of these records */
   const hl_comparisons *comparisons; /* NULL: none */
+  const char *title;                 /* of a plan, with what it is about; NULL: none */
+  const char *description;
+  const hl_report_picture *pictures; /* of a plan */
+  size_t picture_count;
 } hl_report_input;
 
 enum hl_report_format {
@@ -84,6 +93,9 @@ void hl_report_memory(const hl_records *records, hl_text *out);
 /* Tables of what only some rows know: energy, counters; with why some do not. Nothing where none
  * does, unless it was asked for. */
 void hl_report_details(const hl_records *records, hl_text *out);
+
+/* What was required of rows, and whether they meet it; nothing where nothing was. */
+void hl_report_requirements(const hl_records *records, hl_text *out);
 
 /* One line for a run that has ended: "8 rows: 7 passed, 1 OUT_OF_MEMORY". */
 void hl_report_summary(const hl_records *records, hl_text *out);

@@ -2,6 +2,7 @@
 
 #include "machine/roofline.h"
 #include "method/pairing.h"
+#include "record/requirement.h"
 #include "run/interleave.h"
 #include "run/row.h"
 #include "run/search.h"
@@ -61,7 +62,10 @@ static hl_status keep_row(runner *r, size_t index, hl_record *record, hl_error *
   const hl_run_view *view = r->context.view;
   HL_CLEANUP(hl_free_pointer) char *key = hl_configuration_key(&r->plan->items[index]);
   if (!key) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a row");
-  hl_status status = HL_OK;
+  const hl_method_options *method = hl_plan_method(r->plan, &r->plan->items[index]);
+  hl_status status =
+      hl_record_require(record, method->requirements, method->requirement_count, error);
+  if (status != HL_OK) return status;
   hl_error inner = {0};
   if (r->store)
     status = hl_store_row_add(r->store, r->context.info->id, key, (int64_t)index, record, &inner);

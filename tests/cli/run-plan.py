@@ -2,7 +2,7 @@
 import json
 import sqlite3
 
-from harness import HOME, SOURCE, case, file, hotlap, main
+from harness import HOME, case, environment, file, hotlap, main
 
 # Steps of 1 ms + 0.1 ms an image on a simulated clock: a row takes no time.
 CLOCK = 'defaults: {engine: "null", iterations: 20, warmup-iterations: 3, no-check: true, simulated-clock: 1e6+1e5}\n'
@@ -151,6 +151,76 @@ def plans_that_come_with_it_are_found():
         hotlap('run', name, '--dry-run').passes('# throughput')
     hotlap('run', 'neuralayers').fails(2, "no plan 'neuralayers'", 'neurallayers')
     hotlap('run').fails(2, 'run needs a PLAN')
+
+
+REQUIRED = CLOCK + '''
+entries:
+  - name: steps
+    model: linear
+    batch-sizes: [1, 8]
+    require:
+      - latency_per_image_ms < 1
+      - latency_p50_ms > 1.5 where batch_size = 8
+'''
+
+
+@case
+def requirements_pass_or_fail():
+    where = HOME / 'required'
+    run = hotlap('run', plan(REQUIRED), '--output-dir', str(where), *store('required.db'))
+    # 1.1 ms for one image, 1.8 ms for eight.
+    run.passes('latency_per_image_ms < 1: FAIL (1 of 2 pass, 1 FAIL)', 'steps: linear, null, float32, batch 1: FAIL, 1.1',
+               'latency_p50_ms > 1.5 where batch_size = 8: PASS (1 of 1 pass)')
+    report = (where / 'BENCHMARK_REPORT.md').read_text()
+    assert '| latency_per_image_ms &lt; 1 | **FAIL** | 2 | 1 | 1 | 0 | 0 |' in report, report
+    assert '### steps' in report and 'requirements not met' in report and 'requirements met' in report, report
+    rows = json.loads((where / 'benchmark_results.json').read_text())['rows']
+    assert [(r['requirements'], r['requirements_met']) for r in rows] == [
+        ('latency_per_image_ms < 1', False),
+        ('latency_per_image_ms < 1; latency_p50_ms > 1.5 where batch_size = 8', True)], rows
+    assert "--require 'latency_per_image_ms < 1'" in rows[0]['reproduce'], rows[0]
+    hotlap('report', *store('required.db')).passes('latency_per_image_ms < 1: FAIL')
+    # A gate for scripts.
+    assert hotlap('run', plan(REQUIRED), '--fail-if', 'unmet', '--store', 'none').status == 4
+    assert hotlap('run', plan(REQUIRED), 'batch-sizes=8', '--fail-if', 'unmet', '--store', 'none').status == 0
+    hotlap('run', plan(REQUIRED), '--fail-if', 'slower').fails(2, "'slower' is not unmet")
+    # Of sweep, too; a percentile without an interval is no verdict.
+    sweep = ('sweep', 'mlp', '--engine', 'null', '--simulated-clock', '1e6+1e5', '--iterations', '20', '--no-check',
+             '--batch-sizes', '1', '--store', 'none', '--fail-if', 'unmet')
+    assert hotlap(*sweep, '--require', 'latency_p50_ms < 2').status == 0
+    few = hotlap(*sweep, '--require', 'latency_p99_ms < 1000')
+    assert few.status == 4 and 'UNKNOWN' in few.out and 'too few samples' in few.out, few.explain()
+    hotlap(*sweep, '--require', 'latency_p99 < 1').fails(2, "no metric 'latency_p99'; did you mean 'latency_p99_ms'?")
+    hotlap('run', plan(REQUIRED.replace('image_ms < 1', 'image_ms < x'))).fails(2, 'plan.yaml:4:5', "'x' is no number")
+
+
+@case
+def plots_are_drawn():
+    where = HOME / 'plots'
+    text = TWO + '''
+plots:
+  - {file: throughput_benchmark, title: Throughput, entries: throughput, y: [throughput_ips, memory_mb]}
+  - {file: model_size_benchmark, entries: model-size, x: hidden_dim, y: [latency_p50_ms, parameters, memory_mb]}
+'''
+    run = hotlap('run', plan(text), '--output-dir', str(where), '--store', 'none').passes('throughput_benchmark.png')
+    for name, size in (('throughput_benchmark', (4500, 2400)), ('model_size_benchmark', (4500, 2100))):
+        png = (where / (name + '.png')).read_bytes()
+        assert png[:8] == b'\x89PNG\r\n\x1a\n', run.explain()
+        assert (int.from_bytes(png[16:20], 'big'), int.from_bytes(png[20:24], 'big')) == size, png[:24]
+        assert b'pHYs' in png and png[png.index(b'pHYs') + 4:][:9] == bytes.fromhex('00002e23') * 2 + b'\x01'  # 300 DPI
+    svg = (where / 'throughput_benchmark.svg').read_text()
+    for part in ('Throughput (images/s)', '>linear<', '>layer_norm<', '>Batch<'):
+        assert part in svg, part
+    svg = (where / 'model_size_benchmark.svg').read_text()
+    for part in ('hidden', '>64<', '>float32<', '>bfloat16<'):
+        assert part in svg, part
+    report = (where / 'BENCHMARK_REPORT.md').read_text()
+    assert '![Throughput](throughput_benchmark.png)' in report, report
+    hotlap('run', plan(text.replace('y: [throughput_ips', 'y: [throughput'))).fails(2, 'plan.yaml:', "'throughput' is no metric")
+    # Without gnuplot only the pictures are missing.
+    lacking = hotlap('run', plan(text), '--output-dir', str(HOME / 'no-plots'), '--store', 'none', env=environment(PATH='/nonexistent'))
+    assert lacking.status == 0 and 'gnuplot' in lacking.err, lacking.explain()
+    assert (HOME / 'no-plots' / 'BENCHMARK_REPORT.md').exists()
 
 
 @case

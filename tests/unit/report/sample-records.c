@@ -74,7 +74,11 @@ void sample_analyse(sample *s) {
   assert_int_equal(hl_analysis_make(&s->records, &s->info, &s->analysis, NULL), HL_OK);
   assert_int_equal(hl_engines_make(&s->analysis, &s->records, &s->comparisons, &s->engines, NULL),
                    HL_OK);
-  s->input = (hl_report_input){&s->info, &s->records, &s->analysis, &s->engines, &s->comparisons};
+  s->input = (hl_report_input){.info = &s->info,
+                               .records = &s->records,
+                               .analysis = &s->analysis,
+                               .engines = &s->engines,
+                               .comparisons = &s->comparisons};
 }
 
 void sample_release(sample *s) {

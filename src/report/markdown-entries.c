@@ -1,0 +1,82 @@
+/* Of a plan: each entry with a table of its rows. */
+#include "formats/markdown.h"
+#include "report/markdown.h"
+#include "report/number.h"
+#include <string.h>
+
+static bool is_of(const hl_record *r, const char *entry) {
+  return r->entry && strcmp(r->entry, entry) == 0;
+}
+
+static bool is_first(const hl_records *records, size_t row) {
+  for (size_t i = 0; i < row; i++)
+    if (is_of(&records->items[i], records->items[row].entry)) return false;
+  return true;
+}
+
+static void cell(hl_text *out, double value) {
+  char text[HL_NUMBER_BYTES];
+  hl_text_format(out, " %s |", hl_report_number(value, "—", text));
+}
+
+static void put_remark(const hl_record *r, hl_text *out) {
+  hl_text line = HL_TEXT_INIT;
+  if (!hl_record_passed(r))
+    hl_text_format(&line, "%s: %s", r->outcome ? r->outcome : "unknown outcome",
+                   r->reason ? r->reason : "");
+  else if (r->steady == 0)
+    hl_text_append(&line, "not steady");
+  if (hl_record_passed(r) && r->requirements)
+    hl_text_format(&line, "%srequirements %s", line.length ? "; " : "",
+                   r->requirements_met == 1   ? "met"
+                   : r->requirements_met == 0 ? "not met"
+                                              : "unknown");
+  hl_markdown_text(out, line.data);
+  hl_text_release(&line);
+}
+
+static void put_row(const hl_record *r, hl_text *out) {
+  char text[HL_NUMBER_BYTES];
+  hl_text_append(out, "| ");
+  hl_markdown_text(out, r->model);
+  hl_text_append(out, " | ");
+  hl_markdown_text(out, r->engine);
+  hl_text_append(out, " | ");
+  hl_markdown_text(out, r->dtype);
+  hl_text_format(out, " | %s |", hl_report_int(r->batch_size, "—", text));
+  cell(out, r->throughput_ips);
+  hl_text_format(out, " %s |",
+                 hl_report_half_width(r->throughput_ci_ips, r->throughput_ips, "—", text));
+  cell(out, r->latency_per_image_ms);
+  cell(out, r->latency_p50_ms);
+  cell(out, r->latency_p99_ms);
+  cell(out, r->memory_mb);
+  hl_text_append(out, " ");
+  put_remark(r, out);
+  hl_text_append(out, " |\n");
+}
+
+bool hl__markdown_has_entries(const hl_records *records) {
+  for (size_t i = 0; i < records->count; i++)
+    if (records->items[i].entry) return true;
+  return false;
+}
+
+void hl__markdown_entries(const hl_records *records, hl_text *out) {
+  hl_text_append(out, "## Results\n\n");
+  hl_report_summary(records, out);
+  hl_text_char(out, '\n');
+  for (size_t i = 0; i < records->count; i++) {
+    const char *entry = records->items[i].entry;
+    if (!entry || !is_first(records, i)) continue;
+    hl_text_append(out, "### ");
+    hl_markdown_text(out, entry);
+    hl_text_append(out,
+                   "\n\n| Model | Engine | Type | Batch Size | Throughput (samples/sec) | ± % | "
+                   "Latency (ms/sample) | p50 (ms) | p99 (ms) | Memory (MB) | Remarks |\n"
+                   "|---|---|---|---:|---:|---:|---:|---:|---:|---:|---|\n");
+    for (size_t k = i; k < records->count; k++)
+      if (is_of(&records->items[k], entry)) put_row(&records->items[k], out);
+    hl_text_char(out, '\n');
+  }
+}
