@@ -90,6 +90,9 @@ static void apply(const hl_elementwise_step *s, float *y, const float *x, size_t
   case HL_EW_ABS:
     EACH(hl_abs(v));
     break;
+  case HL_EW_SIGN:
+    EACH(v > 0 ? 1.0f : v < 0 ? -1.0f : v);
+    break;
   case HL_EW_SQRT:
     EACH(__builtin_sqrtf(v));
     break;

@@ -113,6 +113,7 @@ typedef enum hl_elementwise_kind {
   HL_EW_SQUARE,     /* x² */
   HL_EW_NEG,        /* -x */
   HL_EW_ABS,        /* |x| */
+  HL_EW_SIGN,       /* 1, 0 or -1; NaN stays */
   HL_EW_SQRT,       /* √x */
   HL_EW_RSQRT,      /* 1 / √x */
   HL_EW_EXP,        /* e to the power x */

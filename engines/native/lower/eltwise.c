@@ -52,8 +52,11 @@ bool hl_native_lower_function(hl_native_builder *b, const hl_native_node *node) 
   static const struct {
     const char *op;
     hl_elementwise_kind kind;
-  } kinds[] = {
-      {"Sin", HL_EW_SIN}, {"Cos", HL_EW_COS}, {"Erf", HL_EW_ERF}, {"Softplus", HL_EW_SOFTPLUS}};
+  } kinds[] = {{"Sin", HL_EW_SIN},
+               {"Cos", HL_EW_COS},
+               {"Erf", HL_EW_ERF},
+               {"Sign", HL_EW_SIGN},
+               {"Softplus", HL_EW_SOFTPLUS}};
   if (!hl_native_float(b, node)) return false;
   function_context *context = calloc(1, sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");

@@ -82,6 +82,7 @@ static const struct {
     {"Sin", hl_native_lower_function},
     {"Cos", hl_native_lower_function},
     {"Erf", hl_native_lower_function},
+    {"Sign", hl_native_lower_function},
     {"Softplus", hl_native_lower_function},
     {"Relu", hl_native_lower_eltwise},
     {"LeakyRelu", hl_native_lower_eltwise},

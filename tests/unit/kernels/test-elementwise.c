@@ -19,6 +19,8 @@ static double expected_step(const hl_elementwise_step *s, double x, double r) {
     return -x;
   case HL_EW_ABS:
     return fabs(x);
+  case HL_EW_SIGN:
+    return (x > 0) - (x < 0);
   case HL_EW_SQRT:
     return sqrt(x);
   case HL_EW_RSQRT:
@@ -81,6 +83,7 @@ static const sweep sweeps[] = {
     {HL_EW_POW, 1.7f, 0, 0, 9, 0, 1e-6},     {HL_EW_POW, 3, 0, -9, 9, 0, 2e-7},
     {HL_EW_POW, 0.5f, 0, 0, 9, 0, 1e-7},     {HL_EW_POW, -1, 0, 1, 9, 0, 1e-7},
     {HL_EW_POW, 2, 0, -9, 9, 0, 1e-7},       {HL_EW_SQUARE, 0, 0, -9, 9, 0, 1e-7},
+    {HL_EW_SIGN, 0, 0, -9, 9, 0, 0},         {HL_EW_SIGN, 0, 0, 0, 0, 0, 0},
     {HL_EW_NEG, 0, 0, -9, 9, 0, 0},          {HL_EW_ABS, 0, 0, -9, 9, 0, 0},
     {HL_EW_SQRT, 0, 0, 0, 900, 0, 1e-7},     {HL_EW_RSQRT, 0, 0, 0.01, 900, 0, 2e-7},
     {HL_EW_EXP, 0, 0, -87, 88.7, 0, 2e-7},   {HL_EW_EXP, 0, 0, -1, 1, 0, 1.5e-7},
