@@ -2,7 +2,10 @@
 #include "strided.h"
 #include "vector.h"
 
-enum { TILE = 16 }; /* a cache line of floats */
+enum {
+  TILE = 16, /* a cache line of floats */
+  SHORT = 8  /* rows below this are cheaper than finding them one by one */
+};
 
 static void copy_row(float *y, ptrdiff_t sy, const float *x, ptrdiff_t sx, size_t n) {
   if (sx == 1 && sy == 1) {
@@ -37,6 +40,29 @@ static void copy_transposed(const hl_copy_args *a, hl_strided *s, size_t axis, u
   }
 }
 
+/* Short rows, such as complex numbers: all along the axis around them in one go. */
+static void copy_short(const hl_copy_args *a, hl_strided *s, unsigned thread, unsigned threads) {
+  size_t around = s->extent[--s->rank];
+  ptrdiff_t y_step = s->stride[0][s->rank], x_step = s->stride[1][s->rank];
+  ptrdiff_t inner = (ptrdiff_t)s->inner, sy = s->inner_stride[0], sx = s->inner_stride[1];
+  s->rows /= around;
+  size_t parts = s->rows >= threads ? 1 : hl_ceil_div(threads, s->rows);
+  hl_share share = hl_share_of(s->rows * parts, thread, threads);
+  for (size_t unit = share.first; unit < share.end; unit++) {
+    ptrdiff_t at[2];
+    hl_strided_row(s, unit / parts, at);
+    hl_share run = hl_share_of(around, (unsigned)(unit % parts), (unsigned)parts);
+    float *y = a->y + at[0];
+    const float *x = a->x + at[1];
+    for (ptrdiff_t k = (ptrdiff_t)run.first; k < (ptrdiff_t)run.end; k++) {
+      if (inner == 2 && sy == 1 && sx == 1)
+        memcpy(y + k * y_step, x + k * x_step, 2 * sizeof *y);
+      else
+        for (ptrdiff_t i = 0; i < inner; i++) y[k * y_step + i * sy] = x[k * x_step + i * sx];
+    }
+  }
+}
+
 void HL_FN(copy)(const hl_copy_args *a, unsigned thread, unsigned threads) {
   const ptrdiff_t *strides[2] = {a->y_stride, a->x_stride};
   hl_strided s;
@@ -45,6 +71,10 @@ void HL_FN(copy)(const hl_copy_args *a, unsigned thread, unsigned threads) {
   size_t axis = contiguous_axis(&s);
   if (axis < s.rank) {
     copy_transposed(a, &s, axis, thread, threads);
+    return;
+  }
+  if (s.inner < SHORT && s.rank > 0) {
+    copy_short(a, &s, thread, threads);
     return;
   }
   size_t parts = s.rows >= threads ? 1 : hl_ceil_div(threads, s.rows);
