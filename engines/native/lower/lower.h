@@ -74,6 +74,8 @@ bool hl_native_lower_pad_gradient(hl_native_builder *b, const hl_native_node *no
 bool hl_native_lower_sums(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_class_loss(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_class_loss_gradient(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_channel_slice(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_channel_pad(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_weight_gradient(hl_native_builder *b, const hl_native_node *node);
 
 /* The definition in plain loops: correct, slow, counted. Fails if the operator has none. */
@@ -111,6 +113,23 @@ bool hl_native_whole_resize(const hl_native_builder *b, const hl_native_node *no
 /* The same of the Resize (or Upsample) that `node` is or is the gradient of. */
 bool hl_native_whole_factors(const hl_node *node, bool resize, const hl_shape *x,
                              const hl_shape *y);
+
+/* Begin and step of a Slice for every axis; false where they are not known. (lower/movement.c) */
+bool hl_native_read_slice(const hl_native_builder *b, const hl_native_node *node, int64_t *begins,
+                          int64_t *steps);
+
+/* The result of `node` is only multiplied by the slope of a ReLU whose result is `value`: 1 where
+ * that is above 0, else `slope`. */
+typedef struct hl_native_mask {
+  hl_value_id result; /* what is to be computed: of `node`, if there is no mask */
+  hl_value_id value;
+  float slope;
+} hl_native_mask;
+
+/* Takes over the node that follows `node`, if it is the gradient of a ReLU and alone reads the
+ * result; false if there is none. The caller applies the mask. (lower/mask.c) */
+bool hl_native_absorb_mask(hl_native_builder *b, const hl_native_node *node,
+                           hl_native_mask *ret_mask);
 
 /* Which axes a reduction sums over; false where that is not known. (lower/norm.c) */
 bool hl_native_reduction_axes(const hl_native_builder *b, const hl_native_node *node, int rank,

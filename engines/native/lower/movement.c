@@ -113,8 +113,8 @@ bool hl_native_lower_transpose(hl_native_builder *b, const hl_native_node *node)
 }
 
 /* Begin and step of a Slice for every axis; false where they are not known now. */
-static bool read_slice(const hl_native_builder *b, const hl_native_node *node, int64_t *begins,
-                       int64_t *steps) {
+bool hl_native_read_slice(const hl_native_builder *b, const hl_native_node *node, int64_t *begins,
+                          int64_t *steps) {
   const hl_value *x = hl_native_in_value(b, node, 0);
   int64_t starts[HL_MAX_RANK], axes[HL_MAX_RANK], strides[HL_MAX_RANK];
   int count = hl_native_integers(b->ir, hl_native_input(node, 1), starts, HL_MAX_RANK);
@@ -178,7 +178,7 @@ static bool pick(hl_native_builder *b, const hl_native_node *node, size_t output
 
 bool hl_native_lower_slice(hl_native_builder *b, const hl_native_node *node) {
   int64_t begins[HL_MAX_RANK] = {0}, steps[HL_MAX_RANK] = {0};
-  if (!movable(b, node) || !read_slice(b, node, begins, steps)) return false;
+  if (!movable(b, node) || !hl_native_read_slice(b, node, begins, steps)) return false;
   return pick(b, node, 0, begins, steps);
 }
 

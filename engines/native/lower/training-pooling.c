@@ -74,6 +74,12 @@ static bool read_windows(const hl_native_builder *b, const hl_native_node *node,
   return true;
 }
 
+/* Does the gradient of a ReLU follow whose result is the data of the pool? */
+static bool only_relu(hl_native_builder *b, const hl_native_node *node) {
+  const hl_native_node *reader = hl_native_ir_reader(b->ir, node->outputs[0]);
+  return reader && strcmp(reader->op, "ReluGradient") == 0 && reader->inputs[1] == node->inputs[1];
+}
+
 /* In blocks, where the vectors are. */
 bool hl_native_lower_pool_gradient(hl_native_builder *b, const hl_native_node *node) {
   hl_max_pool_gradient_args max;
@@ -82,6 +88,9 @@ bool hl_native_lower_pool_gradient(hl_native_builder *b, const hl_native_node *n
   bool average = node->op[0] == 'A';
   max.planes = planes_of(b, hl_native_out_value(b, node, 0), HL_LAYOUT_BLOCKED);
   max.block = (size_t)b->engine->block;
+  hl_native_mask mask = {.result = node->outputs[0]};
+  /* The slope of a ReLU whose result was pooled: of the largest elements only. */
+  if (!average && only_relu(b, node) && hl_native_absorb_mask(b, node, &mask)) max.mask = 1;
   void *context = average ? calloc(1, sizeof(average_context)) : calloc(1, sizeof(max_context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
   if (average) {
@@ -108,7 +117,7 @@ bool hl_native_lower_pool_gradient(hl_native_builder *b, const hl_native_node *n
   }
   int32_t from = hl_native_in(b, node->inputs[0], HL_LAYOUT_BLOCKED);
   int32_t x = average ? -1 : hl_native_in(b, node->inputs[1], HL_LAYOUT_BLOCKED);
-  int32_t to = hl_native_out(b, node->outputs[0], HL_LAYOUT_BLOCKED);
+  int32_t to = hl_native_out(b, mask.result, HL_LAYOUT_BLOCKED);
   hl_native_step *step =
       hl_native_call(b, node->op, average ? run_average : run_max, context, NULL);
   hl_native_arg_add(b, step, from, 0, NULL);
@@ -122,6 +131,7 @@ bool hl_native_lower_pool_gradient(hl_native_builder *b, const hl_native_node *n
 typedef struct shrink_context {
   const hl_kernels *kernels;
   unsigned threads;
+  bool masked;
   hl_upsample_gradient_args args;
 } shrink_context;
 
@@ -131,6 +141,7 @@ static hl_status run_shrink(const void *opaque, void *const *pointers, hl_error 
   hl_upsample_gradient_args args = context->args;
   args.dy = pointers[0];
   args.dx = pointers[1];
+  args.mask = context->masked ? pointers[2] : NULL;
   hl_kernel_upsample_gradient(context->kernels, &args, context->threads);
   return HL_OK;
 }
@@ -155,10 +166,15 @@ bool hl_native_lower_resize_gradient(hl_native_builder *b, const hl_native_node 
       .block = layout == HL_LAYOUT_BLOCKED ? (size_t)b->engine->block : 1,
       .factor_h = (size_t)(dy->shape.dims[2] / dx->shape.dims[2]),
       .factor_w = (size_t)(dy->shape.dims[3] / dx->shape.dims[3])};
-  int32_t to = hl_native_out(b, node->outputs[0], layout);
+  hl_native_mask mask;
+  bool masked = context->masked = hl_native_absorb_mask(b, node, &mask);
+  context->args.slope = mask.slope;
+  int32_t masks = masked ? hl_native_in(b, mask.value, layout) : -1;
+  int32_t to = hl_native_out(b, mask.result, layout);
   hl_native_step *step = hl_native_call(b, node->op, run_shrink, context, NULL);
   hl_native_arg_add(b, step, from, 0, NULL);
   hl_native_arg_add(b, step, to, 0, NULL);
+  if (masked) hl_native_arg_add(b, step, masks, 0, NULL);
   return true;
 }
 

@@ -8,7 +8,7 @@
 
 typedef struct winograd_context {
   hl_winograd_shape shape;
-  bool has_bias, has_residual;
+  bool has_bias, has_residual, has_mask;
   float slope;
 } winograd_context;
 
@@ -18,7 +18,8 @@ static hl_status run_winograd(const void *opaque, void *const *pointers, hl_erro
   int at = 4;
   const float *bias = context->has_bias ? pointers[at++] : NULL;
   const float *residual = context->has_residual ? pointers[at++] : NULL;
-  hl_winograd_run(&context->shape, pointers[0], pointers[1], bias, residual, context->slope,
+  const float *mask = context->has_mask ? pointers[at] : NULL;
+  hl_winograd_run(&context->shape, pointers[0], pointers[1], bias, residual, mask, context->slope,
                   pointers[2], pointers[3]);
   return HL_OK;
 }
@@ -157,6 +158,11 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, bool turned) 
       !hl_winograd_suits(&found.shape))
     return false;
   found.has_residual = residual_id >= 0;
+  hl_native_mask mask = {.result = node->outputs[0]};
+  if (found.slope == 1.0f && hl_native_absorb_mask(b, node, &mask)) {
+    found.has_mask = true;
+    found.slope = mask.slope;
+  }
   winograd_context *context = malloc(sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
   *context = found;
@@ -167,8 +173,9 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, bool turned) 
   int32_t residual = residual_id >= 0 ? hl_native_in(b, residual_id, HL_LAYOUT_BLOCKED) : -1;
   bool over =
       residual >= 0 && hl_native_dying(b, residual) && !hl_native_is_argument(b, node, residual);
-  int32_t to = over ? hl_native_out_view(b, node->outputs[0], HL_LAYOUT_BLOCKED, residual, 0)
-                    : hl_native_out(b, node->outputs[0], HL_LAYOUT_BLOCKED);
+  int32_t masks = found.has_mask ? hl_native_in(b, mask.value, HL_LAYOUT_BLOCKED) : -1;
+  int32_t to = over ? hl_native_out_view(b, mask.result, HL_LAYOUT_BLOCKED, residual, 0)
+                    : hl_native_out(b, mask.result, HL_LAYOUT_BLOCKED);
   hl_native_step *step = hl_native_call(b, turned ? "ConvTranspose Winograd" : "Conv Winograd",
                                         run_winograd, context, NULL);
   hl_native_arg_add(b, step, from, 0, NULL);
@@ -177,6 +184,7 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, bool turned) 
   hl_native_arg_add(b, step, scratch, 0, NULL);
   if (bias_id >= 0) hl_native_arg_add(b, step, bias, 0, NULL);
   if (residual_id >= 0) hl_native_arg_add(b, step, residual, 0, NULL);
+  if (found.has_mask) hl_native_arg_add(b, step, masks, 0, NULL);
   const hl_operator *row = node->source->row;
   double nominal = row && row->flops ? row->flops(b->ir->graph, node->source) : 0.0;
   b->list->flops += hl_winograd_flops(&found.shape) - nominal;

@@ -92,10 +92,11 @@ static void input_tile(const float *x, ptrdiff_t h, ptrdiff_t w, ptrdiff_t top, 
   }
 }
 
-/* A tile's results of 16 channels at y, of which `rows` x `columns` lie inside; `residual` lies as
- * y or is NULL. */
+/* A tile's results of 16 channels at y, of which `rows` x `columns` lie inside; `residual` and
+ * `mask` lie as y or are NULL. */
 static void output_tile(const float *m, size_t plane, vfloat bias, const float *residual,
-                        float slope, float *y, size_t row_floats, size_t rows, size_t columns) {
+                        const float *mask, float slope, float *y, size_t row_floats, size_t rows,
+                        size_t columns) {
   vfloat half[OUT][IN];
   for (int k = 0; k < IN; k++) {
     vfloat column[IN], back[OUT];
@@ -110,7 +111,7 @@ static void output_tile(const float *m, size_t plane, vfloat bias, const float *
       size_t at = r * row_floats + k * LANES;
       vfloat value = result[k] + bias;
       if (residual) value += *(const vloose *)(residual + at);
-      vint positive = value > 0.0f;
+      vint positive = (mask ? *(const vloose *)(mask + at) : value) > 0.0f;
       value = (vfloat)((positive & (vint)value) | (~positive & (vint)(value * slope)));
       *(vloose *)(y + at) = value;
     }
@@ -199,7 +200,7 @@ static void multiply(size_t tiles, size_t width, const operands *o, float *m) {
 typedef struct run {
   const hl_winograd_shape *shape;
   cut cut;
-  const float *x, *u, *bias, *residual;
+  const float *x, *u, *bias, *residual, *mask;
   float slope, *y, *scratch;
 } run;
 
@@ -259,7 +260,8 @@ static void output_panel(const run *r, tiles part, size_t panel, operands o, flo
       size_t offset = ((at.picture * blocks + block) * depth + part.slice) * s->oh * row_floats +
                       at.row * OUT * row_floats + at.column * OUT * LANES;
       output_tile(m + t * c->m_row + b * LANES, c->m_plane, bias,
-                  r->residual ? r->residual + offset : NULL, r->slope, r->y + offset, row_floats,
+                  r->residual ? r->residual + offset : NULL, r->mask ? r->mask + offset : NULL,
+                  r->slope, r->y + offset, row_floats,
                   hl_winograd_smaller(OUT, s->oh - at.row * OUT),
                   hl_winograd_smaller(OUT, s->ow - at.column * OUT));
     }
@@ -333,14 +335,15 @@ static void own_panels(void *context, unsigned thread, unsigned threads) {
 }
 
 void hl_winograd_run(const hl_winograd_shape *shape, const float *x, const float *u,
-                     const float *bias, const float *residual, float slope, float *y,
-                     void *scratch) {
+                     const float *bias, const float *residual, const float *mask, float slope,
+                     float *y, void *scratch) {
   run r = {.shape = shape,
            .cut = hl_winograd_cut(shape),
            .x = x,
            .u = u,
            .bias = bias,
            .residual = residual,
+           .mask = mask,
            .slope = slope,
            .y = y,
            .scratch = scratch};

@@ -11,7 +11,7 @@
  *                          .top = 1, .left = 1, .threads = 2};
  *   if (hl_winograd_suits(&s)) {
  *     hl_winograd_weights(&s, kernel, u);                       // once
- *     hl_winograd_run(&s, x, u, bias, NULL, 0.0f, y, scratch);  // ReLU
+ *     hl_winograd_run(&s, x, u, bias, NULL, NULL, 0.0f, y, scratch);  // ReLU
  *   }
  *
  * Pure functions; `scratch` holds hl_winograd_scratch_bytes and is aligned to 64.
@@ -53,10 +53,11 @@ void hl_winograd_weights_step(const hl_winograd_shape *shape, const float *kerne
                               float *ret_u);
 
 /* y = act(x * kernel + bias + residual); bias (oc) or NULL; residual laid out as y, and maybe y
- * itself, or NULL; values below 0 are multiplied by `slope` (1: none, 0: ReLU). */
+ * itself, or NULL; values below 0 are multiplied by `slope` (1: none, 0: ReLU), or with `mask`,
+ * laid out as y, those where it is not above 0: the gradient of a ReLU. */
 void hl_winograd_run(const hl_winograd_shape *shape, const float *x, const float *u,
-                     const float *bias, const float *residual, float slope, float *y,
-                     void *scratch);
+                     const float *bias, const float *residual, const float *mask, float slope,
+                     float *y, void *scratch);
 
 /*
  * The gradient of the kernel, F(3x3, 4x4): dw (oc, ic, 3, 3), of volumes (oc, ic, 3, 3, 3), plain,

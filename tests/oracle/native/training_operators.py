@@ -152,6 +152,35 @@ def pooled(op, **attributes):
     return make
 
 
+def pooled_relu():
+    n = picture(16, 12).conv(16, 32)
+    n.then("Relu")
+    n.then("MaxPool", kernel_shape=[2, 2], strides=[2, 2])
+    return n.conv(32, 8)
+
+
+def resized_relu(op, **attributes):
+    def make():
+        n = picture(16, 5).conv(16, 20)
+        n.then(op, **attributes)
+        n.then("Resize", "", n.floats(1, 1, 2, 2), mode="nearest",
+               coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+        return n.conv(20, 8)
+    return make
+
+
+def channels():
+    """Slices and joins of channels that begin with a block of them, and end within one."""
+    n = picture(16, 6).conv(16, 52)
+    whole = n.at
+    n.then("Slice", n.ints(0), n.ints(50), n.ints(1))
+    left = n.conv(50, 32).at
+    n.at = whole
+    n.then("Slice", n.ints(16), n.ints(40), n.ints(1))
+    n.then("Concat", left, axis=1)
+    return n.conv(56, 8)
+
+
 def global_pool():
     n = picture(16, 6).conv(16, 20)
     n.then("GlobalAveragePool")
@@ -285,6 +314,10 @@ CASES = [  # name, network, loss, options
     ("AveragePool with padding",
      pooled("AveragePool", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1],
             count_include_pad=1), "mse", SGD),
+    ("MaxPool of a ReLU", pooled_relu, "mse", SGD),
+    ("Resize of a ReLU", resized_relu("Relu"), "mse", SGD),
+    ("Resize of a LeakyReLU", resized_relu("LeakyRelu", alpha=0.2), "mse", SGD),
+    ("channels", channels, "mse", SGD),
     ("GlobalAveragePool", global_pool, "cross-entropy", SGD),
     ("Resize", resized, "mse", SGD),
     ("Pad", padded, "mse", SGD),

@@ -58,7 +58,9 @@ static double direct(const hl_winograd_shape *s, const float *x, const float *k,
   return sum;
 }
 
-static void check(const hl_winograd_shape *s, bool has_bias, bool in_place, float slope) {
+/* Sum, then what is below 0, or where a mask is, times `slope`. */
+static void check(const hl_winograd_shape *s, bool has_bias, bool in_place, bool masked,
+                  float slope) {
   extent out = output_of(s);
   size_t inputs = s->n * size_of(input_of(s)), outputs = s->n * size_of(out);
   size_t taps = s->oc * s->ic * (s->depth ? 27 : 9);
@@ -74,7 +76,9 @@ static void check(const hl_winograd_shape *s, bool has_bias, bool in_place, floa
   float *residual = floats(outputs);
   hl_random_fill_normal(residual, outputs, 0, 1, 1, 5);
   if (in_place) memcpy(y, residual, outputs * sizeof(float));
-  hl_winograd_run(s, x, u, has_bias ? bias : NULL, in_place ? y : NULL, slope, y, scratch);
+  float *made = floats(outputs), *mask = masked ? made : NULL;
+  hl_random_fill_normal(made, outputs, 0, 1, 1, 6);
+  hl_winograd_run(s, x, u, has_bias ? bias : NULL, in_place ? y : NULL, mask, slope, y, scratch);
   double worst = 0, largest = 0;
   for (size_t at = 0; at < outputs; at++) {
     size_t q = at % out.w, r = at / out.w % out.h, z = at / out.w / out.h % out.depth;
@@ -82,7 +86,7 @@ static void check(const hl_winograd_shape *s, bool has_bias, bool in_place, floa
     double want = direct(s, x, k, n, o, z, r, q) * (double)scale[o];
     if (has_bias) want += (double)bias[o];
     if (in_place) want += (double)residual[blocked(out, n, o, z, r, q)];
-    if (want < 0) want *= (double)slope;
+    if (masked ? made[blocked(out, n, o, z, r, q)] <= 0 : want < 0) want *= (double)slope;
     double got = (double)y[blocked(out, n, o, z, r, q)];
     assert_true(isfinite(got));
     worst = fmax(worst, fabs(got - want));
@@ -97,6 +101,7 @@ static void check(const hl_winograd_shape *s, bool has_bias, bool in_place, floa
   free(scale);
   free(scratch);
   free(residual);
+  free(made);
 }
 
 static void test_against_direct(void **state) {
@@ -221,8 +226,9 @@ static void test_against_direct(void **state) {
   };
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
     if (!hl_winograd_suits(&cases[i].shape)) skip(); /* no AVX-512 here */
-    check(&cases[i].shape, cases[i].bias, false, cases[i].slope);
-    check(&cases[i].shape, cases[i].bias, true, cases[i].slope);
+    check(&cases[i].shape, cases[i].bias, false, false, cases[i].slope);
+    check(&cases[i].shape, cases[i].bias, true, false, cases[i].slope);
+    check(&cases[i].shape, cases[i].bias, true, true, cases[i].slope);
   }
 }
 
