@@ -32,6 +32,7 @@ static hl_status read_words(const hl_options *o, hl_train_spec *s, hl_error *err
   const char *optimizer = hl_options_get(o, HL_OPTION_OPTIMIZER);
   const char *schedule = hl_options_get(o, HL_OPTION_SCHEDULE);
   s->trainer = hl_options_get(o, HL_OPTION_TRAINER);
+  s->transform = hl_options_get(o, HL_OPTION_TRANSFORM);
   s->checkpoint = hl_options_get(o, HL_OPTION_CHECKPOINT);
   s->resume_from = hl_options_get(o, HL_OPTION_RESUME_FROM);
   s->nesterov = hl_options_on(o, HL_OPTION_NESTEROV);
@@ -161,10 +162,10 @@ static void option_real(hl_text *out, hl_option_id id, double value) {
   hl_text_format(out, " --%s %s", hl_option_name(id), text);
 }
 
-static void option_file(hl_text *out, hl_option_id id, const char *path) {
-  if (!path) return;
+static void option_text(hl_text *out, hl_option_id id, const char *text) {
+  if (!text) return;
   hl_text_format(out, " --%s ", hl_option_name(id));
-  hl_shell_quote(out, path);
+  hl_shell_quote(out, text);
 }
 
 /* Whether an option says anything of this run: the others would be refused. */
@@ -196,6 +197,7 @@ void hl_train_spec_options(const hl_train_spec *spec, hl_text *out) {
   }
   if (s->nesterov) hl_text_append(out, " --nesterov");
   if (s->recompute) hl_text_append(out, " --recompute");
-  option_file(out, HL_OPTION_CHECKPOINT, s->checkpoint);
-  option_file(out, HL_OPTION_RESUME_FROM, s->resume_from);
+  option_text(out, HL_OPTION_TRANSFORM, s->transform);
+  option_text(out, HL_OPTION_CHECKPOINT, s->checkpoint);
+  option_text(out, HL_OPTION_RESUME_FROM, s->resume_from);
 }

@@ -52,6 +52,7 @@ json_t *hl_train_message(const hl_train_spec *spec) {
   hl_json_set_text(object, "schedule", hl_schedule_name(spec->schedule));
   hl_json_set_bool(object, "nesterov", spec->nesterov);
   hl_json_set_bool(object, "recompute", spec->recompute);
+  hl_json_set_text(object, "transform", spec->transform);
   hl_json_set_text(object, "checkpoint", spec->checkpoint);
   hl_json_set_text(object, "resume_from", spec->resume_from);
   return object;
@@ -87,6 +88,7 @@ hl_status hl_train_message_read(const json_t *object, hl_arena *arena,
                           .loss_is_auto = strcmp(loss, "auto") == 0,
                           .nesterov = hl_json_get_bool(object, "nesterov", false),
                           .recompute = hl_json_get_bool(object, "recompute", false),
+                          .transform = hl_json_get_text(object, "transform", NULL),
                           .checkpoint = hl_json_get_text(object, "checkpoint", NULL),
                           .resume_from = hl_json_get_text(object, "resume_from", NULL)};
   if (!spec->loss_is_auto && !hl_loss_from_name(loss, &spec->loss)) return bad(error, "loss");

@@ -6,6 +6,7 @@
 #include "data/kind.h"
 #include "data/npz.h"
 #include "graph/training.h"
+#include "workloads/volume-source.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -191,10 +192,10 @@ static hl_status read_file(hl_training_data *d, ports *p, hl_error *error) {
     status = hl_dataset_read(d->name, p->items, p->rules, p->count, c->n_images, (uint64_t)c->seed,
                              &d->dataset, error);
   if (status == HL_UNIMPLEMENTED) status = HL_BAD_DATA; /* the file's fault, not an engine's */
-  if (status != HL_OK) return status;
-  d->description = hl_strdup(d->dataset->description);
-  return d->description ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for data");
+  return status;
 }
+
+/* -- pictures and volumes -------------------------------------------------------------------- */
 
 /* Pictures, read as they are needed, and their classes. */
 static hl_status open_pictures(hl_training_data *d, ports *p, hl_error *error) {
@@ -209,17 +210,52 @@ static hl_status open_pictures(hl_training_data *d, ports *p, hl_error *error) {
   if (status == HL_OK)
     status = hl_source_of_images(d->folder, &p->items[0], &p->items[1], d->classes[0], c->n_images,
                                  &d->source, error);
-  if (status != HL_OK) return status;
-  d->description = hl_strdup(d->source->description);
-  return d->description ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for data");
+  return status;
 }
 
-static hl_status find_data(hl_training_data *d, ports *p, hl_error *error) {
-  const char *path = d->configuration->test_data;
-  if (path && hl_data_kind_of(path) == HL_DATA_PICTURES) return open_pictures(d, p, error);
-  hl_status status = path ? read_file(d, p, error) : draw(d, p, error);
+static hl_status open_volumes(hl_training_data *d, const ports *p, hl_error *error) {
+  const hl_configuration *c = d->configuration;
+  hl_volume_recipe recipe;
+  hl_volume_set *set = NULL;
+  bool masks = d->loss == HL_LOSS_DICE_CROSS_ENTROPY;
+  if (p->inputs != 1 || d->target_count != 1 || d->loss == HL_LOSS_CROSS_ENTROPY ||
+      !hl_volume_ports_fit(&p->items[0], &p->items[1]))
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "%s holds volumes, which networks are trained with that have one input and "
+                        "one output of one channel and the same shape, as dynunet, by dice-ce, mse "
+                        "or mae; %s is none, or --loss is another",
+                        d->name, c->model);
+  hl_volume_recipe_default(masks ? HL_VOLUME_SEGMENTATION : HL_VOLUME_LABEL_FREE, &recipe);
+  hl_status status = hl_volume_recipe_parse(c->train->transform, &recipe, error);
+  if (status == HL_OK)
+    status = hl_volume_set_open(d->name, &recipe, (uint64_t)c->seed, c->n_images, &set, error);
+  if (status == HL_OK)
+    status = hl_source_of_volumes(set, &p->items[0], &p->items[1], &d->source, error);
+  d->is_volumes = status == HL_OK;
+  return status;
+}
+
+/* A file of arrays, or drawn: all of it in memory. */
+static hl_status open_arrays(hl_training_data *d, ports *p, hl_error *error) {
+  hl_status status = d->configuration->test_data ? read_file(d, p, error) : draw(d, p, error);
   if (status != HL_OK) return status;
   return hl_source_of_dataset(d->dataset, p->rules, d->target_count, &d->source, error);
+}
+
+static hl_status open_source(hl_training_data *d, ports *p, hl_error *error) {
+  const hl_configuration *c = d->configuration;
+  bool volumes = c->test_data && hl_volume_set_is(c->test_data);
+  bool pictures = c->test_data && !volumes && hl_data_kind_of(c->test_data) == HL_DATA_PICTURES;
+  hl_status status = volumes    ? open_volumes(d, p, error)
+                     : pictures ? open_pictures(d, p, error)
+                                : open_arrays(d, p, error);
+  if (status == HL_OK && !volumes && c->train->transform)
+    status = hl_error_set(error, HL_INVALID_ARGUMENT, "--transform is for volumes, and %s is none",
+                          d->name);
+  if (status != HL_OK) return status;
+  if (d->description) return HL_OK;
+  d->description = hl_strdup(d->source->description);
+  return d->description ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for data");
 }
 
 /* -- all of it ------------------------------------------------------------------------------- */
@@ -253,7 +289,7 @@ static hl_status open_data(hl_training_data *d, const hl_model_file *file, hl_er
   }
   if (status == HL_OK) status = hl_graph_infer(graph, error);
   if (status == HL_OK) status = find_ports(d, file, graph, p, error);
-  if (status == HL_OK) status = find_data(d, p, error);
+  if (status == HL_OK) status = open_source(d, p, error);
   if (status == HL_OK) status = count_batches(d, error);
   hl_graph_free(graph);
   free(p);
@@ -281,7 +317,11 @@ hl_status hl_training_data_start(hl_training_data *data, int64_t epoch, int64_t 
                                .threads = (int)c->train->loader_threads,
                                .seed = (uint64_t)c->seed,
                                .is_shuffled = true,
-                               .is_whole = true};
+                               .is_whole = true,
+                               .transform = data->is_volumes ? hl_volume_source_cut : NULL,
+                               .transform_context = data->source->context,
+                               .ports =
+                                   data->is_volumes ? hl_volume_source_ports(data->source) : NULL};
   hl_status status = hl_loader_new(&spec, &data->loader, error);
   if (status != HL_OK || (epoch == 0 && number == 0)) return status;
   return hl_loader_seek(data->loader, epoch, number, error);
@@ -292,6 +332,7 @@ void hl_training_data_release(hl_training_data *data) {
   hl_source_free(data->source);
   hl_image_folder_free(data->folder);
   hl_dataset_free(data->dataset);
+  hl_image_folder_free(data->folder);
   free(data->description);
   *data = (hl_training_data){0};
 }

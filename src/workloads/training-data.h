@@ -10,12 +10,15 @@
  *     hl_loader_return(data.loader, batch);
  *     hl_training_data_release(&data);
  *
- * A batch holds the model's inputs in their order, then a target for each output. Targets come from
- * an array with the output's name; of a network with one output also from "target", "targets",
- * "label", "labels", "mask" or "y". Without a file inputs and targets are drawn: inputs as for
- * inference; classes, uniform; masks of zeros and ones; else standard normal numbers (of poisson
- * their absolute values). Such targets have nothing to do with their inputs: a network can only
- * learn them by heart. A folder of pictures (data/image-source.h) has classes for targets.
+ * A batch holds the model's inputs in their order, then a target for each output. The data can be
+ *   an npz file        targets come from an array with the output's name; of a network with one
+ *                      output also from "target", "targets", "label", "labels", "mask" or "y"
+ *   a folder of pictures    sub-folders are the classes (data/image-folder.h)
+ *   volumes            patches of them (workloads/volume-set.h), prepared by --transform: masks for
+ *                      dice-ce, else another image of the same place
+ * Without data inputs and targets are drawn: inputs as for inference; classes, uniform; masks of
+ * zeros and ones; else standard normal numbers (of poisson their absolute values). Such targets
+ * have nothing to do with their inputs: a network can only learn them by heart.
  *
  * The last batch of an epoch is left out where it is not full; epochs are shuffled, so that it is
  * another rest each time. Not thread-safe.
@@ -32,8 +35,9 @@ typedef struct hl_training_data {
   const hl_configuration *configuration;
   const char *name; /* the file, or "the synthetic data" */
   hl_loss loss;
-  hl_dataset *dataset;     /* NULL where the source reads files */
-  hl_image_folder *folder; /* of these; NULL */
+  hl_dataset *dataset;     /* of an npz file or drawn, else NULL */
+  hl_image_folder *folder; /* of pictures, else NULL */
+  bool is_volumes;         /* patches are cut by the loader */
   hl_source *source;
   hl_loader *loader; /* NULL before the start */
   size_t input_count, target_count;
