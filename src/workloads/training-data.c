@@ -13,6 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+static hl_status check_targets(const hl_training_data *data, const hl_batch *batch,
+                               hl_error *error);
+
 /* Ports of inputs, then of targets, with what is known of each. */
 typedef struct ports {
   hl_port items[2 * HL_INPUTS_MAX];
@@ -239,6 +242,11 @@ static hl_status open_volumes(hl_training_data *d, const ports *p, hl_error *err
 static hl_status open_arrays(hl_training_data *d, ports *p, hl_error *error) {
   hl_status status = d->configuration->test_data ? read_file(d, p, error) : draw(d, p, error);
   if (status != HL_OK) return status;
+  const hl_batch whole = {.count = d->dataset->count,
+                          .value_count = d->dataset->input_count,
+                          .values = d->dataset->inputs};
+  status = check_targets(d, &whole, error);
+  if (status != HL_OK) return status;
   return hl_source_of_dataset(d->dataset, p->rules, d->target_count, &d->source, error);
 }
 
@@ -343,7 +351,8 @@ static hl_status bad_value(const hl_training_data *d, const hl_batch *batch, siz
                            int64_t at, hl_error *error) {
   const hl_tensor_view *view = &batch->values[d->input_count + target];
   int64_t per_sample = (int64_t)(view->bytes / hl_dtype_bytes(view->dtype)) / batch->count;
-  int64_t sample = batch->indices[at / per_sample], within = at % per_sample;
+  int64_t sample = at / per_sample, within = at % per_sample;
+  if (batch->indices) sample = batch->indices[sample];
   hl_text place = HL_TEXT_INIT;
   hl_text_format(&place, "%s: array '%.60s', sample %" PRId64, d->name, view->name, sample);
   if (per_sample > 1) hl_text_format(&place, ", element %" PRId64, within);
@@ -368,8 +377,8 @@ static bool float_is_bad(hl_loss loss, float value) {
   return loss == HL_LOSS_DICE_CROSS_ENTROPY && (value < 0 || value > 1);
 }
 
-hl_status hl_training_data_check(const hl_training_data *data, const hl_batch *batch,
-                                 hl_error *error) {
+static hl_status check_targets(const hl_training_data *data, const hl_batch *batch,
+                               hl_error *error) {
   for (size_t t = 0; t < data->target_count; t++) {
     const hl_tensor_view *view = &batch->values[data->input_count + t];
     int64_t count = (int64_t)(view->bytes / hl_dtype_bytes(view->dtype)), i = 0;
@@ -383,4 +392,9 @@ hl_status hl_training_data_check(const hl_training_data *data, const hl_batch *b
     if (i < count) return bad_value(data, batch, t, i, error);
   }
   return HL_OK;
+}
+
+hl_status hl_training_data_check(const hl_training_data *data, const hl_batch *batch,
+                                 hl_error *error) {
+  return data->dataset ? HL_OK : check_targets(data, batch, error);
 }

@@ -58,7 +58,8 @@ hl_status hl_training_data_start(hl_training_data *data, int64_t epoch, int64_t 
                                  hl_error *error);
 
 /* BAD_DATA names file, sample and value of a target that the loss cannot take: a label that is no
- * class, a mask beyond 0 to 1, a negative count, a number that is not finite. */
+ * class, a mask beyond 0 to 1, a negative count, a number that is not finite. Opening has looked at
+ * those that lie in memory. */
 hl_status hl_training_data_check(const hl_training_data *data, const hl_batch *batch,
                                  hl_error *error);
 

@@ -1,6 +1,7 @@
 #include "workloads/training.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/training-names.h"
 #include "workloads/open-engine.h"
 #include "workloads/training-checkpoint.h"
@@ -29,6 +30,22 @@ static hl_status check_wishes(const hl_training *t, hl_error *error) {
   return HL_OK;
 }
 
+/* Before hours of training, not after: can the file be written, and is it nothing else? */
+static hl_status check_checkpoint(const hl_training *t, hl_error *error) {
+  const char *path = t->spec->checkpoint, *model = t->configuration->model;
+  hl_new_file file;
+  if (!path) return HL_OK;
+  if (!t->configuration->is_builtin && !t->spec->resume_from && hl_file_is_same(path, model))
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "--checkpoint '%s' would replace the model that is trained; name another "
+                        "file",
+                        path);
+  hl_status status = hl_file_begin(path, &file, error);
+  if (status != HL_OK) return status;
+  (void)hl_file_end(&file, HL_INTERRUPTED, NULL); /* removes what was begun */
+  return HL_OK;
+}
+
 static hl_status check_engine(const hl_training *t, hl_error *error) {
   const hl_engine_ops *ops = &t->ops;
   if (ops->states && ops->state_read && ops->state_write) return HL_OK;
@@ -51,6 +68,7 @@ static int64_t total_steps(const hl_training *t) {
 
 static hl_status open_training(hl_training *t, const hl_host *host, hl_error *error) {
   hl_status status = check_wishes(t, error);
+  if (status == HL_OK) status = check_checkpoint(t, error);
   if (status != HL_OK) return status;
   choose_loss(t);
   status = hl_open_engine(t->configuration, t->file, host, &t->ops, &t->host, &t->engine, error);

@@ -1,0 +1,205 @@
+"""hotlap train on bad input: what is said, what stays, and that nothing is trained by mistake."""
+import os
+import resource
+import signal
+import struct
+import subprocess
+import time
+
+from harness import HOME, PROGRAM, Skip, case, environment, file, hotlap, main
+from onnx_bytes import model, node, port, tensor
+from train_kit import LINEAR, data, network, npy, npz, row, samples, train
+
+
+def failed(run, outcome, *parts):
+    """The one row ended so, and its reason holds every part."""
+    found, = run.rows
+    assert run.status == 3 and found['outcome'] == outcome, run.explain()
+    for part in parts:
+        assert part in found['reason'], (part, found['reason'])
+    return found
+
+
+def classifier(name='classes.onnx'):
+    """Four inputs to three classes."""
+    weights = [tensor('w', [4, 3], struct.pack('<12f', *(i / 12 for i in range(12)))), tensor('b', [3], bytes(12))]
+    return file(name, model([node('Gemm', ['x', 'w', 'b'], ['scores'])], [port('x', [None, 4])],
+                            [port('scores', [None, 3])], weights))
+
+
+def native(net, *arguments, **more):
+    return hotlap('train', net, '--json', '--batch-size', 4, *arguments, **more)
+
+
+@case
+def labels_that_are_no_classes():
+    inputs = npy((12, 4), [i / 10 for i in range(48)])
+    for bad in (3, -1, 2 ** 40):
+        labels = [0, 1, 2] * 4
+        labels[7] = bad
+        source = npz('labels.npz', x=inputs, label=npy((12,), labels, 'q'))
+        native(classifier(), '--data', source).fails(
+            2, f"labels.npz: array 'label', sample 7: the label {bad} is no class; the network has 3, 0 to 2")
+    good = npz('labels.npz', x=inputs, label=npy((12,), [0, 1, 2] * 4, 'q'))
+    r, = native(classifier(), '--data', good, '--epochs', 20, '--learning-rate', 0.1).passes().rows
+    assert r['loss_function'] == 'cross-entropy' and r['final_loss'] < r['first_loss']
+    native(classifier(), '--data', npz('none.npz', x=inputs)).fails(2, "no targets for output 'scores'", "'label'")
+    short = npz('short.npz', x=inputs, label=npy((11,), [0] * 11, 'q'))
+    native(classifier(), '--data', short).fails(2, 'must have equally many')
+
+
+@case
+def targets_that_a_loss_cannot_take():
+    rows, targets = samples(16)
+    source = data('negative.npz', 16)
+    hotlap('train', network(), '--loss', 'poisson', '--data', source, '--batch-size', 4).fails(2, 'is a negative count')
+    hotlap('train', network(), '--loss', 'dice-ce', '--data', source).fails(2, "--loss dice-ce does not fit output 'y'")
+    hotlap('train', network(), '--loss', 'cross-entropy', '--data', source).fails(2)
+    bad = data('nan.npz', 16, y=npy((16, 1), [float('nan')] + targets[1:]))
+    train('--epochs', 1, source=bad, batch=4).fails(2, 'nan.npz')
+
+
+@case
+def a_loss_that_is_not_finite_names_step_and_operator():
+    failed(train('--epochs', 2, '--engine-option', 'nan_at=5'), 'FAILED', 'the loss of step 5 is nan',
+           'the first result that is not finite is sum of Add (forward)')
+    found = failed(train('--epochs', 40, rate=1e6), 'FAILED', 'the loss of step', 'smaller --learning-rate')
+    assert 'w' in found['reason'], found['reason']
+    run = hotlap('train', 'mlp:dims=8-8-4', '--loss', 'mse', '--learning-rate', '1e6', '--optimizer', 'sgd', '--json')
+    failed(run, 'FAILED', 'the loss of step')
+
+
+@case
+def batches_and_networks_that_cannot_be():
+    train('--epochs', 1, batch=101).fails(2, '100 samples are less than a batch of 101', '--batch-size 100 or less')
+    nothing = file('nothing.onnx', model([node('Relu', ['x'], ['y'])]))
+    failed(hotlap('train', nothing, '--json'), 'FAILED', 'has no weights to train')
+    train('--epochs', 1, engine=('--engine', 'null')).rows[0]['reason'].index('engine null cannot train')
+    failed(train('--epochs', 1, '--precision', 'float16'), 'UNIMPLEMENTED', 'not in float16')
+    failed(train('--epochs', 1, '--trainer', 'ddp', '--ranks', 2), 'SKIPPED', 'built with MPI')
+    gpu, = train('--epochs', 1, '--trainer', 'gpu').rows
+    assert gpu['outcome'] == 'SKIPPED' and gpu['device_id'] == 'cuda:0', gpu
+    fixed = file('fixed.onnx', model([node('Gemm', ['x', 'w'], ['y'])], [port('x', [2, 4])], [port('y', [2, 1])],
+                                     [tensor('w', [4, 1], bytes(16))]))
+    failed(hotlap('train', fixed, '--loss', 'mse', '--json'), 'SKIPPED', 'give --batch-size 2')
+    hotlap('train', fixed, '--loss', 'mse', '--batch-size', 2, '--epochs', 1).passes()
+
+
+@case
+def checkpoints_that_do_not_fit():
+    row('--steps', 5, '--checkpoint', 'good.onnx')
+    good = (HOME / 'good.onnx').read_bytes()
+
+    def resume(path, *more, **changes):
+        return train('--epochs', 3, '--resume-from', path, *more, **changes)
+
+    for length in (len(good) - 1, len(good) - 40, len(good) // 2, 100, 10, 0):
+        cut = file('cut.onnx', good[:length])
+        assert resume(cut).status in (2, 3), length
+        run = resume(cut)
+        assert 'cut.onnx' in run.err + run.rows[0]['reason'] if run.status == 3 else 'cut.onnx' in run.err, run.explain()
+    failed(resume(network('plain.onnx')), 'FAILED', 'holds a network and no optimiser')
+    failed(resume(file('text.onnx', b'not a model')), 'FAILED', 'text.onnx')
+    failed(resume('nosuch.onnx'), 'FAILED', 'nosuch.onnx')
+    wide = network('wide.onnx', nodes=[node('Gemm', ['x', 'w', 'b'], ['y'], 'other')])
+    failed(resume('good.onnx', net=wide), 'FAILED', 'is of another network')
+    failed(resume('good.onnx', batch=4), 'FAILED', 'was made with batch-size 8, and this run has 4')
+    failed(resume('good.onnx', '--seed', 7), 'FAILED', 'was made with seed 42')
+    failed(resume('good.onnx', source=data('other.npz', seed=2)), 'FAILED', 'was made with data')
+    failed(resume('good.onnx', '--accumulate', 2), 'FAILED', 'accumulate 1')
+    for at in range(0, len(good), 37):  # whatever it holds, it is read or refused
+        damaged = file('damaged.onnx', good[:at] + bytes([good[at] ^ 0xFF]) + good[at + 1:])
+        run = resume(damaged, '--quiet') if at % 4 == 0 else None
+        assert run is None or run.status in (0, 2, 3), run.explain()
+
+
+@case
+def a_full_disk_leaves_the_old_checkpoint():
+    row('--steps', 5, '--checkpoint', 'kept.onnx')
+    before = (HOME / 'kept.onnx').read_bytes()
+    command = [PROGRAM, 'train', network(), *LINEAR, '--data', HOME / 'linear.npz', '--batch-size', '8', '--epochs', '3',
+               '--learning-rate', '0.05', '--checkpoint', 'kept.onnx', '--store', 'none']
+    full = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
+    done = subprocess.run(list(map(str, command)), cwd=HOME, env=environment(), capture_output=True, preexec_fn=full,
+                          text=True, timeout=120)
+    assert done.returncode == 3 and 'the last checkpoint was not written' in done.stdout, (done.stdout, done.stderr)
+    assert (HOME / 'kept.onnx').read_bytes() == before
+    assert not [p for p in os.listdir(HOME) if p.startswith('kept.onnx.') or p.startswith('.kept')], os.listdir(HOME)
+
+
+@case
+def a_disk_that_is_full_leaves_the_old_checkpoint():
+    place = HOME / 'small'
+    place.mkdir()
+    if os.geteuid() or subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=8k', 'none', place], capture_output=True).returncode:
+        raise Skip('a small disk needs a mount')
+    try:
+        row('--steps', 5, '--checkpoint', place / 'kept.onnx')
+        before = (place / 'kept.onnx').read_bytes()
+        with open(place / 'filler', 'wb', buffering=0) as filler:
+            try:
+                while filler.write(bytes(256)):
+                    pass
+            except OSError:
+                pass
+        run = train('--epochs', 3, '--checkpoint', place / 'kept.onnx')
+        assert run.status in (2, 3) and 'No space left' in run.err + run.out, run.explain()
+        assert (place / 'kept.onnx').read_bytes() == before and sorted(os.listdir(place)) == ['filler', 'kept.onnx']
+    finally:
+        subprocess.run(['umount', place], check=True)
+
+
+@case
+def a_checkpoint_that_cannot_be_is_said_before_training():
+    (HOME / 'folder').mkdir(exist_ok=True)
+    for path in ('nosuch/net.onnx', 'folder'):
+        run = train('--epochs', 1, '--checkpoint', path)
+        assert run.status in (2, 3) and path.split('/')[0] in run.err + run.out, run.explain()
+    train('--epochs', 1, '--checkpoint', network()).fails(2, 'would replace the model')
+
+
+@case
+def a_crash_costs_what_came_after_the_checkpoint():
+    whole = row('--epochs', 4)
+    run = train('--epochs', 4, '--checkpoint', 'alive.onnx', '--engine-option', 'crash_at=20')
+    failed(run, 'CRASHED')
+    rest = row('--epochs', 4, '--resume-from', 'alive.onnx')
+    assert rest['step_losses'] == whole['step_losses'][12:]
+
+
+@case
+def an_interrupted_run_is_kept():
+    store = HOME / 'interrupted.db'
+    words = [PROGRAM, 'train', network(), *LINEAR, '--data', HOME / 'linear.npz', '--batch-size', '8', '--epochs', '1000',
+             '--learning-rate', '0.05', '--engine-option', 'step_us=10000', '--checkpoint', 'later.onnx', '--store', store]
+    process = subprocess.Popen(list(map(str, words)), cwd=HOME, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while not (HOME / 'later.onnx').exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and b'1 row is kept' in err, (process.returncode, out, err)
+    found, = hotlap('report', '--store', store, '--json').rows
+    assert found['stop'] == 'interrupted' and found['training_steps'] >= 12 and found['checkpoint'] == 'later.onnx', found
+
+
+@case
+def options_that_contradict_each_other():
+    for arguments, part in ((('--epochs', 1, '--steps', 2), 'give one of them'),
+                            (('--epochs', 0), '--epochs'), (('--steps', 'x'), '--steps'),
+                            (('--optimizer', 'adagrad'), 'none of sgd, adam, adamw'),
+                            (('--loss', 'hinge'), 'none of auto'), (('--schedule', 'step'), 'none of constant'),
+                            (('--trainer', 'tpu'), 'none of cpu, gpu, ddp'), (('--ranks', 2), 'needs --trainer ddp'),
+                            (('--optimizer', 'adam', '--momentum', 0.9), 'are of --optimizer sgd'),
+                            (('--nesterov',), 'needs --momentum'), (('--beta1', 0.8), 'are of adam'),
+                            (('--decay', 0.5), 'exponential and plateau'),
+                            (('--patience', 3), '--early-stop'), (('--learning-rate', 'nan'), '--learning-rate'),
+                            (('--beta2', 1), '--beta2'), (('--clip-norm', 0), '--clip-norm'),
+                            (('--accumulate', 0), '--accumulate'), (('--min-learning-rate', 1), 'is above'),
+                            (('--checkpoint-steps', 5), 'needs --checkpoint'), (('--loader-threads', 257), '--loader-threads'),
+                            (('--transform', 'zoom=0.5'), 'is for volumes')):
+        train(*arguments).fails(2, part)
+
+
+main()
