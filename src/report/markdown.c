@@ -4,6 +4,7 @@
 #include "report/load-plot.h"
 #include "report/markdown.h"
 #include "report/number.h"
+#include "report/training-plot.h"
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -359,23 +360,27 @@ void hl_report_markdown(const hl_report_input *input, const char *plot, hl_text 
     hl_text_release(&title);
   }
   bool load = hl_load_plot_fits(input->records);
-  hl_text_append(out, load ? "Load Test Report\n\n" : "Inference Throughput Benchmark Report\n\n");
+  bool training = hl_training_plot_fits(input->records), steps = !load && !training;
+  hl_text_append(out, load       ? "Load Test Report\n\n"
+                      : training ? "Training Report\n\n"
+                                 : "Inference Throughput Benchmark Report\n\n");
   if (input->description) {
     hl_markdown_text(out, input->description);
     hl_text_append(out, "\n\n");
   }
   bool plan = hl__markdown_has_entries(input->records); /* has its rows by entry */
-  if (!load && !plan) put_summary(input, out);
+  if (steps && !plan) put_summary(input, out);
   hl__markdown_requirements(input->records, out);
   put_pictures(input, out);
   if (plan) hl__markdown_entries(input->records, out);
   put_configuration(input, out);
   if (load)
     hl__markdown_load(input->records, plot, out);
-  else if (!plan || plot)
+  else if (steps && (!plan || plot))
     put_metrics(input, plot, out);
+  hl__markdown_training(input->records, training ? plot : NULL, out);
   hl__markdown_details(input->records, out);
-  if (!load) {
+  if (steps) {
     hl__markdown_engines(input->engines, out);
     put_advice(input, out);
     put_bottleneck(input, out);
@@ -384,5 +389,5 @@ void hl_report_markdown(const hl_report_input *input, const char *plot, hl_text 
   put_notes(input->records, out);
   put_machine(input->info, out);
   put_method(input->info, out);
-  if (!load) put_definitions(out);
+  if (steps) put_definitions(out);
 }

@@ -21,6 +21,9 @@ void hl__markdown_entries(const hl_records *records, hl_text *out);
 /* A table of what was required; nothing where nothing was. */
 void hl__markdown_requirements(const hl_records *records, hl_text *out);
 
+/* Of training runs; `plot` is the picture's name, or NULL. Nothing where there are none. */
+void hl__markdown_training(const hl_records *records, const char *plot, hl_text *out);
+
 /* Of load tests; `plot` is the picture's name, or NULL. */
 void hl__markdown_load(const hl_records *records, const char *plot, hl_text *out);
 

@@ -4,6 +4,7 @@
 #include "report/load-plot.h"
 #include "report/number.h"
 #include "report/plot-data.h"
+#include "report/training-plot.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -546,6 +547,10 @@ static hl_status make_script(const hl_report_input *input, hl_plot_kind kind, hl
   if (hl_load_plot_fits(input->records)) {
     terminal(kind, out);
     return hl_load_plot_script(input, out, error);
+  }
+  if (hl_training_plot_fits(input->records)) {
+    terminal(kind, out);
+    return hl_training_plot_script(input, out, error);
   }
   size_t points = 0;
   for (size_t g = 0; g < input->analysis->group_count; g++)

@@ -147,6 +147,20 @@ def people_read_a_table():
 
 
 @case
+def files_of_every_format():
+    where = HOME / 'out'
+    train('--epochs', 2, '--output-dir', where, '--export-format', 'json,csv,md,openmetrics,google-benchmark').passes()
+    head, line = (where / 'benchmark_results.csv').read_text().splitlines()
+    assert 'backward_ms' in head and 'training' in line
+    report = (where / 'BENCHMARK_REPORT.md').read_text()
+    assert 'Training Report' in report and '| Epoch |' in report and 'Bottleneck' not in report, report
+    if shutil.which('gnuplot'):
+        train('--epochs', 3, '--output-dir', where, '--plot-results').passes()
+        assert (where / 'performance_analysis.png').read_bytes().startswith(b'\x89PNG')
+        assert 'Loss' in (where / 'performance_analysis.svg').read_text()
+
+
+@case
 def the_row_says_how_to_repeat_it():
     r = row('--steps', 20, '--momentum', 0.9, '--nesterov', '--clip-norm', 3, '--schedule', 'cosine')
     for part in ('hotlap train', '--steps 20', '--momentum 0.9', '--nesterov', '--clip-norm 3', '--schedule cosine',
