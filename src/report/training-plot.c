@@ -82,7 +82,8 @@ static void append_name(const plot *p, const hl_record *r, hl_text *out) {
 static void put_heading(plot *p, const hl_run_info *info) {
   const hl_record *r = p->runs[0];
   hl_text text = HL_TEXT_INIT;
-  hl_text_format(&text, "Training %s: %s, %s", p->count == 1 && r->model ? r->model : "",
+  bool one = p->count == 1 && r->model;
+  hl_text_format(&text, "Training%s%s: %s, %s", one ? " " : "", one ? r->model : "",
                  r->loss_function ? r->loss_function : "?", r->optimizer ? r->optimizer : "?");
   hl_text_append(p->out, "set label 20 ");
   hl_plot_quote(p->out, text.data, 90);

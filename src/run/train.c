@@ -112,7 +112,8 @@ static void take_reply(run *r, const json_t *reply) {
   r->done = hl_json_get_bool(reply, "done", false);
   r->threads_needed = hl_json_get_int(reply, "loader_threads_needed", HL_INT_NULL);
   r->checkpoint_step = hl_json_get_int(reply, "checkpoint_step", 0);
-  r->row->record->checkpoint_ms = hl_json_get_real(reply, "checkpoint_ns", (double)NAN) / 1e6;
+  if (r->row->configuration->train->checkpoint)
+    r->row->record->checkpoint_ms = hl_json_get_real(reply, "checkpoint_ns", (double)NAN) / 1e6;
   snprintf(r->stop, sizeof r->stop, "%s", hl_json_get_text(reply, "stop", ""));
   snprintf(r->checkpoint_error, sizeof r->checkpoint_error, "%s",
            hl_json_get_text(reply, "checkpoint_error", ""));
