@@ -1,11 +1,11 @@
 """A clock that jumps or stands still in a worker costs its row, with the reason, and no sample is kept."""
-from harness import FAULTY, case, hotlap, main, preloaded
+from harness import FAULTY, case, hotlap, main, virtual
 
 
 def measured(**clock):
     return hotlap('sweep', 'mlp', '--plugin', FAULTY, '--engine', 'faulty', '--engine-option', 'faulty.step_us=2000',
                   '--batch-sizes', '1', '--max-time', '6', '--min-time', '3', '--no-check', '--json',
-                  env=preloaded('fake-clock.so', **clock))
+                  env=virtual(**clock))
 
 
 def fails(run, reason):
@@ -23,17 +23,17 @@ def a_clock_that_is_only_passed_through_measures():
 
 @case
 def a_clock_that_runs_backwards():
-    fails(measured(FAKE_CLOCK_AT_MS='1500', FAKE_CLOCK_NS='-250000000'), 'the clock ran backwards by')
+    fails(measured(VIRTUAL_CLOCK_JUMP='750 -250000000'), 'the clock ran backwards by')
 
 
 @case
 def a_clock_that_jumps_ahead():
-    fails(measured(FAKE_CLOCK_AT_MS='1500', FAKE_CLOCK_NS='2500000000'), 'the clock jumped while this was measured')
+    fails(measured(VIRTUAL_CLOCK_JUMP='750 2500000000'), 'the clock jumped while this was measured')
 
 
 @case
 def a_clock_that_stands_still():
-    fails(measured(FAKE_CLOCK_AT_MS='still'), 'the clock stands still')
+    fails(measured(VIRTUAL_CLOCK_JUMP='still'), 'the clock stands still')
 
 
 main()

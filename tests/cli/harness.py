@@ -35,16 +35,15 @@ def case(function):
     return function
 
 
-def preloaded(name, **changes):
-    """An environment with a library of the test engines before all others, also a sanitizer's."""
-    preload = ' '.join(filter(None, (os.environ.get('LD_PRELOAD'), os.path.join(ENGINES, name))))
+def virtual(*beside, **changes):
+    """An environment in which workers have a clock of their own: see tests/engine/virtual-clock.c.
+
+    Libraries of the test engines named as well are loaded beside it, before all others and a sanitizer's.
+    """
+    names = [os.path.join(ENGINES, name) for name in ('virtual-clock.so', *beside)]
+    preload = ' '.join(filter(None, (os.environ.get('LD_PRELOAD'), *names)))
     options = environment()['ASAN_OPTIONS'] + ':verify_asan_link_order=0'
     return environment(LD_PRELOAD=preload, ASAN_OPTIONS=options, **changes)
-
-
-def virtual(**changes):
-    """An environment in which workers have a clock of their own: see tests/engine/virtual-clock.c."""
-    return preloaded('virtual-clock.so', **changes)
 
 
 def shared(**changes):
@@ -96,7 +95,7 @@ class Run:
         return self.document['rows']
 
 
-def hotlap(*arguments, timeout=120, cwd=None, env=None, stdin=None, program=PROGRAM, user=None):
+def hotlap(*arguments, timeout=300, cwd=None, env=None, stdin=None, program=PROGRAM, user=None):
     command = [program, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, timeout=timeout, cwd=cwd or HOME,
                           env=env or environment(), input=stdin, user=user)

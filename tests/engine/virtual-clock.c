@@ -6,6 +6,9 @@
  * With VIRTUAL_CLOCK=FILE (16 bytes of zeros) all processes share one such clock, for commands that
  * sleep and are timed. Only the runner's own sleeps, between two looks at others, stay real then.
  *
+ * With VIRTUAL_CLOCK_JUMP="SLEEPS NS" the monotonic clock alone jumps by so many nanoseconds after
+ * so many sleeps; with "still" it stands.
+ *
  * Sleeps of one thread at a time: those of two would be added up. And each step must read the clock
  * or sleep (null.spin_ns, faulty.step_us): what is computed takes no time, and no budget ends.
  */
@@ -33,6 +36,9 @@ typedef struct course {
 
 static course own, *shared = &own;
 static bool reads, sleeps; /* whether they are virtual here */
+static bool still;
+static _Atomic int64_t sleeps_left = INT64_MAX; /* until the jump */
+static int64_t jump_ns;
 
 static int64_t ns_of(const struct timespec *t) {
   return (int64_t)t->tv_sec * second_ns + t->tv_nsec;
@@ -52,6 +58,14 @@ static bool share(const char *path) {
   return true;
 }
 
+static void plan_jump(const char *text) {
+  long long after = 0, by = 0;
+  still = strcmp(text, "still") == 0;
+  if (still || sscanf(text, "%lld %lld", &after, &by) != 2) return;
+  sleeps_left = after;
+  jump_ns = by;
+}
+
 __attribute__((constructor)) static void begin(void) {
   char text[4096] = "";
   FILE *file = fopen("/proc/self/cmdline", "r");
@@ -63,6 +77,7 @@ __attribute__((constructor)) static void begin(void) {
   bool is_worker = first < n && strcmp(&text[first], "worker") == 0;
   reads = path ? share(path) : is_worker;
   sleeps = reads && (is_worker || strcmp(name, "hotlap") != 0);
+  if (reads && getenv("VIRTUAL_CLOCK_JUMP")) plan_jump(getenv("VIRTUAL_CLOCK_JUMP"));
   struct timespec now;
   syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
   int64_t none = 0;
@@ -76,6 +91,8 @@ static bool is_time(const struct timespec *t) {
 EXPORT int clock_gettime(clockid_t id, struct timespec *t) {
   if (!is_virtual(id)) return (int)syscall(SYS_clock_gettime, id, t);
   int64_t ns = shared->began_ns + atomic_fetch_add(&shared->passed_ns, tick_ns);
+  if (id == CLOCK_MONOTONIC && sleeps_left <= 0) ns += jump_ns;
+  if (id == CLOCK_MONOTONIC && still) ns = shared->began_ns;
   t->tv_sec = ns / second_ns;
   t->tv_nsec = ns % second_ns;
   return 0;
@@ -86,6 +103,7 @@ EXPORT int clock_nanosleep(clockid_t id, int flags, const struct timespec *t,
                            struct timespec *left) {
   if (!sleeps || !is_time(t) || (flags & TIMER_ABSTIME && !is_virtual(id)))
     return syscall(SYS_clock_nanosleep, id, flags, t, left) == 0 ? 0 : errno;
+  atomic_fetch_sub(&sleeps_left, 1);
   if (!(flags & TIMER_ABSTIME)) {
     atomic_fetch_add(&shared->passed_ns, ns_of(t));
     return 0;
