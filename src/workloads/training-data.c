@@ -338,7 +338,6 @@ hl_status hl_training_data_start(hl_training_data *data, int64_t epoch, int64_t 
 void hl_training_data_release(hl_training_data *data) {
   hl_loader_free(data->loader);
   hl_source_free(data->source);
-  hl_image_folder_free(data->folder);
   hl_dataset_free(data->dataset);
   hl_image_folder_free(data->folder);
   free(data->description);
