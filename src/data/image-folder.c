@@ -11,12 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-typedef struct folder {
+typedef struct listing {
   hl_image_folder folder; /* first: callers see only this */
   hl_arena arena;
   hl_image_entry *images;
   hl_folder_walk walk;
-} folder;
+} listing;
 
 static const size_t names_cap = (size_t)8 << 30;
 
@@ -24,8 +24,8 @@ static hl_status no_memory(const char *path, hl_error *error) {
   return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the pictures of %.200s", path);
 }
 
-void hl_image_folder_free(hl_image_folder *public) {
-  folder *f = (folder *)public;
+void hl_image_folder_free(hl_image_folder *folder) {
+  listing *f = (listing *)folder;
   if (!f) return;
   hl_folder_walk_release(&f->walk);
   free(f->images);
@@ -33,9 +33,9 @@ void hl_image_folder_free(hl_image_folder *public) {
   free(f);
 }
 
-char *hl_image_folder_file(const hl_image_folder *public, int64_t index) {
-  const hl_image_entry *image = &public->images[index];
-  return hl_folder_path(public->path, image->folder, image->name);
+char *hl_image_folder_file(const hl_image_folder *folder, int64_t index) {
+  const hl_image_entry *image = &folder->images[index];
+  return hl_folder_path(folder->path, image->folder, image->name);
 }
 
 /* -- one file --------------------------------------------------------------------------------- */
@@ -77,7 +77,7 @@ static const char *judge(const char *path, bool *ret_is_other) {
 }
 
 /* Appends the pictures among the files that were found from number `first` on. */
-static hl_status add_pictures(folder *f, size_t first, int32_t label, hl_error *error) {
+static hl_status add_pictures(listing *f, size_t first, int32_t label, hl_error *error) {
   hl_folder_walk *walk = &f->walk;
   size_t capacity = (size_t)f->folder.count + (walk->count - first);
   hl_image_entry *images = realloc(f->images, (capacity + 1) * sizeof *images);
@@ -105,7 +105,7 @@ static hl_status add_pictures(folder *f, size_t first, int32_t label, hl_error *
 
 /* -- the folder ------------------------------------------------------------------------------- */
 
-static hl_status read_classes(folder *f, hl_error *error) {
+static hl_status read_classes(listing *f, hl_error *error) {
   hl_status status =
       hl_folder_walk_folders(&f->walk, &f->folder.classes, &f->folder.class_count, error);
   for (size_t i = 0; i < f->folder.class_count && status == HL_OK; i++) {
@@ -117,7 +117,7 @@ static hl_status read_classes(folder *f, hl_error *error) {
 }
 
 /* Pictures of the root count where no class has any; else they have no label. */
-static hl_status read_root(folder *f, hl_error *error) {
+static hl_status read_root(listing *f, hl_error *error) {
   size_t first = f->walk.count;
   hl_status status = hl_folder_walk_files(&f->walk, "", false, error);
   if (status != HL_OK) return status;
@@ -133,7 +133,7 @@ static hl_status read_root(folder *f, hl_error *error) {
   return HL_OK;
 }
 
-static hl_status describe(folder *f, hl_error *error) {
+static hl_status describe(listing *f, hl_error *error) {
   hl_image_folder *p = &f->folder;
   hl_text text = HL_TEXT_INIT;
   hl_text_format(&text, "%.300s: %" PRId64 " picture%s", p->path, p->count,
@@ -152,7 +152,7 @@ static hl_status describe(folder *f, hl_error *error) {
   return p->description ? HL_OK : no_memory(p->path, error);
 }
 
-static hl_status finish(folder *f, hl_error *error) {
+static hl_status finish(listing *f, hl_error *error) {
   hl_image_folder *p = &f->folder;
   p->images = f->images;
   p->broken_count = f->walk.skipped_count - p->other_count;
@@ -166,7 +166,7 @@ static hl_status finish(folder *f, hl_error *error) {
 }
 
 hl_status hl_image_folder_open(const char *path, hl_image_folder **ret_folder, hl_error *error) {
-  folder *f = calloc(1, sizeof *f);
+  listing *f = calloc(1, sizeof *f);
   if (!f) return no_memory(path, error);
   hl_arena_init(&f->arena, names_cap);
   f->folder.path = hl_arena_text(&f->arena, path);

@@ -149,7 +149,7 @@ hl_status hl__slot_load(const hl_loader_spec *spec, const hl__port_plan *ports, 
     return source->read(source->context, index, places, error);
   hl_status status = read_apart(source, index, scratch, places, sample, error);
   if (status != HL_OK) return status;
-  for (size_t i = 0; i < source->port_count; i++) {
+  for (size_t i = 0; i < slot->batch.value_count; i++) { /* as many as ports */
     if (spec->transform && !ports[i].is_constant) continue;
     if (places[i].data && places[i].data != sample[i].data)
       memcpy(places[i].data, sample[i].data, (size_t)places[i].bytes);
