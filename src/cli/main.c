@@ -18,6 +18,7 @@ static const command commands[] = {
     {"run", hl_cli_run, "measure all that a plan file lists"},
     {"train", hl_cli_train, "train a network, and say where the time goes"},
     {"load", hl_cli_load, "serve queries at a rate, and say what latency they meet"},
+    {"predict", hl_cli_predict, "predict whole volumes, window by window"},
     {"compare", hl_cli_compare,
      "say whether a configuration, command or commit is faster, and how sure that is"},
     {"models", hl_cli_models, "list the built-in networks; export or quantise one as an ONNX file"},

@@ -5,11 +5,13 @@
 #include "machine/memory.h"
 #include "protocol/messages.h"
 #include "worker/control.h"
+#include "worker/describe.h"
 #include "worker/device.h"
 #include "worker/energy.h"
 #include "worker/load.h"
 #include "worker/noise.h"
 #include "worker/perf.h"
+#include "worker/predict.h"
 #include "worker/room.h"
 #include "worker/timed-loop.h"
 #include "worker/train.h"
@@ -42,6 +44,7 @@ typedef struct worker {
   uint64_t *sample_ns, *sample_images; /* most_samples each */
   hl_worker_load load;
   hl_worker_train train; /* of a training run, in place of `inference` */
+  hl_prediction *prediction;
   bool quit;
 } worker;
 
@@ -125,20 +128,6 @@ static hl_status verb_counters(worker *w, const json_t *request, json_t *reply, 
   return hl_worker_perf_open(&w->perf, system_root(), reply, error);
 }
 
-/* "8x1x64x64"; of several inputs "ids=8x128,mask=8x128". */
-static void shapes_text(const hl_model_file *file, int64_t batch, hl_text *out) {
-  for (size_t i = 0; i < file->input_count; i++) {
-    const hl_port *port = &file->inputs[i];
-    if (file->input_count > 1) hl_text_format(out, "%s%s=", i ? "," : "", port->name);
-    for (int32_t axis = 0; axis < port->rank; axis++) {
-      bool is_batch = axis == hl_model_file_input_axis(file, i);
-      hl_text_format(out, "%s%lld", axis ? "x" : "",
-                     (long long)(is_batch ? batch : port->dims[axis]));
-    }
-    if (port->rank == 0) hl_text_append(out, "scalar");
-  }
-}
-
 static bool trains(const worker *w) {
   return w->configuration.train != NULL;
 }
@@ -163,27 +152,12 @@ static void describe_data(const worker *w, json_t *reply) {
 }
 
 static void describe(worker *w, json_t *reply) {
-  const hl_model_file *file = &w->file;
   hl_engine *engine;
   const hl_engine_ops *ops = engine_of(w, &engine);
-  hl_text shape = HL_TEXT_INIT;
-  shapes_text(file, w->configuration.batch_size, &shape);
-  if (file->parameters >= 0) hl_json_set_int(reply, "parameters", (uint64_t)file->parameters);
-  hl_json_set_real(reply, "flops_per_image", file->flops_per_image);
-  hl_json_set_int(reply, "patterns_per_input", (uint64_t)file->patterns_per_input);
-  hl_json_set_text(reply, "input_shape", shape.data);
-  hl_json_set_int(reply, "fixed_batch", (uint64_t)file->fixed_batch);
-  hl_json_set_text(reply, "not_a_number", file->not_a_number);
-  hl_json_set_text(reply, "infinite", file->infinite);
-  hl_json_set_text(reply, "unread", file->unread);
+  hl_worker_describe_model(&w->file, w->configuration.batch_size, reply);
   describe_data(w, reply);
   hl_json_set_text(reply, "engine_name", ops->name);
   hl_json_set_text(reply, "engine_version", ops->version());
-  hl_json_set_bool(reply, "quantized", file->quantized);
-  hl_json_set_bool(reply, "classifier", file->classifier);
-  hl_json_set_bool(reply, "model_generated", file->generated);
-  hl_json_set_bool(reply, "model_cached", file->memory_fd < 0);
-  hl_text_release(&shape);
 }
 
 static hl_status verb_configure(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
@@ -451,6 +425,22 @@ static hl_status verb_quantize(worker *w, const json_t *request, json_t *reply, 
   return HL_OK;
 }
 
+static hl_status verb_volumes(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
+                              size_t *ret_byte_count, hl_error *error) {
+  (void)ret_bytes, (void)ret_byte_count;
+  hl_status status = need(w->is_prepared && !w->prediction, "volumes", error);
+  return status == HL_OK
+             ? hl_worker_volumes(&w->inference, request, reply, &w->prediction, error)
+             : status;
+}
+
+static hl_status verb_predict(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
+                              size_t *ret_byte_count, hl_error *error) {
+  (void)ret_bytes, (void)ret_byte_count;
+  hl_status status = need(w->prediction, "predict", error);
+  return status == HL_OK ? hl_worker_predict(w->prediction, request, reply, error) : status;
+}
+
 static hl_status verb_memory(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
                              size_t *ret_byte_count, hl_error *error) {
   (void)request, (void)ret_bytes, (void)ret_byte_count;
@@ -501,6 +491,8 @@ static const verb verbs[] = {
     {"run", verb_run},
     {"output", verb_output},
     {"reference", verb_reference},
+    {"volumes", verb_volumes},
+    {"predict", verb_predict},
     {"memory", verb_memory},
     {"device_time", verb_device_time},
     {"quantize", verb_quantize},

@@ -126,7 +126,10 @@ void hl_volume_recipe_describe(const hl_volume_recipe *r, hl_text *out) {
     hl_text_format(out, "mask > %g", r->threshold);
   else
     hl_text_append(out, "target an image");
-  hl_text_format(out, ", %" PRId64 " random patch%s a volume", r->patches,
+}
+
+void hl_volume_recipe_describe_training(const hl_volume_recipe *r, hl_text *out) {
+  hl_text_format(out, "%" PRId64 " random patch%s a volume", r->patches,
                  r->patches == 1 ? "" : "es");
   if (r->augment.histogram > 0) hl_text_append(out, ", intensities changed at random");
   if (r->augment.flips) {

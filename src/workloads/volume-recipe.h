@@ -43,7 +43,10 @@ void hl_volume_recipe_default(hl_volume_task task, hl_volume_recipe *ret_recipe)
  * INVALID_ARGUMENT names the key and what is possible; the recipe is then unchanged. */
 hl_status hl_volume_recipe_parse(const char *text, hl_volume_recipe *io_recipe, hl_error *error);
 
-/* Appends what is done, for people: "zoom 0.25, z-score, mask > 0.1, 4 patches a volume". */
+/* Appends what is done to a volume, for people: "zoom 0.25 by area, z-score, mask > 0.1". */
 void hl_volume_recipe_describe(const hl_volume_recipe *recipe, hl_text *out);
+
+/* Appends what training does besides: "4 random patches a volume, flips along yx". */
+void hl_volume_recipe_describe_training(const hl_volume_recipe *recipe, hl_text *out);
 
 #endif

@@ -89,8 +89,10 @@ static hl_status add_folder(files *f, const char *path, hl_error *error) {
     const hl_folder_file *file = &walk.files[i];
     if (!hl__volume_ending(file->name) || is_target_name(file->name)) continue;
     HL_CLEANUP(hl_free_pointer) char *whole = hl_folder_path(path, file->folder, file->name);
-    if (!whole) status = no_memory(error);
-    if (status == HL_OK) status = add_image(f, whole, hl__last_part(whole), error);
+    HL_CLEANUP(hl_free_pointer)
+    char *name = hl_format("%s%s%s", file->folder, file->folder[0] ? "/" : "", file->name);
+    if (!whole || !name) status = no_memory(error);
+    if (status == HL_OK) status = add_image(f, whole, name, error);
   }
   hl_folder_walk_release(&walk);
   if (status == HL_OK && !f->count)
@@ -165,7 +167,7 @@ static hl_status add_line(files *f, const table *t, size_t image, size_t target,
     if (!target_path) return no_memory(error);
   }
   if (!image_path) return no_memory(error);
-  return add(f, image_path, target_path, hl__last_part(image_path), error);
+  return add(f, image_path, target_path, t->cells[image].data, error);
 }
 
 static hl_status read_table(files *f, table *t, hl_error *error) {
@@ -232,6 +234,11 @@ static const char *name_of(void *context, int64_t index) {
   return ((const files *)context)->entries[index].name;
 }
 
+static bool has_target(void *context, int64_t index) {
+  const files *f = context;
+  return f->entries[index].target || f->recipe.target_channel >= 0;
+}
+
 static void free_files(void *context) {
   files *f = context;
   hl_arena_release(&f->arena);
@@ -290,6 +297,7 @@ hl_status hl__volumes_of_files(const char *path, const hl_volume_recipe *recipe,
                                     .what = what,
                                     .read = read_pair,
                                     .name = name_of,
+                                    .has_target = has_target,
                                     .free = free_files};
   return HL_OK;
 }

@@ -18,6 +18,7 @@ typedef struct hl__volume_origin {
   hl_status (*read)(void *context, int64_t index, hl__raw_volume *ret_image,
                     hl__raw_volume *ret_target, hl_error *error);
   const char *(*name)(void *context, int64_t index);
+  bool (*has_target)(void *context, int64_t index); /* NULL: each has one */
   void (*free)(void *context);
 } hl__volume_origin;
 

@@ -109,6 +109,11 @@ static const char *name_of(void *context, int64_t index) {
   return ((const arrays *)context)->names[index];
 }
 
+static bool has_target(void *context, int64_t index) {
+  (void)index;
+  return ((const arrays *)context)->target != NULL;
+}
+
 static void free_arrays(void *context) {
   arrays *a = context;
   for (int i = 0; i < 2; i++) hl_array_release(&a->values[i]);
@@ -179,6 +184,7 @@ hl_status hl__volumes_of_npz(const char *path, const hl_volume_recipe *recipe, i
                                     .what = what,
                                     .read = read_volume,
                                     .name = name_of,
+                                    .has_target = has_target,
                                     .free = free_arrays};
   return HL_OK;
 }

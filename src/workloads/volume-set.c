@@ -88,6 +88,10 @@ const char *hl_volume_set_name(const hl_volume_set *set, int64_t index) {
   return set->origin.name(set->origin.context, index);
 }
 
+bool hl_volume_set_has_target(const hl_volume_set *set, int64_t index) {
+  return !set->origin.has_target || set->origin.has_target(set->origin.context, index);
+}
+
 /* Zooms in place of `raw`. */
 static hl_status zoom(hl__raw_volume *raw, const double factors[3], hl_error *error) {
   hl_volume_shape shape = {0};

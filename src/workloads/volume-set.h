@@ -59,6 +59,9 @@ const char *hl_volume_set_origin(const hl_volume_set *set);
  * set. */
 const char *hl_volume_set_name(const hl_volume_set *set, int64_t index);
 
+/* Whether it has a target, as far as is known before it is read. */
+bool hl_volume_set_has_target(const hl_volume_set *set, int64_t index);
+
 /* Reads one and prepares it; `want_target` false leaves the target out. Thread-safe. */
 hl_status hl_volume_set_read(hl_volume_set *set, int64_t index, bool want_target,
                              hl_prepared_volume *ret_volume, hl_error *error);

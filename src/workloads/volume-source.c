@@ -25,6 +25,7 @@ typedef struct volumes {
   _Atomic uint64_t bytes;
   char names[port_count][64];
   hl_source_port whole[port_count], cut[port_count];
+  char *description;
 } volumes;
 
 bool hl_volume_ports_fit(const hl_port *input, const hl_port *target) {
@@ -132,6 +133,7 @@ static void free_volumes(void *context) {
     pthread_mutex_destroy(&v->slots[i].lock);
   }
   free(v->slots);
+  free(v->description);
   hl_volume_set_free(v->set);
   /* The struct is the source's, which hl_source_free frees. */
 }
@@ -152,9 +154,14 @@ hl_status hl_source_of_volumes(hl_volume_set *set, const hl_port *input, const h
   int64_t count = hl_volume_set_count(set);
   volumes *v = calloc(1, sizeof *v);
   slot *slots = calloc((size_t)count, sizeof *slots);
-  if (!v || !slots) {
+  hl_text text = HL_TEXT_INIT;
+  hl_text_format(&text, "%s; ", hl_volume_set_description(set));
+  hl_volume_recipe_describe_training(hl_volume_set_recipe(set), &text);
+  char *description = hl_text_take(&text);
+  if (!v || !slots || !description) {
     free(v);
     free(slots);
+    free(description);
     hl_volume_set_free(set);
     return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for volumes");
   }
@@ -162,6 +169,7 @@ hl_status hl_source_of_volumes(hl_volume_set *set, const hl_port *input, const h
   v->set = set;
   v->slots = slots;
   v->count = count;
+  v->description = description;
   v->patch = hl_volume_port_patch(input);
   set_port(v, 0, input);
   set_port(v, 1, target);
@@ -169,7 +177,7 @@ hl_status hl_source_of_volumes(hl_volume_set *set, const hl_port *input, const h
                           .count = count * hl_volume_set_recipe(set)->patches,
                           .port_count = port_count,
                           .ports = v->whole,
-                          .description = hl_volume_set_description(set),
+                          .description = description,
                           .shape = shape_values,
                           .read = lend,
                           .is_lent = true,

@@ -3,7 +3,7 @@ import hashlib
 import io
 import zipfile
 
-from harness import HOME, case, hotlap, main, refused
+from harness import HOME, case, file, hotlap, main, refused
 
 
 def arrays(path):
@@ -59,6 +59,58 @@ def options_of_nuclei_are_checked():
     make('nuclei:' + 'x' * 200, 'too long')
     make('nucleus', 'ptychography and nuclei are')
     assert not (HOME / 'x.npz').exists()
+
+
+SMALL = 'dynunet:patch=8x16x16'
+
+
+@case
+def predictions_are_timed_and_written():
+    hotlap('data', 'make', 'nuclei:size=10x20x24,count=2,radius=4', 'cells').passes()
+    run = hotlap('predict', SMALL, '--data', 'cells', '--batch-size', '3', '--overlap', '0.25', '--output-dir', 'p')
+    run.passes('cells: 2 volumes, 2 with a file of targets; z-score, mask > 0.1', 'nuclei_0000.tif: 10 x 20 x 24',
+               'p/nuclei_0001_prediction.tif', 'first batch', 'windows/s', 'mean Dice')
+    assert sorted(p.name for p in (HOME / 'p').iterdir()) == [f'nuclei_000{i}_prediction.tif' for i in (0, 1)]
+    document = hotlap('predict', SMALL, '--data', 'cells', '--batch-size', '3', '--overlap', '0.25', '--json').passes().document
+    assert document['schema'] == 'hotlap.prediction/1' and document['success'] and document['reason'] is None
+    assert document['windows'] == 2 * 2 * 2 * 2 and document['batches'] == 2 * 3, document
+    parts = document['parts']
+    assert all(parts[f'{name}_s'] > 0 for name in ('read', 'gather', 'forward', 'stitch', 'post', 'prepare')), parts
+    assert sum(parts.values()) <= document['total_s'] < sum(parts.values()) + 0.5, document
+    first = document['first_batch']
+    assert 0 < first['forward_s'] < parts['forward_s'] and first['read_s'] is None, first
+    assert document['memory_mb'] > 1 and document['device_memory_mb'] is None
+    assert all(p['file'] is None and 0 <= p['dice'] <= 1 and p['mse'] is None for p in document['predictions'])
+
+
+@case
+def the_task_has_the_names_of_the_suite():
+    for task in ('im2im/labelfree', 'im2im/label_free', 'labelfree'):
+        document = hotlap('predict', SMALL, '--data', 'nuclei:size=8x16x16,count=1', '--experiment', task, '--json').passes().document
+        assert document['task'] == 'labelfree' and -1 <= document['correlation'] <= 1 and document['dice'] is None, document
+    refused([SMALL, '--task', 'im2im/gan'], '--task', 'segmentation or labelfree', command='predict')
+
+
+@case
+def predictions_that_cannot_be_made_say_why():
+    def no(*arguments, status=2, of=()):
+        refused([SMALL, *arguments], *of, command='predict', status=status)
+    no('--data', 'nowhere.tif', of=['nowhere.tif'])
+    no('--data', 'nowhere', of=['nowhere'])
+    no('--data', 'nuclei', '--overlap', '1', of=['--overlap'])
+    no('--data', 'nuclei', '--blend', 'linear', of=['--blend', 'gaussian or constant'])
+    no('--data', 'nuclei', '--volumes', 'sooz=1', of=["'sooz' is not known", 'zoom'])
+    no('--data', 'nuclei:size=3x3x3,count=1', '--volumes', 'zoom=0.25', of=['nuclei_0000', 'leaves nothing of a side of 3'])
+    no('--data', 'nuclei', '--batch-size', '1,2', of=['one engine'])
+    no('--data', 'nuclei', '--engine', 'onnxruntime,native', of=['one engine'])
+    file('broken.tif', b'II*\0' + bytes(64))
+    no('--data', 'broken.tif', of=['broken.tif'])
+    file('none/readme.txt', b'text')
+    no('--data', 'none', of=['none', '.tif'])
+    file('t.csv', b'raw,seg\nmissing.tif,\n')
+    no('--data', 't.csv', of=['missing.tif'])
+    refused(['mlp', '--data', 'nuclei'], 'does not predict volumes', command='predict')
+    refused(['--data', 'nuclei'], 'one MODEL', command='predict')
 
 
 main()

@@ -1,0 +1,33 @@
+#include "worker/describe.h"
+
+/* "8x1x64x64"; of several inputs "ids=8x128,mask=8x128". */
+static void shapes_text(const hl_model_file *file, int64_t batch, hl_text *out) {
+  for (size_t i = 0; i < file->input_count; i++) {
+    const hl_port *port = &file->inputs[i];
+    if (file->input_count > 1) hl_text_format(out, "%s%s=", i ? "," : "", port->name);
+    for (int32_t axis = 0; axis < port->rank; axis++) {
+      bool is_batch = axis == hl_model_file_input_axis(file, i);
+      hl_text_format(out, "%s%lld", axis ? "x" : "",
+                     (long long)(is_batch ? batch : port->dims[axis]));
+    }
+    if (port->rank == 0) hl_text_append(out, "scalar");
+  }
+}
+
+void hl_worker_describe_model(const hl_model_file *file, int64_t batch, json_t *reply) {
+  hl_text shape = HL_TEXT_INIT;
+  shapes_text(file, batch, &shape);
+  if (file->parameters >= 0) hl_json_set_int(reply, "parameters", (uint64_t)file->parameters);
+  hl_json_set_real(reply, "flops_per_image", file->flops_per_image);
+  hl_json_set_int(reply, "patterns_per_input", (uint64_t)file->patterns_per_input);
+  hl_json_set_text(reply, "input_shape", shape.data);
+  hl_json_set_int(reply, "fixed_batch", (uint64_t)file->fixed_batch);
+  hl_json_set_text(reply, "not_a_number", file->not_a_number);
+  hl_json_set_text(reply, "infinite", file->infinite);
+  hl_json_set_text(reply, "unread", file->unread);
+  hl_json_set_bool(reply, "quantized", file->quantized);
+  hl_json_set_bool(reply, "classifier", file->classifier);
+  hl_json_set_bool(reply, "model_generated", file->generated);
+  hl_json_set_bool(reply, "model_cached", file->memory_fd < 0);
+  hl_text_release(&shape);
+}
