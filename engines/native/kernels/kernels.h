@@ -272,6 +272,26 @@ typedef struct hl_join_args {
   size_t rows;
 } hl_join_args;
 
+/*
+ * A convolution of stride 1 with at most 9 taps from a blocked picture x (n, c, h, w) to a plain
+ * one y of few channels (n, oc, oh, ow), and its gradients. Weights are (oc, ceil(c / block), taps,
+ * block), 0 beyond c. `narrow` writes y = x * weights + bias; `narrow_data` dx from y, which is the
+ * gradient dy then; `narrow_weights`, then, when all threads are done, `narrow_weights_end` writes
+ * dw (oc, c, taps) from x and y = dy.
+ */
+typedef struct hl_narrow_args {
+  const float *x, *weights;
+  const float *bias; /* oc; or NULL */
+  float *y;
+  float *dx, *dw;
+  size_t n, c, h, w, oc, oh, ow, block; /* 16, or 8 without AVX-512 */
+  size_t kernel_h, kernel_w, top, left; /* padding before */
+  float *scratch; /* of the weights' gradient: n times as many floats as weights */
+} hl_narrow_args;
+typedef hl_narrow_args hl_narrow_data_args;
+typedef hl_narrow_args hl_narrow_weights_args;
+typedef hl_narrow_args hl_narrow_weights_end_args;
+
 #define HL_KERNELS_MAP(X)                                                                          \
   X(normalize)                                                                                     \
   X(layer_norm)                                                                                    \
@@ -290,6 +310,10 @@ typedef struct hl_join_args {
   X(layer_norm_bf16)                                                                               \
   X(join)                                                                                          \
   X(binary)                                                                                        \
+  X(narrow)                                                                                        \
+  X(narrow_data)                                                                                   \
+  X(narrow_weights)                                                                                \
+  X(narrow_weights_end)                                                                            \
   HL_TRAINING_KERNELS_MAP(X)
 
 /* One kernel: does share `thread` of `threads` of the work described by its args. */

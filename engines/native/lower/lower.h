@@ -76,6 +76,9 @@ bool hl_native_lower_class_loss(hl_native_builder *b, const hl_native_node *node
 bool hl_native_lower_class_loss_gradient(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_channel_slice(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_channel_pad(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_narrow(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_narrow_transposed(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_narrow_gradient(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_weight_gradient(hl_native_builder *b, const hl_native_node *node);
 
 /* The definition in plain loops: correct, slow, counted. Fails if the operator has none. */

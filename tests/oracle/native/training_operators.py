@@ -181,6 +181,17 @@ def channels():
     return n.conv(56, 8)
 
 
+def head():
+    n = picture(16, 9).conv(16, 20).conv(20, 2)
+    n.then("Sigmoid")
+    return n
+
+
+def volume_head():
+    n = Network((2, 16, 4, 5, 6)).conv(16, 32, axes=3)
+    return n.conv(32, 1, k=1, axes=3)
+
+
 def global_pool():
     n = picture(16, 6).conv(16, 20)
     n.then("GlobalAveragePool")
@@ -318,6 +329,8 @@ CASES = [  # name, network, loss, options
     ("Resize of a ReLU", resized_relu("Relu"), "mse", SGD),
     ("Resize of a LeakyReLU", resized_relu("LeakyRelu", alpha=0.2), "mse", SGD),
     ("channels", channels, "mse", SGD),
+    ("head", head, "mse", SGD),
+    ("head of volumes", volume_head, "dice-ce", SGD),
     ("GlobalAveragePool", global_pool, "cross-entropy", SGD),
     ("Resize", resized, "mse", SGD),
     ("Pad", padded, "mse", SGD),
