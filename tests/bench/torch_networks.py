@@ -126,14 +126,13 @@ def dice_cross_entropy(x, t):
 
 
 NETWORKS = {  # builder, input shape, loss
-    'ptychopinn': (PtychoPINN, (1, 64, 64), 'poisson'),
+    'ptychopinn': (PtychoPINN, (1, 64, 64), 'mse'),
     'resnet50': (resnet50, (3, 224, 224), 'cross-entropy'),
     'dynunet': (DynUNet, (1, 16, 32, 32), 'dice-ce'),
     'transformer_encoder': (transformer_encoder, (128, 512), 'mse'),
     'mlp': (mlp, (1024,), 'mse'),
 }
 LOSSES = {
-    'poisson': lambda x, t: F.poisson_nll_loss(x, t, log_input=False),
     'cross-entropy': F.cross_entropy,
     'dice-ce': dice_cross_entropy,
     'mse': F.mse_loss,

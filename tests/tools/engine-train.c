@@ -4,7 +4,8 @@
  *     engine-train ENGINE.so MODEL.onnx DIR STEPS RATE KEY=VALUE...
  *
  * Further keys: threads=N; time=1 prints the time of each step and of its phases, and the engine's
- * memory, on standard error; profile=1 the operators of one more step. interactive=1: afterwards
+ * memory, on standard error; profile=1 the operators of one more step; bfloat16=1
+ * computes in it. interactive=1: afterwards
  * each line `n` on standard input runs n steps and prints "median_ms X loss Y", so that two
  * programs can be timed in turns; at the end "peak_mb Z".
  */
@@ -26,7 +27,7 @@ typedef struct run {
   hl_request *request;
   const char *folder;
   int threads;
-  bool time, profile, interactive;
+  bool time, profile, interactive, bfloat16;
   void *data[MAX_INPUTS];
 } run;
 
@@ -189,7 +190,7 @@ static hl_status train(run *r, const hl_training_spec *spec, int64_t count, floa
   if (status == HL_OK) status = read_ports(r, &info, ports, error);
   hl_program_spec program = {.size = sizeof program,
                              .mode = HL_MODE_TRAINING,
-                             .dtype = HL_FLOAT32,
+                             .dtype = r->bfloat16 ? HL_BFLOAT16 : HL_FLOAT32,
                              .inputs = ports,
                              .input_count = info.input_count,
                              .training = spec};
@@ -226,6 +227,7 @@ static bool set(run *r, hl_training_spec *spec, const char *word) {
   if (strncmp(word, "threads=", 8) == 0) return r->threads = atoi(word + 8), r->threads > 0;
   if (strcmp(word, "time=1") == 0) return r->time = true;
   if (strcmp(word, "interactive=1") == 0) return r->interactive = true;
+  if (strcmp(word, "bfloat16=1") == 0) return r->bfloat16 = true;
   if (strcmp(word, "profile=1") == 0) return r->profile = true;
   return training_spec_set(spec, word);
 }

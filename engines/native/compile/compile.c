@@ -39,9 +39,9 @@ static hl_status bind_inputs(hl_graph *graph, const hl_program_spec *spec, hl_er
 }
 
 static hl_status supported(const hl_engine *engine, const hl_program_spec *spec, hl_error *error) {
-  if (spec->mode == HL_MODE_TRAINING && spec->dtype != HL_FLOAT32 && spec->dtype != HL_DTYPE_NONE)
-    return hl_error_set(error, HL_UNIMPLEMENTED, "the native engine trains in float32, not %s",
-                        hl_dtype_name(spec->dtype));
+  if (spec->mode == HL_MODE_TRAINING && spec->dtype == HL_INT8)
+    return hl_error_set(error, HL_UNIMPLEMENTED,
+                        "the native engine trains in float32 or bfloat16, not int8");
   if (spec->dtype == HL_FLOAT16)
     return hl_error_set(error, HL_UNIMPLEMENTED,
                         "the native engine computes in float32 or bfloat16: the processors it is "

@@ -78,7 +78,7 @@ static dnnl_primitive_desc_t describe(hl_native_builder *b, bool transposed, con
   return status == dnnl_success ? pd : NULL;
 }
 
-static bool is_reference(const_dnnl_primitive_desc_t pd) {
+bool hl_native_is_reference(const_dnnl_primitive_desc_t pd) {
   const char *name = NULL;
   dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name);
   return name && strncmp(name, "ref", 3) == 0;
@@ -199,7 +199,7 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, bool transpos
   hl_native_posts posts;
   if (!hl_native_posts_init(b, node, result, 0, &posts)) return false;
   dnnl_primitive_desc_t pd = describe(b, transposed && !turned, &p, &w, &posts);
-  if (pd && !accept_reference && is_reference(pd)) {
+  if (pd && !accept_reference && hl_native_is_reference(pd)) {
     dnnl_primitive_desc_destroy(pd);
     pd = NULL;
   }

@@ -100,6 +100,9 @@ bool hl_native_window_read(const hl_native_builder *b, const hl_native_node *nod
 int hl_native_weight_view(const hl_value *k, const hl_native_window *w, bool transposed,
                           int64_t in_total, int64_t *dims, int64_t *strides);
 
+/* Would oneDNN run its slow reference code? */
+bool hl_native_is_reference(const_dnnl_primitive_desc_t pd);
+
 /* The window of a pooling node, as oneDNN counts it. */
 typedef struct hl_native_pool {
   dnnl_dims_t kernel, strides, dilations, before, after;

@@ -50,23 +50,28 @@ static dnnl_primitive_desc_t describe(hl_native_builder *b, const descs *d,
   return status == dnnl_success ? pd : NULL;
 }
 
+/* `dtype` of x and dy; the weights' gradient is float32. */
 static bool emit(hl_native_builder *b, const hl_native_node *node, hl_native_layout source,
-                 hl_native_layout result) {
+                 hl_native_layout result, hl_dtype dtype, bool accept_reference) {
   const hl_value *x = hl_native_in_value(b, node, 0), *dy = hl_native_in_value(b, node, 1);
   const hl_value *k = hl_native_out_value(b, node, 0);
   hl_native_window w;
   if (!read_window(b, node, &w)) return false;
   int64_t dims[HL_MAX_RANK + 1], strides[HL_MAX_RANK + 1];
   int rank = hl_native_weight_view(k, &w, false, 0, dims, strides);
-  descs d = {.x = hl_native_md_of(b, x->shape.rank, x->shape.dims, source),
+  descs d = {.x = hl_native_md_as(b, x->shape.rank, x->shape.dims, source, dtype),
              .k = hl_native_md_any_as(b, rank, dims, HL_FLOAT32),
-             .y = hl_native_md_of(b, dy->shape.rank, dy->shape.dims, result)};
+             .y = hl_native_md_as(b, dy->shape.rank, dy->shape.dims, result, dtype)};
   dnnl_primitive_desc_t pd = describe(b, &d, &w);
+  if (pd && !accept_reference && hl_native_is_reference(pd)) {
+    dnnl_primitive_desc_destroy(pd);
+    return false;
+  }
   if (!pd) return false;
   dnnl_memory_desc_t plain = hl_native_md_strides(b, rank, dims, strides);
   dnnl_memory_desc_t k_desc = hl_native_md_query(b, pd, dnnl_query_diff_weights_md);
-  int32_t from = hl_native_in(b, node->inputs[0], source);
-  int32_t back = hl_native_in(b, node->inputs[1], result);
+  int32_t from = hl_native_in_as(b, node->inputs[0], source, dtype);
+  int32_t back = hl_native_in_as(b, node->inputs[1], result, dtype);
   int32_t to = hl_native_out(b, node->outputs[0], HL_LAYOUT_PLAIN);
   bool same = plain && k_desc && dnnl_memory_desc_equal(plain, k_desc);
   int32_t made = same || !k_desc ? to : hl_native_scratch(b, dnnl_memory_desc_get_size(k_desc));
@@ -81,9 +86,12 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, hl_native_lay
 bool hl_native_lower_weight_gradient(hl_native_builder *b, const hl_native_node *node) {
   if (!hl_native_float(b, node)) return false;
   int32_t x = b->tensor_of[node->inputs[0]];
-  bool picture = x >= 0 && hl_native_get(b, x)->layout == HL_LAYOUT_PLAIN &&
+  bool picture = b->type == HL_FLOAT32 && x >= 0 &&
+                 hl_native_get(b, x)->layout == HL_LAYOUT_PLAIN &&
                  hl_native_in_value(b, node, 0)->shape.dims[1] <= HL_NATIVE_PLAIN_CHANNELS;
-  return (picture && emit(b, node, HL_LAYOUT_PLAIN, HL_LAYOUT_BLOCKED)) ||
-         emit(b, node, HL_LAYOUT_BLOCKED, HL_LAYOUT_BLOCKED) ||
-         emit(b, node, HL_LAYOUT_PLAIN, HL_LAYOUT_PLAIN);
+  const hl_native_layout plain = HL_LAYOUT_PLAIN, blocked = HL_LAYOUT_BLOCKED;
+  return (picture && emit(b, node, plain, blocked, HL_FLOAT32, false)) ||
+         emit(b, node, b->picture, b->picture, b->type, false) ||
+         emit(b, node, blocked, blocked, HL_FLOAT32, false) ||
+         emit(b, node, plain, plain, HL_FLOAT32, true);
 }

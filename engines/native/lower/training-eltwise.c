@@ -27,7 +27,8 @@ bool hl_native_lower_function_gradient(hl_native_builder *b, const hl_native_nod
   int32_t of = hl_native_in_any(b, node->inputs[1]);
   if (of < 0) return false;
   hl_native_layout layout = hl_native_get(b, of)->layout;
-  int32_t dy = hl_native_in(b, node->inputs[0], layout);
+  hl_dtype dtype = hl_native_get(b, of)->dtype;
+  int32_t dy = hl_native_in_as(b, node->inputs[0], layout, dtype);
   dnnl_memory_desc_t desc = hl_native_md(b, of);
   dnnl_primitive_attr_t attr = hl_native_attr(b);
   if (!desc || !attr) return false;
@@ -43,7 +44,7 @@ bool hl_native_lower_function_gradient(hl_native_builder *b, const hl_native_nod
   dnnl_primitive_attr_destroy(attr);
   if (status != dnnl_success) return false;
   int32_t to = hl_native_dying(b, dy) ? hl_native_out_view(b, node->outputs[0], layout, dy, 0)
-                                      : hl_native_out(b, node->outputs[0], layout);
+                                      : hl_native_out_as(b, node->outputs[0], layout, dtype);
   hl_native_step *step = hl_native_primitive(b, node->op, pd);
   hl_native_arg_add(b, step, of, functions[f].of_x ? DNNL_ARG_SRC : DNNL_ARG_DST, desc);
   hl_native_arg_add(b, step, dy, DNNL_ARG_DIFF_DST, desc);
