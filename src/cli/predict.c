@@ -77,7 +77,7 @@ static hl_status read_options(command *c, hl_error *error) {
   hl_predict_request *q = &c->request;
   *q = (hl_predict_request){.configuration = &c->configuration, .compare = true, .volume_s = 86400};
   q->data = hl_options_get(o, HL_OPTION_TEST_DATA);
-  q->recipe = hl_options_get(o, HL_OPTION_VOLUMES);
+  q->recipe = hl_options_get(o, HL_OPTION_TRANSFORM);
   if (!q->data || strcmp(q->data, "synthetic") == 0) q->data = "nuclei";
   if (hl_options_given(o, HL_OPTION_OUTPUT_DIR))
     q->folder = hl_options_get(o, HL_OPTION_OUTPUT_DIR);

@@ -3,6 +3,7 @@
 #include "cli/interrupt.h"
 #include "cli/run-plan.h"
 #include "cli/run-plots.h"
+#include "cli/run-suite.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,15 +33,20 @@ static int parse_again(hl_sweep *s, const hl_plan_file *file, int argc, char **a
   return -1;
 }
 
-static hl_status read_plan(const hl_options *options, hl_plan_file *ret_file, hl_error *error) {
+/* `arena` holds words of the command line and outlives the file. */
+static hl_status read_plan(const hl_options *options, hl_arena *arena, hl_plan_file *ret_file,
+                           hl_error *error) {
   HL_CLEANUP(hl_free_pointer) char *path = NULL;
   if (options->positional_count == 0)
     return hl_error_set(error, HL_INVALID_ARGUMENT,
                         "run needs a PLAN: a YAML file, or the name of one that comes with hotlap");
-  hl_status status = hl_cli_plan_find(options->positionals[0], &path, error);
-  if (status != HL_OK) return status;
-  return hl_plan_file_read(path, options->positionals + 1, options->positional_count - 1, ret_file,
-                           error);
+  const char *name = options->positionals[0], *suite = hl_cli_suite_plan(name);
+  const char **words = options->positionals + 1;
+  size_t count = options->positional_count - 1;
+  hl_status status = suite ? hl_cli_suite_words(words, count, arena, error) : HL_OK;
+  if (status == HL_OK) status = hl_cli_plan_find(suite ? suite : name, &path, error);
+  if (status == HL_OK) status = hl_plan_file_read(path, words, count, ret_file, error);
+  return status;
 }
 
 static hl_status prepare(hl_sweep *s, const hl_plan_file *file, int argc, char **argv,
@@ -55,11 +61,13 @@ int hl_cli_run(int argc, char **argv) {
   hl_sweep s = {.start_ns = hl_clock_ns()};
   hl_plan_file file = {0};
   hl_error error = {0};
+  hl_arena arena;
   int exit_status = hl_cli_options('P', usage, argc, argv, &s.options);
   if (exit_status >= 0) return exit_status;
   hl_interrupt_catch();
   hl_run_info_init(&s.info);
-  if (read_plan(&s.options, &file, &error) != HL_OK)
+  hl_arena_init(&arena, 1u << 20);
+  if (read_plan(&s.options, &arena, &file, &error) != HL_OK)
     exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
   else
     exit_status = parse_again(&s, &file, argc, argv);
@@ -73,5 +81,6 @@ int hl_cli_run(int argc, char **argv) {
     exit_status = hl_sweep_run(&s);
   hl_sweep_release(&s);
   hl_plan_file_release(&file);
+  hl_arena_release(&arena);
   return exit_status;
 }

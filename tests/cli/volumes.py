@@ -99,8 +99,8 @@ def predictions_that_cannot_be_made_say_why():
     no('--data', 'nowhere', of=['nowhere'])
     no('--data', 'nuclei', '--overlap', '1', of=['--overlap'])
     no('--data', 'nuclei', '--blend', 'linear', of=['--blend', 'gaussian or constant'])
-    no('--data', 'nuclei', '--volumes', 'sooz=1', of=["'sooz' is not known", 'zoom'])
-    no('--data', 'nuclei:size=3x3x3,count=1', '--volumes', 'zoom=0.25', of=['nuclei_0000', 'leaves nothing of a side of 3'])
+    no('--data', 'nuclei', '--transform', 'sooz=1', of=["'sooz' is not known", 'zoom'])
+    no('--data', 'nuclei:size=3x3x3,count=1', '--transform', 'zoom=0.25', of=['nuclei_0000', 'leaves nothing of a side of 3'])
     no('--data', 'nuclei', '--batch-size', '1,2', of=['one engine'])
     no('--data', 'nuclei', '--engine', 'onnxruntime,native', of=['one engine'])
     file('broken.tif', b'II*\0' + bytes(64))
@@ -111,6 +111,67 @@ def predictions_that_cannot_be_made_say_why():
     no('--data', 't.csv', of=['missing.tif'])
     refused(['mlp', '--data', 'nuclei'], 'does not predict volumes', command='predict')
     refused(['--data', 'nuclei'], 'one MODEL', command='predict')
+
+
+@case
+def a_network_learns_to_segment():
+    train = 'nuclei:size=16x48x48,count=4,radius=5'
+    hotlap('data', 'make', train, 'learn', '--quiet').passes()
+    run = hotlap('train', SMALL, '--data', 'learn', '--transform', 'patches=8,flips=yx,rotate=on', '--loss', 'dice-ce',
+                 '--epochs', '6', '--batch-size', '4', '--learning-rate', '0.003', '--checkpoint', 'net.onnx')
+    run.passes('4 with a file of targets', '8 random patches a volume', 'flips along yx, quarter turns')
+    # On volumes of another seed, which it has not seen.
+    def dice(model):
+        return hotlap('predict', model, '--data', train, '--seed', '7', '--json').passes().document['dice']
+    before, after = dice(SMALL), dice('net.onnx')
+    assert before < 0.5 and after > 0.7, (before, after)
+
+
+@case
+def volumes_are_trained_with_only_where_they_fit():
+    def no(*arguments, of=()):
+        run = hotlap('train', SMALL, '--loss', 'dice-ce', '--steps', '1', '--batch-size', '1', *arguments)
+        assert run.status and run.status < 4, run.explain()
+        for part in of:
+            assert part in ' '.join((run.out + run.err).split()), (part, run.explain())
+    no('--data', 'nuclei:size=7x16x16', of=['8 x 16 x 16', '7 x 16 x 16'])
+    no('--data', 'nuclei:size=8x16x16', '--transform', 'zoom=0.5', of=['4 x 8 x 8', 'smaller patch'])
+    no('--data', 'nuclei:size=8x16x16', '--transform', 'zom=1', of=["'zom' is not known"])
+    no('--transform', 'zoom=0.5', of=['--transform is for volumes'])
+
+
+@case
+def the_suite_is_a_plan():
+    lines = hotlap('run', 'im2im/segmentation', '--dry-run').passes().out.splitlines()
+    train = [line for line in lines if line.startswith('hotlap train')]
+    assert len(train) == 1, lines
+    for part in ('train dynunet ', '--batch-sizes 1 ', '--loss dice-ce', '--optimizer adam', '--schedule exponential',
+                 '--epochs 100', '--learning-rate 0.0001', '--weight-decay 0.0001', '--decay 0.995', 'zoom=0.25'):
+        assert part in train[0], (part, train)
+    names = ['trainer.max_epochs=5', 'data.batch_size=8', 'data.path=cells', 'data._aux.patch_shape=[8, 16, 16]',
+             'model.optimizer.generator.lr=3e-4', 'trainer.precision=bf16-mixed', '+data.num_workers=2', 'seed=7',
+             'model.lr_scheduler.generator.gamma=0.9', 'model.inference_args.sw_batch_size=1,3']
+    for experiment in ('im2im/labelfree', 'im2im/label_free'):
+        out = hotlap('run', experiment, *names, '--dry-run').passes().out
+        for part in ('hotlap train dynunet:patch=8x16x16', '--batch-sizes 8', '--test-data cells', '--loss mse', '--epochs 5',
+                     '--learning-rate 0.0003', '--dtype bfloat16', '--loader-threads 2', '--seed 7', '--decay 0.9'):
+            assert part in out, (part, out)
+        assert out.count('hotlap sweep') == 2 and '--batch-sizes 3' in out, out
+    refused(['im2im/segmentation', 'data.cache_dir=x', '--dry-run'], "'data.cache_dir=x' has no counterpart",
+            'data.batch_size', command='run')
+    refused(['im2im/segmentation', 'trainer.precision=8', '--dry-run'], 'trainer.precision=8', command='run')
+    refused(['im2im/segmentation', 'data._aux.patch_shape=[3]', '--dry-run'], 'patch', command='run')
+    refused(['im2im/gan'], "no plan 'im2im/gan'", command='run')
+
+
+@case
+def the_suite_runs():
+    run = hotlap('run', 'im2im/segmentation', 'trainer.max_epochs=2', 'data.path=nuclei:size=32x64x64,count=2,radius=12',
+                 'data._aux.patch_shape=[8,16,16]', 'training.transform=zoom=0.5', 'data.batch_size=2',
+                 'inference.batch-sizes=2', 'max-time=1', '--store', 'none', '--json')
+    rows = run.passes().rows
+    assert [row['workload'] for row in rows] == ['training', 'inference'], run.explain()
+    assert all(row['outcome'] == 'PASSED' for row in rows), run.explain()
 
 
 main()

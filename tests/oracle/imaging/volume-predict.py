@@ -112,7 +112,7 @@ for number, (model, rank, roi, size, zoom, overlap, batch, task) in enumerate(CA
     hotlap("models", "export", model, "net.onnx", "--quiet")
     hotlap("data", "make", f"nuclei:size={size},count=2,radius=4", "n.npz", "--quiet")
     document = json.loads(hotlap("predict", model, "--data", "n.npz", "--batch-size", batch, "--overlap", overlap, "--task",
-                                 task, "--volumes", f"zoom={zoom}", "--output-dir", f"out{number}", "--json"))  # fmt: skip
+                                 task, "--transform", f"zoom={zoom}", "--output-dir", f"out{number}", "--json"))  # fmt: skip
     session = onnxruntime.InferenceSession(str(WORK / "net.onnx"), providers=["CPUExecutionProvider"])
     data = arrays(WORK / "n.npz")
     check(len(document["predictions"]) == 2, f"{label}: two volumes")
