@@ -164,7 +164,7 @@ def an_interrupt_leaves_nothing():
             time.sleep(0.01)
         time.sleep(0.1)
         child.send_signal(number)
-        out, err = child.communicate(timeout=30)
+        out, err = child.communicate(timeout=100)
         assert child.returncode == 130 and out == b'' and b'interrupted' in err, (child.returncode, out, err)
         assert not alive(int(file.read_text())), 'the process that it started lives on'
 

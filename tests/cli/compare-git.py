@@ -204,7 +204,7 @@ def interrupted(repo, number, *arguments):
     while not started.exists():
         time.sleep(0.01)
     child.send_signal(number)
-    out, err = child.communicate(timeout=60)
+    out, err = child.communicate(timeout=200)
     return child.returncode, out, err
 
 

@@ -1,7 +1,7 @@
 """hotlap compare run:ID: rows of the store against rows of the store, and what is refused."""
 import sqlite3
 
-from harness import HOME, case, hotlap, main, refused
+from harness import HOME, case, hotlap, main, refused, virtual
 
 STORE = HOME / 'runs.db'
 CLOCK = ('--engine', 'null', '--max-time', '1', '--store', STORE)
@@ -10,7 +10,8 @@ CLOCK = ('--engine', 'null', '--max-time', '1', '--store', STORE)
 def keep(step, *arguments, batches='1,8', model='mlp', clock=True):
     """A run of the store: its id."""
     simulated = ('--simulated-clock', f'{step}+100') if clock else ()
-    run = hotlap('sweep', model, *CLOCK, *simulated, '--batch-sizes', batches, '--quiet', *arguments)
+    run = hotlap('sweep', model, *CLOCK, *simulated, '--batch-sizes', batches, '--quiet', *arguments,
+                 env=None if clock else virtual())
     assert run.status == 0, run.explain()
     return hotlap('history', '--store', STORE, '--limit', 1, '--json').document['runs'][0]['id']
 

@@ -8,7 +8,7 @@ import statistics
 import subprocess
 import time
 
-from harness import HOME, SOURCE, Skip, case, environment, hotlap, main, refused
+from harness import HOME, SOURCE, Skip, case, environment, hotlap, main, refused, shared
 
 CLOCK = '{}+100000'
 NEEDED = ('metric', 'unit', 'better', 'rows', 'series')
@@ -41,8 +41,8 @@ class Repository:
                       '--batch-sizes', '2', '--iterations', '20', '--no-check', '--store', self.store,
                       '--json', *arguments, cwd=self.path).passes()
 
-    def history(self, *arguments, model='mlp', cwd=None):
-        return hotlap('history', model, '--store', self.store, *arguments, cwd=cwd or self.path)
+    def history(self, *arguments, model='mlp', cwd=None, **more):
+        return hotlap('history', model, '--store', self.store, *arguments, cwd=cwd or self.path, **more)
 
     def series(self, *arguments, **more):
         return self.history('--json', *arguments, **more).passes().document['series']
@@ -290,16 +290,15 @@ def the_list_of_runs_is_there_as_before():
 
 
 BENCH = """#!/bin/sh
-i=0
-while [ $i -lt {} ]; do i=$((i + 1)); done
+exec sleep {}
 """
 
 
 def scripted(name):
-    """8 commits of a script that takes four times as long from the fifth on, and a history that says so."""
+    """8 commits of a script that sleeps four times as long from the fifth on, and a history that says so."""
     r = Repository(name)
     for i in range(8):
-        (r.path / 'bench').write_text(BENCH.format(80000 if i >= 4 else 20000) + f'# {i}\n')
+        (r.path / 'bench').write_text(BENCH.format(0.2 if i >= 4 else 0.05) + f'# {i}\n')
         (r.path / 'bench').chmod(0o755)
         r.git('add', 'bench')
         r.commit()
@@ -331,7 +330,7 @@ QUICKLY = ('--command', './bench', '--pairs', '12', '--max-time', '20')
 
 
 def confirm(r, *arguments):
-    return r.history('--confirm', *QUICKLY, *arguments)
+    return r.history('--confirm', *QUICKLY, *arguments, env=shared())
 
 
 @case
@@ -420,7 +419,7 @@ def an_interrupt_reaches_the_rerun():
         time.sleep(0.1)
     time.sleep(1)
     program.send_signal(signal.SIGTERM)
-    out, err = program.communicate(timeout=60)
+    out, err = program.communicate(timeout=200)
     assert program.returncode == 130, (program.returncode, err)
     assert r.git('worktree', 'list').count('\n') == 0, 'a worktree is left'
     assert r.series()[0]['changes'][0]['check'] is None
@@ -434,8 +433,8 @@ def a_configuration_with_a_file_of_the_commits_is_rerun_as_it_is():
     skeleton = (SOURCE / 'engines/skeleton/skeleton.c').read_text().replace('skeleton', 'mine')
     submit = skeleton.index('{', skeleton.index('mine_submit('))
     for i in range(2):
-        spin = f'\n  for (volatile long i = 0; i < {(1000000, 6000000)[i]}; i++) {{\n  }}\n'
-        (r.path / 'mine.c').write_text(skeleton[:submit + 1] + spin + skeleton[submit + 1:])
+        sleep = f'\n  usleep({(1000, 6000)[i]});\n'
+        (r.path / 'mine.c').write_text('#include <unistd.h>\n' + skeleton[:submit + 1] + sleep + skeleton[submit + 1:])
         r.git('add', 'mine.c')
         r.commit()
     for i in range(8):
@@ -444,7 +443,7 @@ def a_configuration_with_a_file_of_the_commits_is_rerun_as_it_is():
     r.execute("update rows set configuration = 'mlp --plugin ./mine.so --engine mine --batch-sizes 2'")
     build = f'cc -O1 -shared -fPIC -I{SOURCE}/include -o mine.so mine.c'
     run = r.history('--confirm', '--build', build, '--no-check', '--max-time', '20', '--pairs', '10', '--processes', '2',
-                    '--margin', '20', '--json').passes()
+                    '--margin', '20', '--json', env=shared()).passes()
     change, = run.document['series'][0]['changes']
     assert (change['commit_before'], change['commit_after']) == tuple(r.commits[8:])
     assert change['check']['ratio'] < 0.7, run.explain()

@@ -69,9 +69,9 @@ def names_of_models_are_shown_drawn_and_written_without_effect():
 def a_command_that_joins_another_group_is_ended():
     join = 'import os, time; os.setpgid(0, os.getpgid(os.getppid())); time.sleep(300)'
     begin = time.monotonic()
-    run = hotlap('compare', '--command', f"python3 -c '{join}'", '--command', 'true', '--max-time', '0.1', timeout=60)
+    run = hotlap('compare', '--command', f"python3 -c '{join}'", '--command', 'true', '--max-time', '0.1', timeout=200)
     run.fails(3, 'did not end within')
-    assert time.monotonic() - begin < 40
+    assert time.monotonic() - begin < 150
 
 
 @case
@@ -82,8 +82,8 @@ def a_tree_of_pipes_does_not_hang():
                  'sys/class/powercap/intel-rapl:0/max_energy_range_uj'):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         os.mkfifo(root / name)
-    hotlap('doctor', '--root', root, timeout=60).passes()
-    hotlap('sweep', 'mlp:dims=8-8', *QUICK, '--store', 'none', '--counters', timeout=60,
+    hotlap('doctor', '--root', root, timeout=200).passes()
+    hotlap('sweep', 'mlp:dims=8-8', *QUICK, '--store', 'none', '--counters', timeout=200,
            env=environment(HOTLAP_TEST_ROOT=str(root))).passes()
 
 

@@ -44,9 +44,9 @@ def a_store_that_is_no_file():
 def a_plugin_that_is_no_file():
     os.mkfifo(HOME / 'fifo.so')
     for name in ('fifo.so', '/dev/zero', '.'):
-        run = hotlap('engines', '--plugin', name, timeout=30)
+        run = hotlap('engines', '--plugin', name, timeout=100)
         assert run.status == 2 and 'not a regular file' in run.out, run.explain()
-        run = hotlap('sweep', *QUICK, '--plugin', name, '--store', 'none', timeout=30)
+        run = hotlap('sweep', *QUICK, '--plugin', name, '--store', 'none', timeout=100)
         assert run.status == 3 and 'not a regular file' in run.out, run.explain()
 
 
@@ -116,7 +116,7 @@ def too_few_descriptors_are_a_message():
 def a_worker_says_what_it_does_not_understand():
     for text in (b'garbage\n', b'[]\n', b'{"id":1,"verb":"hello","bytes":-1}\n', b'\0\n',
                  b'{' * 3000000):
-        done = subprocess.run([PROGRAM, 'worker'], input=text, capture_output=True, timeout=60,
+        done = subprocess.run([PROGRAM, 'worker'], input=text, capture_output=True, timeout=100,
                               env=environment())
         assert done.returncode == 2 and b'hotlap worker: ' in done.stderr, (text[:40], done)
 
@@ -129,7 +129,7 @@ def alive(pid):
 
 
 def worker_of(parent):
-    end = time.monotonic() + 30
+    end = time.monotonic() + 1000
     while time.monotonic() < end:
         found = pathlib.Path(f'/proc/{parent}/task/{parent}/children').read_text().split()
         for pid in found:
@@ -163,9 +163,9 @@ def a_signal_ends_the_worker_too():
             if stopped:
                 os.kill(worker, signal.SIGSTOP)
             run.send_signal(number)
-            _, said = run.communicate(timeout=20)
+            _, said = run.communicate(timeout=100)
             assert run.returncode == status, (number, stopped, run.returncode, said)
-            end = time.monotonic() + 10
+            end = time.monotonic() + 100
             while alive(worker) and time.monotonic() < end:
                 time.sleep(0.01)
             assert not alive(worker), f'{number!r} leaves the worker'
@@ -179,7 +179,7 @@ def nohup_keeps_a_sweep_alive():
     time.sleep(0.3)
     assert run.poll() is None and alive(worker), 'the signal that nohup ignores ended it'
     run.terminate()
-    run.communicate(timeout=20)
+    run.communicate(timeout=100)
     assert run.returncode == 130, run.returncode
 
 

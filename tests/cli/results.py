@@ -552,7 +552,7 @@ def interrupted(signals, pause, output):
     for number in signals:
         process.send_signal(number)
         time.sleep(pause)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=100)
     return process.returncode, err.decode()
 
 
