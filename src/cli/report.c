@@ -76,6 +76,7 @@ static void show(const hl_options *options, const hl_report_input *input) {
     hl_report_table_write(input->records, colour, &text);
     hl_report_summary(input->records, &text);
     hl_text_char(&text, '\n');
+    hl_report_custom(input->records, &text);
     hl_report_requirements(input->records, &text);
     hl_report_details(input->records, &text);
     hl_report_advice(input->analysis, colour, &text);

@@ -5,6 +5,7 @@
 #include "cli/plan.h"
 #include "cli/run-info.h"
 #include "report/report.h"
+#include "run/custom.h"
 #include "run/git.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,6 +138,14 @@ hl_status hl_sweep_begin(hl_sweep *sweep, int argc, char **argv, hl_error *error
       hl_cli_run_info(argc, argv, &s->options, &s->machine, &s->plan.method, &s->info, error);
   if (status != HL_OK) return status;
   if (hl_options_on(&s->options, HL_OPTION_DRY_RUN)) return HL_OK;
+  const hl_method_options *checked = NULL; /* of plans each entry has its own */
+  for (size_t i = 0; i < s->plan.count && status == HL_OK; i++) {
+    const hl_method_options *method = hl_plan_method(&s->plan, &s->plan.items[i]);
+    if (method != checked)
+      status = hl_custom_check(method->metric_plugins, method->metric_plugin_count, error);
+    checked = method;
+  }
+  if (status != HL_OK) return status;
   const char *fail_if = hl_options_get(&s->options, HL_OPTION_FAIL_IF);
   if (fail_if && strcmp(fail_if, "unmet") != 0)
     return hl_error_set(error, HL_INVALID_ARGUMENT,

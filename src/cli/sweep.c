@@ -170,6 +170,7 @@ static hl_status show_results(hl_sweep *s, hl_error *error) {
     hl_text_char(&text, '\n');
     hl_report_summary(&s->records, &text);
     if (hl_options_on(&s->options, HL_OPTION_PROFILE_MEMORY)) hl_report_memory(&s->records, &text);
+    hl_report_custom(&s->records, &text);
     hl_report_requirements(&s->records, &text);
     hl_report_details(&s->records, &text);
     hl_report_advice(&s->analysis, hl_cli_colour(STDOUT_FILENO), &text);

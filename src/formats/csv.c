@@ -1,5 +1,7 @@
 #include "formats/csv.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *const hl_csv_suite_columns[HL_CSV_SUITE_COUNT] = {
@@ -57,11 +59,45 @@ static const hl_metric *column(hl_csv_columns columns, size_t index) {
   return NULL;
 }
 
+/* The different names of the users' own metrics, in the order in which rows have them; the texts
+ * are the rows'. free() the list. */
+static const char **custom_names(const hl_records *records, size_t *ret_count) {
+  const char **names = NULL;
+  size_t count = 0;
+  for (size_t r = 0; r < records->count; r++)
+    for (size_t i = 0; i < records->items[r].customs.count; i++) {
+      const char *name = records->items[r].customs.items[i].name;
+      bool known = !name;
+      for (size_t k = 0; k < count && !known; k++) known = strcmp(names[k], name) == 0;
+      const char **more = known ? NULL : realloc(names, (count + 1) * sizeof *names);
+      if (more) {
+        names = more;
+        names[count++] = name;
+      }
+    }
+  *ret_count = count;
+  return names;
+}
+
+static void put_custom(const hl_record *record, const char *name, hl_text *out) {
+  const hl_custom *custom = hl_customs_find(&record->customs, name);
+  char number[32];
+  if (!custom || isnan(custom->value)) return;
+  hl_json_format_real(custom->value, number);
+  hl_text_append(out, number);
+}
+
 void hl_csv_write(const hl_records *records, hl_csv_columns columns, hl_text *out) {
   const hl_metric *metric = NULL;
   hl_text cell = HL_TEXT_INIT;
   for (size_t c = 0; (metric = column(columns, c)); c++)
     hl_text_format(out, "%s%s", c ? "," : "", metric->key);
+  size_t custom_count = 0;
+  const char **customs = columns == HL_CSV_ALL ? custom_names(records, &custom_count) : NULL;
+  for (size_t c = 0; c < custom_count; c++) {
+    hl_text_char(out, ',');
+    hl_csv_cell(out, customs[c]);
+  }
   hl_text_char(out, '\n');
   for (size_t r = 0; r < records->count; r++) {
     for (size_t c = 0; (metric = column(columns, c)); c++) {
@@ -70,8 +106,13 @@ void hl_csv_write(const hl_records *records, hl_csv_columns columns, hl_text *ou
       hl_record_field_text(&records->items[r], metric, &cell);
       hl_csv_cell(out, cell.data);
     }
+    for (size_t c = 0; c < custom_count; c++) {
+      hl_text_char(out, ',');
+      put_custom(&records->items[r], customs[c], out);
+    }
     hl_text_char(out, '\n');
   }
+  free(customs);
   out->failed = out->failed || cell.failed;
   hl_text_release(&cell);
 }

@@ -214,6 +214,34 @@ static void put_family(hl_text *out, const hl_metric *metric, const hl_records *
   hl_text_release(&unit);
 }
 
+static bool has_before(const hl_records *records, size_t row, const char *name) {
+  for (size_t i = 0; i < row; i++)
+    if (hl_customs_find(&records->items[i].customs, name)) return true;
+  return false;
+}
+
+/* A family for each metric of the users': hotlap_custom_NAME, in the unit that they gave. */
+static void put_customs(hl_text *out, const hl_records *records, const hl_text *labels) {
+  for (size_t row = 0; row < records->count; row++)
+    for (size_t c = 0; c < records->items[row].customs.count; c++) {
+      const hl_custom *first = &records->items[row].customs.items[c];
+      if (!first->name || has_before(records, row, first->name)) continue;
+      hl_text name = HL_TEXT_INIT, unit = HL_TEXT_INIT;
+      append_unit(&unit, first->unit ? first->unit : "");
+      hl_text_format(&name, "hotlap_custom_%s", first->name);
+      if (unit.length && !ends_with(&name, unit.data)) hl_text_format(&name, "_%s", unit.data);
+      put_help(out, name.data, unit.data, first->doc ? first->doc : "a metric of a plug-in");
+      for (size_t i = row; i < records->count; i++) {
+        const hl_custom *found = hl_customs_find(&records->items[i].customs, first->name);
+        if (found && isfinite(found->value))
+          put_sample(out, name.data, &labels[i], NULL, found->value);
+      }
+      out->failed = out->failed || name.failed || unit.failed;
+      hl_text_release(&name);
+      hl_text_release(&unit);
+    }
+}
+
 static void put_row_info(hl_text *out, const hl_records *records, const hl_text *labels) {
   if (!records->count) return;
   put_help(out, "hotlap_row_passed", "", "1 for a row that passed");
@@ -257,6 +285,7 @@ void hl_openmetrics_write(const hl_run_info *info, const hl_records *records, hl
     put_run_info(out, info);
     put_row_info(out, records, labels);
     for (size_t i = 0; i < hl_metric_count; i++) put_family(out, &hl_metrics[i], records, labels);
+    put_customs(out, records, labels);
     hl_text_append(out, "# EOF\n");
   }
   for (size_t i = 0; labels && i < records->count; i++) hl_text_release(&labels[i]);

@@ -64,6 +64,8 @@ struct hl_method_options {
   int64_t max_batch;
   int64_t memory_limit_mb; /* 0: none */
   double safety_margin;    /* 0.1 */
+  const char *const *metric_plugins; /* objects with metrics of the user's own */
+  size_t metric_plugin_count;
   const char *const *requirements; /* conditions of record/requirement.h */
   size_t requirement_count;
 };

@@ -79,6 +79,7 @@ static bool is_repeatable(hl_option_id id) {
   case HL_OPTION_ENGINE_LIBRARY:
   case HL_OPTION_INPUT_SHAPE:
   case HL_OPTION_REQUIRE:
+  case HL_OPTION_METRIC_PLUGIN:
     return true;
   default:
     return false;
@@ -225,7 +226,11 @@ static hl_status read_workload(hl__entry *e, const hl_yaml *node, hl_error *erro
     }
   hl_text names = HL_TEXT_INIT;
   for (size_t i = 0; i < HL_COUNT(workloads); i++)
-    hl_text_format(&names, "%s%s", i ? " or " : "", workloads[i].name);
+    hl_text_format(&names, "%s%s",
+                   i == 0                        ? ""
+                   : i + 1 < HL_COUNT(workloads) ? ", "
+                                                 : " or ",
+                   workloads[i].name);
   hl_status status = hl_yaml_refuse(&e->file->yaml, node, error, "a workload is %s", names.data);
   hl_text_release(&names);
   return status;

@@ -323,6 +323,9 @@ static hl_status build(const hl_options *o, const hl_plan_model *models, size_t 
   hl_status status = check_utf8(o, models, model_count, error);
   if (status == HL_OK) status = read_method(o, &plan->method, error);
   if (status == HL_OK)
+    status = read_repeated(o, HL_OPTION_METRIC_PLUGIN, &plan->arena, &plan->method.metric_plugins,
+                           &plan->method.metric_plugin_count, error);
+  if (status == HL_OK)
     status = read_repeated(o, HL_OPTION_REQUIRE, &plan->arena, &plan->method.requirements,
                            &plan->method.requirement_count, error);
   if (status == HL_OK) status = read_base(o, &plan->arena, &base, error);

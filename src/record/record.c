@@ -70,6 +70,7 @@ void hl_record_release(hl_record *record) {
   free(record->step_losses);
   hl_rates_release(&record->rates);
   hl_epochs_release(&record->epochs);
+  hl_customs_release(&record->customs);
   hl_record_init(record);
 }
 
@@ -99,6 +100,7 @@ hl_status hl_record_copy(const hl_record *from, hl_record *ret_to, hl_error *err
   }
   ok = hl_rates_copy(&from->rates, &copy.rates, NULL) == HL_OK && ok;
   ok = hl_epochs_copy(&from->epochs, &copy.epochs, NULL) == HL_OK && ok;
+  ok = hl_customs_copy(&from->customs, &copy.customs, NULL) == HL_OK && ok;
   if (!ok) {
     hl_record_release(&copy);
     return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a record");

@@ -10,6 +10,7 @@
 #ifndef HL_RECORD_RECORD_H
 #define HL_RECORD_RECORD_H
 
+#include "record/custom.h"
 #include "record/epoch.h"
 #include "record/fields.h"
 #include "record/rate.h"
@@ -43,6 +44,7 @@ typedef struct hl_record {
   float *step_losses;
   size_t step_loss_count;
   hl_epochs epochs;
+  hl_customs customs; /* of --metric-plugin */
 } hl_record;
 
 extern const hl_metric hl_metrics[];

@@ -65,6 +65,7 @@ void hl_report_json(const hl_report_input *input, hl_text *out) {
     hl_record_write_json(&input->records->items[i], &json);
     hl_rates_write_json(&input->records->items[i].rates, &json, "rates");
     write_training(&input->records->items[i], &json);
+    hl_customs_write_json(&input->records->items[i].customs, &json, "custom_metrics");
     hl_json_end(&json);
   }
   hl_json_end(&json);

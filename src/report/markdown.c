@@ -379,6 +379,7 @@ void hl_report_markdown(const hl_report_input *input, const char *plot, hl_text 
   else if (steps && (!plan || plot))
     put_metrics(input, plot, out);
   hl__markdown_training(input->records, training ? plot : NULL, out);
+  hl__markdown_custom(input->records, out);
   hl__markdown_details(input->records, out);
   if (steps) {
     hl__markdown_engines(input->engines, out);

@@ -18,6 +18,9 @@ const char *hl__markdown_nothing(const hl_records *records);
 bool hl__markdown_has_entries(const hl_records *records);
 void hl__markdown_entries(const hl_records *records, hl_text *out);
 
+/* Metrics of the user's own; nothing where there are none. */
+void hl__markdown_custom(const hl_records *records, hl_text *out);
+
 /* A table of what was required; nothing where nothing was. */
 void hl__markdown_requirements(const hl_records *records, hl_text *out);
 

@@ -94,6 +94,9 @@ void hl_report_memory(const hl_records *records, hl_text *out);
  * does, unless it was asked for. */
 void hl_report_details(const hl_records *records, hl_text *out);
 
+/* Metrics of the user's own, with their rows; nothing where there are none. */
+void hl_report_custom(const hl_records *records, hl_text *out);
+
 /* What was required of rows, and whether they meet it; nothing where nothing was. */
 void hl_report_requirements(const hl_records *records, hl_text *out);
 

@@ -3,6 +3,7 @@
 #include "machine/roofline.h"
 #include "method/pairing.h"
 #include "record/requirement.h"
+#include "run/custom.h"
 #include "run/interleave.h"
 #include "run/row.h"
 #include "run/search.h"
@@ -64,7 +65,9 @@ static hl_status keep_row(runner *r, size_t index, hl_record *record, hl_error *
   if (!key) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a row");
   const hl_method_options *method = hl_plan_method(r->plan, &r->plan->items[index]);
   hl_status status =
-      hl_record_require(record, method->requirements, method->requirement_count, error);
+      hl_custom_compute(method->metric_plugins, method->metric_plugin_count, record, error);
+  if (status == HL_OK)
+    status = hl_record_require(record, method->requirements, method->requirement_count, error);
   if (status != HL_OK) return status;
   hl_error inner = {0};
   if (r->store)

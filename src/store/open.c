@@ -63,6 +63,8 @@ static hl_status columns_missing(hl_store *store, bool add, size_t *ret_missing,
     status = count_missing(store, &hl_store_rates_table, add, ret_missing, error);
   if (status == HL_OK)
     status = count_missing(store, &hl_store_epochs_table, add, ret_missing, error);
+  if (status == HL_OK)
+    status = count_missing(store, &hl_store_customs_table, add, ret_missing, error);
   return status;
 }
 

@@ -42,6 +42,9 @@ hl_status hl__store_lists_add(hl_store *store, int64_t row_id, const hl_record *
   if (status == HL_OK)
     status = add_list(store, row_id, &hl_store_epochs_table, record->epochs.items,
                       sizeof *record->epochs.items, record->epochs.count, error);
+  if (status == HL_OK)
+    status = add_list(store, row_id, &hl_store_customs_table, record->customs.items,
+                      sizeof *record->customs.items, record->customs.count, error);
   return status == HL_OK ? add_losses(store, row_id, record, error) : status;
 }
 
@@ -77,6 +80,17 @@ static hl_status take_epoch(hl_store *store, sqlite3_stmt *statement, hl_record 
   return hl_epochs_add(&record->epochs, &epoch, error);
 }
 
+static hl_status take_custom(hl_store *store, sqlite3_stmt *statement, hl_record *record,
+                             hl_error *error) {
+  (void)store;
+  hl_custom custom;
+  hl_custom_init(&custom);
+  hl_sql_read_fields(statement, &hl_store_customs_table, &custom);
+  hl_status status = custom.name ? hl_customs_take(&record->customs, &custom, error) : HL_OK;
+  hl_custom_release(&custom);
+  return status;
+}
+
 static hl_status take_losses(hl_store *store, sqlite3_stmt *statement, hl_record *record,
                              hl_error *error) {
   const void *data = sqlite3_column_blob(statement, 2);
@@ -103,6 +117,8 @@ static const struct {
 } lists[] = {
     {"load_rates", "SELECT * FROM load_rates WHERE row_id = ? ORDER BY number", take_rate},
     {"train_epochs", "SELECT * FROM train_epochs WHERE row_id = ? ORDER BY number", take_epoch},
+    {"custom_metrics", "SELECT * FROM custom_metrics WHERE row_id = ? ORDER BY number",
+     take_custom},
     {"step_losses", "SELECT row_id, count, data FROM step_losses WHERE row_id = ?", take_losses},
 };
 

@@ -35,6 +35,12 @@ static const hl_store_column epoch_columns[] = {
 #undef X
 };
 
+static const hl_store_column custom_columns[] = {
+#define X(kind, key, unit, better, title, doc) COLUMN_##kind(hl_custom, key)
+#include "record/customs.def"
+#undef X
+};
+
 #define RUN(kind, key)                                                                             \
   { #key, HL_METRIC_##kind, offsetof(hl_run_info, key) }
 static const hl_store_column run_columns[] = {
@@ -68,5 +74,7 @@ const hl_store_table hl_store_runs_table = {"runs", run_columns, HL_COUNT(run_co
 const hl_store_table hl_store_comparisons_table = {"comparisons", comparison_columns,
                                                    HL_COUNT(comparison_columns)};
 const hl_store_table hl_store_rates_table = {"load_rates", rate_columns, HL_COUNT(rate_columns)};
+const hl_store_table hl_store_customs_table = {"custom_metrics", custom_columns,
+                                               HL_COUNT(custom_columns)};
 const hl_store_table hl_store_epochs_table = {"train_epochs", epoch_columns,
                                               HL_COUNT(epoch_columns)};

@@ -29,6 +29,7 @@ typedef struct hl_store_table {
 extern const hl_store_table hl_store_rows_table;        /* fields of hl_record, from metrics.def */
 extern const hl_store_table hl_store_runs_table;        /* fields of hl_run_info */
 extern const hl_store_table hl_store_rates_table;       /* of hl_rate, from rates.def */
+extern const hl_store_table hl_store_customs_table;     /* of hl_custom, from customs.def */
 extern const hl_store_table hl_store_epochs_table;      /* of hl_epoch, from epochs.def */
 extern const hl_store_table hl_store_comparisons_table; /* of hl_comparison, from comparisons.def */
 

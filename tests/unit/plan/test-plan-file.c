@@ -169,7 +169,8 @@ static void what_is_no_plan_is_refused(void **unused) {
   refused("entries: [{batch: 2}]\n", "p.yaml:1:11: entry 'entry-1' has no model");
   refused("entries: [{model: m, excludes: 1}]\n", "did you mean 'exclude'?");
   refused("entries: [{model: m, xyzzyx: 1}]\n", "unknown key 'xyzzyx'; the keys of inference");
-  refused("entries: [{model: m, workload: sleeping}]\n", "a workload is inference or load");
+  refused("entries: [{model: m, workload: sleeping}]\n",
+          "a workload is inference, load or training");
   refused("entries: [{model: m, qps: 3}]\n", "unknown key 'qps'");
   refused("entries: [{model: m, counters: maybe}]\n", "'counters' takes true or false");
   refused("entries: [{model: m, threads: {a: 1}}]\n", "'threads' takes a value or a list");

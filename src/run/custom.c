@@ -1,0 +1,316 @@
+#include "run/custom.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "run/child.h"
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <hotlap/metric.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { limit_s = 10, name_bytes = 48, unit_bytes = 31, doc_bytes = 255 };
+
+/* What the child says, in pieces of one size: what an object did to its own memory cannot make this
+ * process read beyond them. */
+typedef struct message {
+  char kind; /* 'M' a metric, 'V' its value, 'E' an error of the object, 'D' done */
+  char name[name_bytes + 1], unit[unit_bytes + 1], doc[doc_bytes + 1];
+  char better;
+  bool known;
+  double value;
+  char reason[256];
+} message;
+
+/* -- in the child ------------------------------------------------------------------------------ */
+
+static void say(int fd, const message *m) {
+  if (hl_write_all(fd, m, sizeof *m, "the answer", NULL) != HL_OK) _exit(1);
+}
+
+static _Noreturn void complain(int fd, const char *format, const char *what) {
+  message m = {.kind = 'E'};
+  snprintf(m.reason, sizeof m.reason, format, what);
+  say(fd, &m);
+  _exit(0);
+}
+
+static double number(const hl_custom_facts *row, const char *key) {
+  const hl_record *record = row->context;
+  const hl_metric *metric = key ? hl_metric_find(key) : NULL;
+  if (!record || !metric || hl_record_is_null(record, metric)) return (double)NAN;
+  const void *field = (const char *)record + metric->offset;
+  switch (metric->kind) {
+  case HL_METRIC_INT:
+    return (double)*(const int64_t *)field;
+  case HL_METRIC_REAL:
+    return *(const double *)field;
+  case HL_METRIC_BOOL:
+    return *(const int8_t *)field;
+  default:
+    return (double)NAN;
+  }
+}
+
+static const char *text(const hl_custom_facts *row, const char *key) {
+  const hl_record *record = row->context;
+  const hl_metric *metric = key ? hl_metric_find(key) : NULL;
+  if (!record || !metric || metric->kind != HL_METRIC_TEXT) return NULL;
+  return *(char *const *)((const char *)record + metric->offset);
+}
+
+static const hl_custom_metric *const *open_object(const char *path, int fd) {
+  struct stat st; /* dlopen waits for ever for someone to write into a pipe */
+  if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) complain(fd, "%s", "not a regular file");
+  HL_CLEANUP(hl_free_pointer)
+  char *place = strchr(path, '/') ? hl_strdup(path) : hl_format("./%s", path);
+  void *object = place ? dlopen(place, RTLD_NOW | RTLD_LOCAL) : NULL;
+  if (!object) complain(fd, "cannot open it: %s", dlerror());
+  void *symbol = dlsym(object, "hl_custom_entry");
+  if (!symbol) complain(fd, "%s", "it exports no hl_custom_entry: no metrics of hotlap/metric.h");
+  hl_custom_entry_fn entry;
+  memcpy(&entry, &symbol, sizeof entry); /* ISO C has no cast from object to function pointer */
+  const hl_custom_metric *const *list = entry();
+  if (!list || !list[0]) complain(fd, "%s", "it has no metrics");
+  return list;
+}
+
+/* Copies what fits; false if it does not, or is no UTF-8 text of one line. */
+static bool take_text(char *to, size_t bytes, const char *from) {
+  if (!from) return true;
+  size_t length = strnlen(from, bytes + 1);
+  if (length > bytes) return false;
+  memcpy(to, from, length + 1);
+  for (const char *c = to; *c; c++)
+    if (hl_text_control(c)) return false;
+  return hl_utf8_valid(to);
+}
+
+static bool good_name(const char *name) {
+  size_t length = strnlen(name, name_bytes + 1);
+  return length > 0 && length <= name_bytes && name[0] >= 'a' && name[0] <= 'z' &&
+         strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == length;
+}
+
+static void describe(const hl_custom_metric *metric, int fd, message *m) {
+  *m = (message){.kind = 'M'};
+  if (metric->abi != HL_CUSTOM_ABI || metric->size < sizeof *metric)
+    complain(fd, "%s", "it was built for another version of hotlap/metric.h");
+  if (!metric->name || !good_name(metric->name))
+    complain(fd, "%s",
+             "the name of a metric has 1 to 48 of a-z, 0-9 and _, and begins with a letter");
+  if (hl_metric_find(metric->name))
+    complain(fd, "'%.48s' is a metric of hotlap itself; name it otherwise", metric->name);
+  bool fits = take_text(m->name, name_bytes, metric->name) &&
+              take_text(m->unit, unit_bytes, metric->unit) &&
+              take_text(m->doc, doc_bytes, metric->doc);
+  if (!fits)
+    complain(fd, "the unit of '%.48s' has at most 31 bytes and its doc 255, of UTF-8 in one line",
+             metric->name);
+  if (!metric->compute) complain(fd, "'%.48s' has no function", metric->name);
+  if (metric->better < HL_CUSTOM_NEITHER || metric->better > HL_CUSTOM_LOWER)
+    complain(fd, "'%.48s' is better neither higher, lower nor neither", metric->name);
+  m->better = (char)metric->better;
+}
+
+static void compute(const hl_custom_metric *metric, const hl_record *record, message *m) {
+  const hl_custom_facts facts = {.size = sizeof facts,
+                                 .context = (void *)(uintptr_t)record,
+                                 .number = number,
+                                 .text = text,
+                                 .samples_ns = record->samples_ns,
+                                 .sample_count = record->sample_count};
+  char reason[256] = "";
+  double value = (double)NAN;
+  m->kind = 'V';
+  m->known = metric->compute(&facts, &value, reason, sizeof reason) == 0 && isfinite(value);
+  m->value = m->known ? value : (double)NAN;
+  reason[sizeof reason - 1] = '\0';
+  if (m->known) return;
+  hl_text_blank(reason, "");
+  if (!hl_utf8_valid(reason)) reason[0] = '\0';
+  snprintf(m->reason, sizeof m->reason, "%s", reason[0] ? reason : "the plug-in does not know it");
+}
+
+static _Noreturn void run_child(const char *path, const hl_record *record, int fd) {
+  int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null >= 0) dup2(null, STDIN_FILENO);
+  dup2(STDERR_FILENO, STDOUT_FILENO); /* what an object prints is no part of a result */
+  const hl_custom_metric *const *list = open_object(path, fd);
+  message m;
+  size_t count = 0;
+  for (; list[count]; count++) {
+    if (count == HL_CUSTOM_MOST) complain(fd, "%s", "it has more than 32 metrics");
+    describe(list[count], fd, &m);
+    say(fd, &m);
+  }
+  for (size_t i = 0; record && i < count; i++) {
+    describe(list[i], fd, &m);
+    compute(list[i], record, &m);
+    say(fd, &m);
+  }
+  m = (message){.kind = 'D'};
+  say(fd, &m);
+  _exit(0);
+}
+
+/* -- in the parent ----------------------------------------------------------------------------- */
+
+typedef struct answer {
+  message metrics[HL_CUSTOM_MOST];
+  size_t count;
+  bool done;
+  char reason[320]; /* why it is not */
+} answer;
+
+/* A whole message; false at the end, or when it is late. */
+static bool read_message(int fd, uint64_t deadline, message *m, bool *ret_late) {
+  for (size_t got = 0; got < sizeof *m;) {
+    uint64_t now = hl_clock_ns();
+    *ret_late = now >= deadline;
+    if (*ret_late) return false;
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    int ready = poll(&p, 1, (int)((deadline - now) / 1000000) + 1);
+    if (ready <= 0) continue;
+    ssize_t n = read(fd, (char *)m + got, sizeof *m - got);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    got += (size_t)n;
+  }
+  /* Whoever wrote it, these are texts. */
+  m->name[name_bytes] = m->unit[unit_bytes] = m->doc[doc_bytes] = '\0';
+  m->reason[sizeof m->reason - 1] = '\0';
+  return true;
+}
+
+static void take_message(answer *a, const message *m) {
+  switch (m->kind) {
+  case 'M':
+    if (a->count < HL_CUSTOM_MOST) {
+      a->metrics[a->count] = *m;
+      a->metrics[a->count++].reason[0] = '\0';
+    }
+    break;
+  case 'V':
+    for (size_t i = 0; i < a->count; i++)
+      if (strcmp(a->metrics[i].name, m->name) == 0) a->metrics[i] = *m;
+    break;
+  case 'E':
+    snprintf(a->reason, sizeof a->reason, "%s", m->reason);
+    break;
+  default:
+    a->done = true;
+    break;
+  }
+}
+
+static void explain_end(answer *a, int wait_status, bool late) {
+  if (a->done || a->reason[0]) return;
+  if (late)
+    snprintf(a->reason, sizeof a->reason, "it took more than %d s", limit_s);
+  else if (WIFSIGNALED(wait_status))
+    snprintf(a->reason, sizeof a->reason, "it crashed (%s)", strsignal(WTERMSIG(wait_status)));
+  else
+    snprintf(a->reason, sizeof a->reason, "it ended its process");
+}
+
+static hl_status ask(const char *path, const hl_record *record, answer *ret_answer,
+                     hl_error *error) {
+  int pipes[2];
+  *ret_answer = (answer){0};
+  if (pipe2(pipes, O_CLOEXEC) < 0) return hl_error_errno(error, HL_IO, "cannot make a pipe");
+  fflush(NULL); /* not twice, once by each process */
+  pid_t parent = getpid(), pid = fork();
+  if (pid == 0) {
+    hl_child_begin(parent);
+    close(pipes[0]);
+    run_child(path, record, pipes[1]);
+  }
+  close(pipes[1]);
+  if (pid < 0) {
+    close(pipes[0]);
+    return hl_error_errno(error, HL_IO, "cannot start a process for %s", path);
+  }
+  uint64_t deadline = hl_clock_ns() + (uint64_t)limit_s * 1000000000u;
+  bool late = false;
+  message m;
+  while (!ret_answer->done && read_message(pipes[0], deadline, &m, &late))
+    take_message(ret_answer, &m);
+  close(pipes[0]);
+  int wait_status = 0;
+  if (ret_answer->done || late) kill(-pid, SIGKILL);
+  while (waitpid(pid, &wait_status, 0) < 0 && errno == EINTR) {
+  }
+  explain_end(ret_answer, wait_status, late);
+  return HL_OK;
+}
+
+hl_status hl_custom_check(const char *const *plugins, size_t count, hl_error *error) {
+  char names[HL_CUSTOM_MOST][name_bytes + 1];
+  size_t known = 0;
+  for (size_t i = 0; i < count; i++) {
+    answer a;
+    hl_status status = ask(plugins[i], NULL, &a, error);
+    if (status != HL_OK) return status;
+    if (!a.done)
+      return hl_error_set(error, HL_INVALID_ARGUMENT, "--metric-plugin %.200s: %s", plugins[i],
+                          a.reason);
+    for (size_t k = 0; k < a.count; k++) {
+      for (size_t n = 0; n < known; n++)
+        if (strcmp(names[n], a.metrics[k].name) == 0)
+          return hl_error_set(error, HL_INVALID_ARGUMENT,
+                              "--metric-plugin %.200s: there are two metrics '%s'", plugins[i],
+                              names[n]);
+      if (known == HL_CUSTOM_MOST)
+        return hl_error_set(error, HL_LIMIT, "--metric-plugin: more than %d metrics in all",
+                            HL_CUSTOM_MOST);
+      memcpy(names[known++], a.metrics[k].name, sizeof names[0]);
+    }
+  }
+  return HL_OK;
+}
+
+static const char *better_name(char better) {
+  return better == HL_CUSTOM_HIGHER ? "higher" : better == HL_CUSTOM_LOWER ? "lower" : "neither";
+}
+
+static hl_status add(const message *m, const char *why, hl_record *record, hl_error *error) {
+  hl_custom custom;
+  hl_custom_init(&custom);
+  hl_record_set_text(&custom.name, m->name);
+  hl_record_set_text(&custom.unit, m->unit);
+  hl_record_set_text(&custom.doc, m->doc[0] ? m->doc : NULL);
+  hl_record_set_text(&custom.better, better_name(m->better));
+  if (m->kind == 'V' && m->known)
+    custom.value = m->value;
+  else
+    hl_record_set_text(&custom.reason, m->kind == 'V' ? m->reason : why);
+  hl_status status = custom.name ? hl_customs_take(&record->customs, &custom, error)
+                                 : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a metric");
+  hl_custom_release(&custom);
+  return status;
+}
+
+hl_status hl_custom_compute(const char *const *plugins, size_t count, hl_record *record,
+                            hl_error *error) {
+  hl_status status = HL_OK;
+  for (size_t i = 0; i < count && status == HL_OK; i++) {
+    answer a;
+    hl_error inner = {0};
+    if (ask(plugins[i], record, &a, &inner) != HL_OK)
+      snprintf(a.reason, sizeof a.reason, "%.300s", inner.msg);
+    if (!a.done) hl_record_note(record, "metric plug-in %s: %s", plugins[i], a.reason);
+    for (size_t k = 0; k < a.count && status == HL_OK; k++)
+      status =
+          add(&a.metrics[k], a.reason[0] ? a.reason : "the plug-in did not say it", record, error);
+  }
+  return status;
+}

@@ -1,0 +1,29 @@
+/*
+ * run/custom.h - metrics of a user's shared object (hotlap/metric.h), computed in a process of its
+ * own.
+ *
+ *     hl_status status = hl_custom_check(plugins, count, error);   // before anything is measured
+ *     ...
+ *     status = hl_custom_compute(plugins, count, &record, error);  // record.customs
+ *
+ * The numbers of a row are final in this process only, and another machine's worker need not have
+ * the object; a process between keeps what strangers wrote away from the run. Not thread-safe: it
+ * forks.
+ */
+#ifndef HL_RUN_CUSTOM_H
+#define HL_RUN_CUSTOM_H
+
+#include "record/record.h"
+
+enum { HL_CUSTOM_MOST = 32 };
+
+/* Opens each and reads its table. INVALID_ARGUMENT names the object and what is wrong with it, also
+ * two metrics of one name. */
+hl_status hl_custom_check(const char *const *plugins, size_t count, hl_error *error);
+
+/* Adds all metrics of the objects to the row; those that failed are null with a reason, and what
+ * cannot be said so is a note. Fails for want of memory only. */
+hl_status hl_custom_compute(const char *const *plugins, size_t count, hl_record *record,
+                            hl_error *error);
+
+#endif
