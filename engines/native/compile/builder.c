@@ -474,17 +474,19 @@ void hl_native_statistics_keep(hl_native_builder *b, const hl_native_node *norm,
       (hl_native_statistics){.value = norm->inputs[0],
                              .norm = norm->op[0],
                              .epsilon = hl_node_real(norm->source, "epsilon", 1e-5f),
-                             .tensor = tensor};
+                             .tensor = tensor,
+                             .unmasked = -1};
 }
 
-int32_t hl_native_statistics_find(const hl_native_builder *b, const hl_native_node *gradient) {
+hl_native_statistics *hl_native_statistics_find(const hl_native_builder *b,
+                                                const hl_native_node *gradient) {
   float epsilon = hl_node_real(gradient->source, "epsilon", 1e-5f);
   for (int32_t i = 0; i < b->statistics_count; i++) {
-    const hl_native_statistics *s = &b->statistics[i];
+    hl_native_statistics *s = &b->statistics[i];
     if (s->value == gradient->inputs[0] && s->norm == gradient->op[0] && s->epsilon == epsilon)
-      return s->tensor;
+      return s;
   }
-  return -1;
+  return NULL;
 }
 
 void hl_native_result_add(hl_native_builder *b, hl_value_id value) {

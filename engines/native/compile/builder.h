@@ -106,6 +106,10 @@ typedef struct hl_native_statistics {
   char norm; /* first letter of the operator */
   float epsilon;
   int32_t tensor;
+  /* A gradient of the norm's result that is yet to be taken through the ReLU behind it, -1: none;
+   * the norm's shift and the ReLU's slope. */
+  hl_value_id unmasked, shift;
+  float slope;
 } hl_native_statistics;
 
 typedef struct hl_native_builder {
@@ -194,9 +198,10 @@ hl_native_step *hl_native_call(hl_native_builder *b, const char *kind, hl_native
 bool hl_native_arg_add(hl_native_builder *b, hl_native_step *step, int32_t tensor, int arg,
                        const_dnnl_memory_desc_t desc);
 
-/* Notes what the norm being lowered kept, and finds it again for its gradient: -1 if nothing. */
+/* Notes what the norm being lowered kept, and finds it again for its gradient: NULL if nothing. */
 void hl_native_statistics_keep(hl_native_builder *b, const hl_native_node *norm, int32_t tensor);
-int32_t hl_native_statistics_find(const hl_native_builder *b, const hl_native_node *gradient);
+hl_native_statistics *hl_native_statistics_find(const hl_native_builder *b,
+                                                const hl_native_node *gradient);
 
 /* Notes that the value is complete after the last step. */
 void hl_native_result_add(hl_native_builder *b, hl_value_id value);

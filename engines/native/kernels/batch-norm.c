@@ -1,4 +1,6 @@
 /* Batch norm in training, and the gradients of batch, instance and layer norm. */
+#include <stdbool.h>
+
 #include "moments.h"
 
 enum { VECTORS = BLOCK_MAX / HL_LANES, PIECE = 2048 };
@@ -118,33 +120,62 @@ HL_INLINE void statistics_of(const hl_norm_gradient_args *a, size_t n, size_t fi
   *rstd = lanes_of(a->rstd + row, first, a->c, a->block);
 }
 
-/* Sums of d = dy (masked) and of d · (x - mean) by lane, of at most PIECE floats. */
-HL_INLINE void piece_sums(const float *x, const float *dy, const float *mask, size_t count,
-                          const sixteen *mean, float slope, double *ret_sum, double *ret_product) {
-  vfloat sum[VECTORS] = {{0}}, product[VECTORS] = {{0}}, m[VECTORS];
-  for (size_t k = 0; k < VECTORS; k++) m[k] = hl_vload(mean->at + k * HL_LANES);
+/* What tells for 16 lanes which dy count: those where (x - mean) · scale + shift > 0. */
+typedef struct relu {
+  bool follows;
+  float slope;
+  sixteen scale, shift;
+} relu;
+
+HL_INLINE relu relu_of(const hl_norm_gradient_args *a, size_t first, const sixteen *rstd) {
+  relu ret = {.follows = a->beta != NULL, .slope = a->slope};
+  if (!ret.follows) return ret;
+  ret.scale = lanes_of(a->gamma, first, a->c, a->block);
+  ret.shift = lanes_of(a->beta, first, a->c, a->block);
+  for (size_t l = 0; l < BLOCK_MAX; l++) ret.scale.at[l] *= rstd->at[l];
+  return ret;
+}
+
+/* Vectors of 16 lanes. */
+typedef struct lanes {
+  vfloat v[VECTORS];
+} lanes;
+
+HL_INLINE lanes lanes_load(const sixteen *from) {
+  lanes ret;
+  for (size_t k = 0; k < VECTORS; k++) ret.v[k] = hl_vload(from->at + k * HL_LANES);
+  return ret;
+}
+
+/* Sums of d = dy (as far as it counts) and of d · (x - mean) by lane, of at most PIECE floats. */
+HL_INLINE void piece_sums(const float *x, const float *dy, size_t count, const sixteen *mean,
+                          const relu *r, double *ret_sum, double *ret_product) {
+  vfloat sum[VECTORS] = {{0}}, product[VECTORS] = {{0}};
+  lanes m = lanes_load(mean), scale = lanes_load(&r->scale), shift = lanes_load(&r->shift);
+  bool follows = r->follows;
+  float slope = r->slope;
   size_t i = 0;
   for (; i + BLOCK_MAX <= count; i += BLOCK_MAX)
     for (size_t k = 0; k < VECTORS; k++) {
-      size_t at = i + k * HL_LANES;
-      vfloat d = hl_vload(dy + at);
-      if (mask) d = hl_vselect(hl_vload(mask + at) > 0, d, d * slope);
+      vfloat d = hl_vload(dy + i + k * HL_LANES), c = hl_vload(x + i + k * HL_LANES) - m.v[k];
+      if (follows) d = hl_vselect(c * scale.v[k] + shift.v[k] > 0, d, d * slope);
       sum[k] += d;
-      product[k] += d * (hl_vload(x + at) - m[k]);
+      product[k] += d * c;
     }
-  float lanes[2][BLOCK_MAX];
+  float own[2][BLOCK_MAX];
   for (size_t k = 0; k < VECTORS; k++) {
-    hl_vstore(lanes[0] + k * HL_LANES, sum[k]);
-    hl_vstore(lanes[1] + k * HL_LANES, product[k]);
+    hl_vstore(own[0] + k * HL_LANES, sum[k]);
+    hl_vstore(own[1] + k * HL_LANES, product[k]);
   }
   for (size_t l = 0; i < count; i++, l++) {
-    float d = mask && !(mask[i] > 0) ? dy[i] * slope : dy[i];
-    lanes[0][l] += d;
-    lanes[1][l] += d * (x[i] - mean->at[l]);
+    float d = dy[i], c = x[i] - mean->at[l];
+    if (follows && !(c * r->scale.at[l] + r->shift.at[l] > 0)) d *= slope;
+    own[0][l] += d;
+    own[1][l] += d * c;
   }
   for (size_t l = 0; l < BLOCK_MAX; l++) {
-    ret_sum[l] += (double)lanes[0][l];
-    ret_product[l] += (double)lanes[1][l];
+    ret_sum[l] += (double)own[0][l];
+    ret_product[l] += (double)own[1][l];
   }
 }
 
@@ -156,10 +187,10 @@ void HL_FN(norm_gradient_sums)(const hl_norm_gradient_args *a, unsigned thread, 
     size_t n = unit / blocks, first = unit % blocks * a->block, at = unit * total;
     sixteen mean, rstd;
     statistics_of(a, n, first, &mean, &rstd);
+    relu r = relu_of(a, first, &rstd);
     double sum[BLOCK_MAX] = {0}, product[BLOCK_MAX] = {0};
     for (size_t i = 0; i < total; i += PIECE)
-      piece_sums(a->x + at + i, a->dy + at + i, a->mask ? a->mask + at + i : NULL,
-                 hl_min(PIECE, total - i), &mean, a->slope, sum, product);
+      piece_sums(a->x + at + i, a->dy + at + i, hl_min(PIECE, total - i), &mean, &r, sum, product);
     for (size_t half = BLOCK_MAX / 2; half >= a->block; half /= 2)
       for (size_t l = 0; l < half; l++) {
         sum[l] += sum[l + half];
@@ -184,28 +215,30 @@ HL_INLINE void channel_totals(const hl_norm_gradient_args *a, size_t channel, do
 }
 
 /* dx = factor · (d - offset - (x - mean) · share). */
-HL_INLINE void norm_dx(const hl_norm_gradient_args *a, size_t at, size_t count, const sixteen *mean,
-                       const sixteen *factor, const sixteen *offset, const sixteen *share) {
-  const float *x = a->x + at, *dy = a->dy + at, *mask = a->mask ? a->mask + at : NULL;
-  float *dx = a->dx + at, slope = a->slope;
-  vfloat m[VECTORS], f[VECTORS], o[VECTORS], s[VECTORS];
-  for (size_t k = 0; k < VECTORS; k++) {
-    m[k] = hl_vload(mean->at + k * HL_LANES);
-    f[k] = hl_vload(factor->at + k * HL_LANES);
-    o[k] = hl_vload(offset->at + k * HL_LANES);
-    s[k] = hl_vload(share->at + k * HL_LANES);
-  }
+typedef struct affine {
+  sixteen mean, factor, offset, share;
+} affine;
+
+HL_INLINE void norm_dx(const hl_norm_gradient_args *a, size_t at, size_t count, const affine *f,
+                       const relu *r) {
+  const float *x = a->x + at, *dy = a->dy + at;
+  float *dx = a->dx + at, slope = r->slope;
+  bool follows = r->follows;
+  lanes mean = lanes_load(&f->mean), factor = lanes_load(&f->factor);
+  lanes offset = lanes_load(&f->offset), share = lanes_load(&f->share);
+  lanes scale = lanes_load(&r->scale), shift = lanes_load(&r->shift);
   size_t i = 0;
   for (; i + BLOCK_MAX <= count; i += BLOCK_MAX)
     for (size_t k = 0; k < VECTORS; k++) {
       size_t p = i + k * HL_LANES;
-      vfloat d = hl_vload(dy + p);
-      if (mask) d = hl_vselect(hl_vload(mask + p) > 0, d, d * slope);
-      hl_vstore(dx + p, f[k] * (d - o[k] - (hl_vload(x + p) - m[k]) * s[k]));
+      vfloat d = hl_vload(dy + p), c = hl_vload(x + p) - mean.v[k];
+      if (follows) d = hl_vselect(c * scale.v[k] + shift.v[k] > 0, d, d * slope);
+      hl_vstore(dx + p, factor.v[k] * (d - offset.v[k] - c * share.v[k]));
     }
   for (size_t l = 0; i < count; i++, l++) {
-    float d = mask && !(mask[i] > 0) ? dy[i] * slope : dy[i];
-    dx[i] = factor->at[l] * (d - offset->at[l] - (x[i] - mean->at[l]) * share->at[l]);
+    float d = dy[i], c = x[i] - f->mean.at[l];
+    if (follows && !(c * r->scale.at[l] + r->shift.at[l] > 0)) d *= slope;
+    dx[i] = f->factor.at[l] * (d - f->offset.at[l] - c * f->share.at[l]);
   }
 }
 
@@ -215,8 +248,9 @@ void HL_FN(norm_gradient)(const hl_norm_gradient_args *a, unsigned thread, unsig
   double size = (double)a->s * (double)(a->batch ? a->n : 1);
   for (size_t unit = units.first; unit < units.end; unit++) {
     size_t n = unit / blocks, first = unit % blocks * a->block;
-    sixteen mean, rstd, factor = {{0}}, offset = {{0}}, share = {{0}};
-    statistics_of(a, n, first, &mean, &rstd);
+    sixteen rstd;
+    affine f = {.factor = {{0}}};
+    statistics_of(a, n, first, &f.mean, &rstd);
     for (size_t l = 0; l < BLOCK_MAX; l++) {
       size_t channel = first + l % a->block;
       if (channel >= a->c) continue;
@@ -230,11 +264,12 @@ void HL_FN(norm_gradient)(const hl_norm_gradient_args *a, unsigned thread, unsig
         sum = (double)a->scratch[n * row + channel];
         product = (double)a->scratch[(a->n + n) * row + channel];
       }
-      factor.at[l] = rstd.at[l] * a->gamma[channel];
-      offset.at[l] = (float)(sum / size);
-      share.at[l] = (float)(product / size) * rstd.at[l];
+      f.factor.at[l] = rstd.at[l] * a->gamma[channel];
+      f.offset.at[l] = (float)(sum / size);
+      f.share.at[l] = (float)(product / size) * rstd.at[l];
     }
-    if (a->dx) norm_dx(a, unit * total, total, &mean, &factor, &offset, &share);
+    relu r = relu_of(a, first, &rstd);
+    if (a->dx) norm_dx(a, unit * total, total, &f, &r);
   }
 }
 

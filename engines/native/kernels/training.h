@@ -66,17 +66,17 @@ typedef hl_batch_norm_args hl_batch_norm_moments_args;
 
 /*
  * The gradient of batch norm (`batch`: sums over n, too, mean and rstd c each), or of instance norm
- * (mean and rstd n · c). With h = (x - mean) · rstd and, where there is a mask, dy counting in full
- * where mask > 0 and `slope` times elsewhere:
+ * (mean and rstd n · c). With h = (x - mean) · rstd and, where a ReLU followed, dy counting in full
+ * where h · gamma + beta > 0 and `slope` times elsewhere:
  *   dx = rstd · gamma · (dy - mean of dy - h · mean of dy · h), dgamma = Σ dy · h, dbeta = Σ dy
  * Two kernels with the same arguments: `norm_gradient_sums`, then, when all threads are done,
  * `norm_gradient`.
  */
 typedef struct hl_norm_gradient_args {
   const float *x, *dy;
-  const float *mask; /* as x, the result of a ReLU; or NULL */
   const float *gamma, *mean, *rstd;
-  float *dx;             /* may be dy, x or mask; NULL: not wanted */
+  const float *beta;     /* c, where a ReLU followed; else NULL */
+  float *dx;             /* may be dy or x; NULL: not wanted */
   float *dgamma, *dbeta; /* c each */
   size_t n, c, s, block;
   int batch;

@@ -124,6 +124,8 @@ static const struct {
     {"ConvWeightGradient", hl_native_lower_winograd_gradient},
     {"ConvWeightGradient", hl_native_lower_weight_gradient},
     {"GradientReady", hl_native_lower_gradient_ready},
+    {"ReluGradient", hl_native_lower_norm_relu},
+    {"LeakyReluGradient", hl_native_lower_norm_relu},
     {"ReluGradient", hl_native_lower_function_gradient},
     {"LeakyReluGradient", hl_native_lower_function_gradient},
     {"SigmoidGradient", hl_native_lower_function_gradient},

@@ -79,6 +79,7 @@ bool hl_native_lower_channel_pad(hl_native_builder *b, const hl_native_node *nod
 bool hl_native_lower_narrow(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_narrow_transposed(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_narrow_gradient(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_norm_relu(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_weight_gradient(hl_native_builder *b, const hl_native_node *node);
 
 /* The definition in plain loops: correct, slow, counted. Fails if the operator has none. */

@@ -123,7 +123,7 @@ bool hl_native_lower_batch_norm_training(hl_native_builder *b, const hl_native_n
 typedef struct gradient_context {
   const hl_kernels *kernels;
   unsigned threads;
-  bool wants_dx;
+  bool wants_dx, relu;
   hl_norm_gradient_args args;
 } gradient_context;
 
@@ -138,7 +138,8 @@ static hl_status run_gradient(const void *opaque, void *const *pointers, hl_erro
   args.dgamma = pointers[3];
   args.dbeta = pointers[4];
   args.scratch = pointers[6];
-  args.dx = context->wants_dx ? pointers[7] : NULL;
+  args.beta = context->relu ? pointers[7] : NULL;
+  args.dx = context->wants_dx ? pointers[context->relu ? 8 : 7] : NULL;
   args.mean = statistics;
   args.rstd = statistics + (args.batch ? 1 : args.n) * args.c;
   hl_kernel_norm_gradient_sums(context->kernels, &args, context->threads);
@@ -164,30 +165,58 @@ bool hl_native_lower_norm_gradient(hl_native_builder *b, const hl_native_node *n
   bool batch = node->op[0] == 'B';
   extents e;
   if (!hl_native_float(b, node) || !read_extents(x, &e)) return false;
-  int32_t kept = hl_native_statistics_find(b, node);
-  if (kept < 0) return false;
+  const hl_native_statistics *kept = hl_native_statistics_find(b, node);
+  if (!kept) return false;
+  bool relu = kept->unmasked == node->inputs[2];
   hl_native_layout layout = layout_of(b, node->inputs[0]);
   gradient_context *context = calloc(1, sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
-  *context = (gradient_context){
-      .kernels = b->engine->kernels,
-      .threads = (unsigned)b->engine->threads,
-      .wants_dx = wanted(b, node, 0),
-      .args = {
-          .n = e.n, .c = e.c, .s = e.s, .block = block_of(b, layout), .batch = batch, .slope = 1}};
-  int32_t args[8] = {hl_native_in(b, node->inputs[0], layout),
+  *context = (gradient_context){.kernels = b->engine->kernels,
+                                .threads = (unsigned)b->engine->threads,
+                                .wants_dx = wanted(b, node, 0),
+                                .relu = relu,
+                                .args = {.n = e.n,
+                                         .c = e.c,
+                                         .s = e.s,
+                                         .block = block_of(b, layout),
+                                         .batch = batch,
+                                         .slope = kept->slope}};
+  int32_t args[9] = {hl_native_in(b, node->inputs[0], layout),
                      hl_native_in(b, node->inputs[1], HL_LAYOUT_PLAIN),
                      hl_native_in(b, node->inputs[2], layout),
                      small_out(b, node, 1, e.c),
                      small_out(b, node, 2, e.c),
-                     kept,
-                     hl_native_scratch(b, 2 * e.n * padded(e.c) * sizeof(float)),
-                     -1};
-  bool wants_dx = context->wants_dx;
-  if (wants_dx) args[7] = over(b, node->outputs[0], args[2], layout);
+                     kept->tensor,
+                     hl_native_scratch(b, 2 * e.n * padded(e.c) * sizeof(float))};
+  size_t count = 7;
+  if (relu) args[count++] = hl_native_in(b, kept->shift, HL_LAYOUT_PLAIN);
+  if (context->wants_dx) args[count++] = over(b, node->outputs[0], args[2], layout);
   hl_native_step *step = hl_native_call(b, node->op, run_gradient, context, NULL);
-  for (size_t i = 0; i < (wants_dx ? 8u : 7u); i++) hl_native_arg_add(b, step, args[i], 0, NULL);
+  for (size_t i = 0; i < count; i++) hl_native_arg_add(b, step, args[i], 0, NULL);
   return true;
+}
+
+/* The gradient of a ReLU between a norm and the gradient of that norm, which finds the sign again:
+ * nothing is to be done here. */
+bool hl_native_lower_norm_relu(hl_native_builder *b, const hl_native_node *node) {
+  const hl_native_node *gradient = hl_native_ir_reader(b->ir, node->outputs[0]);
+  const hl_native_node *norm = hl_native_ir_writer(b->ir, node->inputs[1]);
+  if (!gradient || !norm || norm->post_count != 1 || norm->posts[0].kind != HL_POST_ELTWISE)
+    return false;
+  bool batch = strcmp(norm->op, "BatchNormalization") == 0 &&
+               strcmp(gradient->op, "BatchNormalizationGradient") == 0;
+  bool instance = strcmp(norm->op, "InstanceNormalization") == 0 &&
+                  strcmp(gradient->op, "InstanceNormalizationGradient") == 0;
+  if ((!batch && !instance) || gradient->inputs[2] != node->outputs[0] ||
+      norm->inputs[0] != gradient->inputs[0] || norm->inputs[1] != gradient->inputs[1])
+    return false;
+  hl_native_statistics *kept = hl_native_statistics_find(b, gradient);
+  int32_t dy = hl_native_in_any(b, node->inputs[0]);
+  if (!kept || kept->unmasked >= 0 || dy < 0) return false;
+  kept->unmasked = node->outputs[0];
+  kept->shift = norm->inputs[2];
+  kept->slope = norm->posts[0].alpha;
+  return hl_native_out_view(b, node->outputs[0], hl_native_get(b, dy)->layout, dy, 0) >= 0;
 }
 
 /* -- layer norm ----------------------------------------------------------------------------- */

@@ -122,7 +122,7 @@ static void expect(const extents *e, const hl_norm_gradient_args *a, size_t firs
       for (size_t i = 0; i < e->s; i++) {
         size_t at = place(e, n, c, i);
         double h = ((double)a->x[at] - mean) * rstd, d = (double)a->dy[at];
-        if (a->mask && !(a->mask[at] > 0)) d *= (double)a->slope;
+        if (a->beta && !(h * (double)a->gamma[c] + (double)a->beta[c] > 0)) d *= (double)a->slope;
         if (pass == 0) {
           sums[0] += d;
           sums[1] += d * h;
@@ -137,14 +137,14 @@ static void expect(const extents *e, const hl_norm_gradient_args *a, size_t firs
 static void run_gradient(const hl_kernels *k, unsigned threads, const extents *e, int batch,
                          int masked) {
   size_t size = size_of(e), sets = batch ? 1 : e->n;
-  float *x = tensor(e, 1), *dy = tensor(e, 2), *mask = tensor(e, 3), *gamma = filled(e->c, 4);
+  float *x = tensor(e, 1), *dy = tensor(e, 2), *beta = filled(e->c, 3), *gamma = filled(e->c, 4);
   float *mean = filled(sets * e->c, 5), *rstd = filled(sets * e->c, 6), *dx = poisoned(size);
   float *dgamma = poisoned(e->c), *dbeta = poisoned(e->c), *scratch = poisoned(scratch_of(e));
   double *expected[3] = {calloc(size, sizeof(double)), calloc(e->c, sizeof(double)),
                          calloc(e->c, sizeof(double))};
   hl_norm_gradient_args a = {.x = x,
                              .dy = dy,
-                             .mask = masked ? mask : NULL,
+                             .beta = masked ? beta : NULL,
                              .gamma = gamma,
                              .mean = mean,
                              .rstd = rstd,
@@ -175,7 +175,7 @@ static void run_gradient(const hl_kernels *k, unsigned threads, const extents *e
   a.dx = dy; /* in place */
   hl_kernel_norm_gradient(k, &a, threads);
   assert_memory_equal(dx, dy, size * sizeof *dx);
-  free(x), free(dy), free(mask), free(gamma), free(mean), free(rstd), free(dx), free(dgamma);
+  free(x), free(dy), free(beta), free(gamma), free(mean), free(rstd), free(dx), free(dgamma);
   free(dbeta), free(scratch);
   for (size_t i = 0; i < 3; i++) free(expected[i]);
 }
