@@ -60,7 +60,7 @@ static void measures(void **state) {
   hl_roofline one, two;
   uint64_t start = hl_clock_ns();
   assert_int_equal(hl_roofline_measure(1, &one, NULL), HL_OK);
-  assert_true(hl_clock_ns() - start < 10000000000u);
+  assert_true(hl_clock_ns() - start < 60000000000u);
   assert_true(isfinite(one.compute_gflops) && one.compute_gflops > .1);
   assert_true(isfinite(one.bandwidth_gbs) && one.bandwidth_gbs > .1);
   assert_int_equal(isfinite(one.bfloat16_gflops) != 0, hl_roofline_kernel_bfloat16() != NULL);

@@ -92,7 +92,7 @@ static void deaths_are_explained(void **state) {
     if (status != cases[i].status || !strstr(error.msg, cases[i].part))
       fail_msg("%s: %s: %s", cases[i].script, hl_status_name(status), error.msg);
     assert_int_equal(process.pid, -5); /* untouched on failure */
-    assert_true(hl_clock_ns() - start < 15000000000u);
+    assert_true(hl_clock_ns() - start < 50000000000u);
   }
 }
 
@@ -117,7 +117,7 @@ static void silence_is_timed_out_and_killed(void **state) {
   assert_non_null(strstr(error.msg, "'run' did not end within 0.1 s"));
   pid_t pid = process.pid;
   assert_int_equal(hl_process_end(&process, HL_TIMED_OUT, &error), HL_TIMED_OUT);
-  assert_true(hl_clock_ns() - start < 10000000000u);
+  assert_true(hl_clock_ns() - start < 50000000000u);
   assert_true(kill(pid, 0) == -1 && errno == ESRCH);
 }
 
@@ -132,7 +132,7 @@ static void a_wake_interrupts_waiting(void **state) {
   hl_error error = {0};
   uint64_t start = hl_clock_ns();
   assert_int_equal(hl_process_start(&launch, &process, &error), HL_INTERRUPTED);
-  assert_true(hl_clock_ns() - start < 5000000000u);
+  assert_true(hl_clock_ns() - start < 50000000000u);
   close(wake[0]);
   close(wake[1]);
 }
@@ -154,7 +154,7 @@ static void what_a_worker_started_dies_with_it(void **state) {
   free(text);
   assert_true(pid > 1);
   bool gone = false; /* or a zombie that its new parent has not fetched */
-  for (int i = 0; i < 100 && !gone; i++) {
+  for (int i = 0; i < 3000 && !gone; i++) {
     HL_CLEANUP(hl_free_pointer) char *stat_path = hl_format("/proc/%d/stat", (int)pid);
     char *stat = NULL;
     gone = hl_file_read(stat_path, 1000, &stat, NULL, NULL) != HL_OK || strstr(stat, ") Z ");

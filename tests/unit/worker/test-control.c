@@ -41,10 +41,10 @@ static child start(void (*body)(hl_control *control, int answer)) {
   return (child){.pid = pid, .to = in[1], .from = out[0]};
 }
 
-/* Exit status, -1 if it has to be killed after 20 s. */
+/* Exit status, -1 if it has to be killed after 100 s. */
 static int end(child *c) {
   int status = 0;
-  for (int i = 0; i < 2000; i++) {
+  for (int i = 0; i < 10000; i++) {
     if (waitpid(c->pid, &status, WNOHANG) == c->pid) {
       close(c->to);
       close(c->from);

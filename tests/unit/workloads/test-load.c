@@ -207,7 +207,7 @@ static void test_any_rate(void **state) {
                                    .seed = 8};
   uint64_t begin = hl_clock_ns();
   hl_load_result result = run(&s, &request);
-  assert_true(hl_clock_ns() - begin < 5000000000u);
+  assert_true(hl_clock_ns() - begin < 50000000000u);
   /* 2e8 were due when it was cut off. */
   assert_true(fabs((double)(result.queries + result.unserved) - 2e8) < 2e6);
   assert_true(result.behind_ns > 100000000);
