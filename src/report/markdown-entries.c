@@ -2,6 +2,7 @@
 #include "formats/markdown.h"
 #include "report/markdown.h"
 #include "report/number.h"
+#include <math.h>
 #include <string.h>
 
 static bool is_of(const hl_record *r, const char *entry) {
@@ -56,6 +57,67 @@ static void put_row(const hl_record *r, hl_text *out) {
   hl_text_append(out, " |\n");
 }
 
+/* -- training beside inference ----------------------------------------------------------------- */
+
+static bool same(const char *a, const char *b) {
+  return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+/* The same network, arithmetic and place at the same batch, wherever the rows stand. */
+static bool same_configuration(const hl_record *a, const hl_record *b) {
+  return same(a->model, b->model) && same(a->engine, b->engine) && same(a->dtype, b->dtype) &&
+         same(a->device_id, b->device_id) && a->batch_size == b->batch_size &&
+         a->threads == b->threads;
+}
+
+static const hl_record *find_inference(const hl_records *records, const hl_record *training) {
+  for (size_t i = 0; i < records->count; i++) {
+    const hl_record *r = &records->items[i];
+    bool inference = r->workload && strcmp(r->workload, HL_WORKLOAD_INFERENCE) == 0;
+    if (inference && hl_record_passed(r) && same_configuration(r, training)) return r;
+  }
+  return NULL;
+}
+
+static void put_pair(const hl_record *training, const hl_record *inference, hl_text *out) {
+  char text[HL_NUMBER_BYTES];
+  double unknown = (double)NAN;
+  double ms = inference ? inference->latency_p50_ms : unknown;
+  double mb = inference ? inference->memory_mb : unknown;
+  hl_text_append(out, "| ");
+  hl_markdown_text(out, training->model);
+  hl_text_append(out, " | ");
+  hl_markdown_text(out, training->engine);
+  hl_text_append(out, " | ");
+  hl_markdown_text(out, training->dtype);
+  hl_text_format(out, " | %s |", hl_report_int(training->batch_size, "—", text));
+  cell(out, ms);
+  cell(out, training->latency_p50_ms);
+  cell(out, ms > 0 ? training->latency_p50_ms / ms : unknown);
+  cell(out, mb);
+  cell(out, training->memory_mb);
+  cell(out, mb > 0 ? training->memory_mb / mb : unknown);
+  hl_text_char(out, '\n');
+}
+
+static void put_training(const hl_records *records, hl_text *out) {
+  bool any = false;
+  for (size_t i = 0; i < records->count; i++) {
+    const hl_record *r = &records->items[i];
+    if (!hl_workload_is_training(r->workload) || !hl_record_passed(r)) continue;
+    if (!any)
+      hl_text_append(out,
+                     "### Training against inference\n\nA row of inference is that of the same "
+                     "model, engine, type, batch size, threads and device; — where there is "
+                     "none.\n\n| Model | Engine | Type | Batch Size | Inference (ms/step) | "
+                     "Training (ms/step) | Ratio | Inference (MB) | Training (MB) | Ratio |\n"
+                     "|---|---|---|---:|---:|---:|---:|---:|---:|---:|\n");
+    any = true;
+    put_pair(r, find_inference(records, r), out);
+  }
+  if (any) hl_text_char(out, '\n');
+}
+
 bool hl__markdown_has_entries(const hl_records *records) {
   for (size_t i = 0; i < records->count; i++)
     if (records->items[i].entry) return true;
@@ -79,4 +141,5 @@ void hl__markdown_entries(const hl_records *records, hl_text *out) {
       if (is_of(&records->items[k], entry)) put_row(&records->items[k], out);
     hl_text_char(out, '\n');
   }
+  put_training(records, out);
 }

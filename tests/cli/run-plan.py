@@ -146,6 +146,29 @@ entries:
 
 
 @case
+def training_is_set_against_inference_of_the_same_configuration():
+    where = HOME / 'training'
+    small, large = 'mlp:input_dim=16,hidden_dim=16', 'mlp:input_dim=16,hidden_dim=32'
+    text = f'''
+entries:
+  - {{name: i, model: ["{small}", "{large}"], batch-sizes: [4, 8], iterations: 20, warmup-iterations: 2}}
+  - {{name: t, workload: training, model: ["{large}", "{small}"], batch-sizes: [8, 4, 2], steps: 10}}
+'''
+    rows = hotlap('run', plan(text), '--json', '--store', 'none', '--output-dir', str(where), '--export-format', 'md').passes().rows
+    median = {(r['workload'], r['model'], r['batch_size']): r['latency_p50_ms'] for r in rows}
+    table = (where / 'BENCHMARK_REPORT.md').read_text().split('### Training against inference')[1].split('\n\n')[2]
+    lines = [[c.strip() for c in line.split('|')[1:-1]] for line in table.splitlines()[2:]]
+    assert [(l[0], int(l[3])) for l in lines] == [(m, b) for m in (large, small) for b in (8, 4, 2)], table
+    for line in lines:
+        model, batch = line[0], int(line[3])
+        assert abs(float(line[5]) / median['training', model, batch] - 1) < 1e-3, line
+        if batch == 2:  # nothing to set it against
+            assert line[4] == line[6] == line[7] == '—', line
+        else:
+            assert abs(float(line[4]) / median['inference', model, batch] - 1) < 1e-3, line
+
+
+@case
 def plans_that_come_with_it_are_found():
     for name in ('neurallayers', 'plans/neurallayers.yaml', 'neurallayers.yaml'):
         hotlap('run', name, '--dry-run').passes('# throughput')
