@@ -24,13 +24,13 @@ void HL_FN(sgd)(const hl_sgd_args *a, unsigned thread, unsigned threads) {
   float *weight = a->weight, *velocity = a->velocity;
   const float *gradient = a->gradient;
   const float rate = a->rate, momentum = a->momentum, decay = a->decay;
-  const float ahead = a->nesterov ? momentum : 0, own = a->nesterov ? 1 : 0;
+  const int nesterov = a->nesterov;
 #pragma omp simd
   for (size_t i = share.first; i < share.end; i++) {
     float w = weight[i], g = gradient[i] + decay * w;
     float v = momentum * velocity[i] + g;
     velocity[i] = v;
-    weight[i] = w - rate * (own ? g + ahead * v : v);
+    weight[i] = w - rate * (nesterov ? g + momentum * v : v);
   }
 }
 
