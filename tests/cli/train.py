@@ -179,4 +179,16 @@ def synthetic_data_says_what_it_is():
     assert r['batches_per_epoch'] == 2 and r['data'].startswith('9 synthetic samples')
 
 
+@case
+def the_native_engine_goes_on_to_the_bit():
+    words = ('mlp:dims=8-8-4', '--batch-size', 4, '--json', '--accumulate', 2, '--clip-norm', 1)
+    losses = lambda *more: hotlap('train', *words, *more).passes().rows[0]['step_losses']
+    whole = losses('--steps', 21)
+    assert losses('--steps', 9, '--checkpoint', 'native.onnx') + losses('--steps', 21, '--resume-from', 'native.onnx') == whole
+    r, = hotlap('train', *words, '--optimizer', 'adamw', '--epochs', 30, '--learning-rate', 0.02).passes().rows
+    assert r['final_loss'] < 0.5 * r['first_loss'] and r['backward_ms'] > 0 and r['optimizer_ms'] > 0, r['epochs']
+    checked, = hotlap('sweep', 'native.onnx', '--batch-sizes', 2, '--max-time', 0.1, '--json').passes().rows
+    assert checked['output_error'] < 1e-4, 'it is a model like any other'
+
+
 main()
