@@ -157,10 +157,6 @@ int64_t hl_windows_count(const hl_windows *w) {
   return w->count;
 }
 
-const float *hl_windows_weights(const hl_windows *w) {
-  return w->weights;
-}
-
 hl_volume_shape hl_windows_at(const hl_windows *w, int64_t index) {
   int64_t at[axes];
   window_start(w, index, at);

@@ -66,9 +66,6 @@ void hl_windows_scatter(hl_windows *windows, const float *outputs, int64_t first
  * are cleared for the next volume of this shape. */
 void hl_windows_finish(hl_windows *windows, float *ret_volume);
 
-/* Weights of a window, for tests and for a look at them. */
-const float *hl_windows_weights(const hl_windows *windows);
-
 /* What a network makes of `count` windows (at most `batch`), of the same size. */
 typedef hl_status (*hl_windows_network)(void *context, int64_t count, const float *inputs,
                                         float *ret_outputs, hl_error *error);

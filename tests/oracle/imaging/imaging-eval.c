@@ -112,12 +112,18 @@ static hl_status in_place(const char *what, int64_t voxels) {
   return status;
 }
 
-/* A "network" that sees where in its window a voxel is. */
+/* A "network" that sees where in its window a voxel is, and all of the window. */
 static hl_status network(void *context, int64_t count, const float *inputs, float *ret_outputs,
                          hl_error *e) {
   int64_t voxels = *(int64_t *)context;
-  for (int64_t i = 0; i < count * voxels; i++)
-    ret_outputs[i] = inputs[i] * inputs[i] + 1e-3f * (float)(i % voxels);
+  for (int64_t k = 0; k < count; k++) {
+    const float *window = inputs + k * voxels;
+    double sum = 0;
+    for (int64_t i = 0; i < voxels; i++) sum += (double)window[i];
+    float mean = (float)(sum / (double)voxels);
+    for (int64_t i = 0; i < voxels; i++)
+      ret_outputs[k * voxels + i] = window[i] * window[i] + 1e-3f * (float)i + mean;
+  }
   if (count > whole(6)) return hl_error_set(e, HL_INTERNAL, "%" PRId64 " windows", count);
   return HL_OK;
 }

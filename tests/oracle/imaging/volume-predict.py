@@ -136,4 +136,18 @@ for number, (model, rank, roi, size, zoom, overlap, batch, task) in enumerate(CA
         away = np.abs(written - expected)
         check(away.max() <= 1 and (away > 0).mean() < 0.01, f"{label}: bytes off by {away.max()}, {(away > 0).mean():.3%}")
         check(found["windows"] == np.prod([len(starts(max(n, r), r, overlap)) for n, r in zip(x.shape, roi)]), f"{label}: windows")
+# A network that has gone bad: said, and nothing is written.
+import onnx  # noqa: E402
+
+hotlap("models", "export", "dynunet:patch=8x16x16", "bad.onnx", "--quiet")
+bad = onnx.load(WORK / "bad.onnx")
+bias = next(t for t in bad.graph.initializer if t.name == "output_block.conv.bias")
+bias.raw_data = np.float32("nan").tobytes()
+onnx.save(bad, WORK / "bad.onnx")
+done = subprocess.run([HOTLAP, "predict", "bad.onnx", "--data", "n.npz", "--output-dir", "bad", "--json"],
+                      capture_output=True, text=True, cwd=WORK, env=ENV)  # fmt: skip
+check(done.returncode == 2 and "is NaN" in done.stderr, f"NaN weights: status {done.returncode}, {done.stderr}")
+document = json.loads(done.stdout)
+check(not document["success"] and "is NaN" in document["reason"], f"NaN weights: {document['reason']}")
+check(not list((WORK / "bad").iterdir()), "nothing is written of NaN")
 finish()

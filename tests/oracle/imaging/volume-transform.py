@@ -122,7 +122,7 @@ def augmented(volume, patch, draw):
 
 volume = rng.normal(size=(10, 20, 20)).astype("f4")
 patch = (6, 12, 12)
-seen, turns, where = set(), set(), set()
+seen, turns, where, moved = set(), set(), set(), []
 for sample in range(40):
     draw, found = draw_of(volume, patch, sample=sample)
     close(f"augment sample {sample}", found, augmented(volume, patch, draw), 1e-6)
@@ -131,9 +131,14 @@ for sample in range(40):
     check(points[0] == 0 and points[-1] == 1, f"{sample}: ends of the histogram")
     check(abs(shift) <= 0.1 and 0.9 <= gamma <= 1.5, f"{sample}: shift {shift}, gamma {gamma}")
     check(all(0 <= a <= n - p for a, n, p in zip(at, volume.shape, patch)), f"{sample}: at {at}")
+    moved.append((points - np.linspace(0, 1, len(points)))[1:-1] * (len(points) - 1))
     seen.add(draw[:3])
     turns.add((flips, quarters))
     where.update((axis, a) for axis, a in enumerate(at))
+# Each point is uniform between one neighbour and the other: on average it stays, and it moves by
+# up to a distance of two.
+moved = np.concatenate(moved)
+check(abs(moved.mean()) < 0.05 and 0.5 < moved.std() < 0.8, f"control points: {moved.mean():.3f} +- {moved.std():.3f}")
 check(len(seen) > 35 and len(turns) > 15, f"{len(seen)} different draws, {len(turns)} turns")
 check(len(where) == 5 + 9 + 9, f"all positions of each axis, the last too: {sorted(where)}")
 
