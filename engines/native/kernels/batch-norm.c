@@ -24,14 +24,25 @@ HL_INLINE sixteen lanes_of(const float *of_channel, size_t first, size_t c, size
   return ret;
 }
 
+/* The blocks of channels that are to be done, and unit `at` of theirs: a block of a picture. */
+HL_INLINE size_t blocks_to_do(size_t blocks, size_t all) {
+  return blocks ? blocks : all;
+}
+
+HL_INLINE size_t unit_of(size_t at, size_t first, size_t to_do, size_t all) {
+  return at / to_do * all + first + at % to_do;
+}
+
 /* -- batch norm ------------------------------------------------------------------------------ */
 
 /* A unit is a block of channels of a picture: their moments go to scratch. */
 void HL_FN(batch_norm_moments)(const hl_batch_norm_args *a, unsigned thread, unsigned threads) {
   if (a->s == 0) return;
   size_t blocks = hl_ceil_div(a->c, a->block), row = padded(a->c);
-  hl_share share = hl_share_of(a->n * blocks, thread, threads);
-  for (size_t unit = share.first; unit < share.end; unit++) {
+  size_t to_do = blocks_to_do(a->blocks, blocks);
+  hl_share share = hl_share_of(a->n * to_do, thread, threads);
+  for (size_t place = share.first; place < share.end; place++) {
+    size_t unit = unit_of(place, a->first, to_do, blocks);
     moments m[BLOCK_MAX];
     size_t n = unit / blocks, first = unit % blocks * a->block;
     moments_of(a->x + unit * a->s * a->block, a->s * a->block, a->block, m);
@@ -91,8 +102,10 @@ HL_INLINE void scale_and_shift(float *y, const float *x, const float *residual, 
 void HL_FN(batch_norm)(const hl_batch_norm_args *a, unsigned thread, unsigned threads) {
   if (a->s == 0 || a->n == 0) return;
   size_t blocks = hl_ceil_div(a->c, a->block);
-  hl_share share = hl_share_of(a->n * blocks, thread, threads);
-  for (size_t unit = share.first; unit < share.end; unit++) {
+  size_t to_do = blocks_to_do(a->blocks, blocks);
+  hl_share share = hl_share_of(a->n * to_do, thread, threads);
+  for (size_t place = share.first; place < share.end; place++) {
+    size_t unit = unit_of(place, a->first, to_do, blocks);
     size_t first = unit % blocks * a->block, at = unit * a->s * a->block;
     sixteen mean = {{0}}, scale = {{0}}, shift = {{0}};
     for (size_t l = 0; l < BLOCK_MAX; l++) {
@@ -182,8 +195,10 @@ HL_INLINE void piece_sums(const float *x, const float *dy, size_t count, const s
 /* Sums of dy and dy · h of each channel of each picture. */
 void HL_FN(norm_gradient_sums)(const hl_norm_gradient_args *a, unsigned thread, unsigned threads) {
   size_t blocks = hl_ceil_div(a->c, a->block), row = padded(a->c), total = a->s * a->block;
-  hl_share share = hl_share_of(a->n * blocks, thread, threads);
-  for (size_t unit = share.first; unit < share.end; unit++) {
+  size_t to_do = blocks_to_do(a->blocks, blocks);
+  hl_share share = hl_share_of(a->n * to_do, thread, threads);
+  for (size_t place = share.first; place < share.end; place++) {
+    size_t unit = unit_of(place, a->first, to_do, blocks);
     size_t n = unit / blocks, first = unit % blocks * a->block, at = unit * total;
     sixteen mean, rstd;
     statistics_of(a, n, first, &mean, &rstd);
@@ -244,9 +259,11 @@ HL_INLINE void norm_dx(const hl_norm_gradient_args *a, size_t at, size_t count, 
 
 void HL_FN(norm_gradient)(const hl_norm_gradient_args *a, unsigned thread, unsigned threads) {
   size_t blocks = hl_ceil_div(a->c, a->block), row = padded(a->c), total = a->s * a->block;
-  hl_share units = hl_share_of(a->n * blocks, thread, threads);
+  size_t to_do = blocks_to_do(a->blocks, blocks);
+  hl_share units = hl_share_of(a->n * to_do, thread, threads);
   double size = (double)a->s * (double)(a->batch ? a->n : 1);
-  for (size_t unit = units.first; unit < units.end; unit++) {
+  for (size_t place = units.first; place < units.end; place++) {
+    size_t unit = unit_of(place, a->first, to_do, blocks);
     size_t n = unit / blocks, first = unit % blocks * a->block;
     sixteen rstd;
     affine f = {.factor = {{0}}};

@@ -1,5 +1,5 @@
 /* Gradients of pooling and enlarging. */
-#include "vmath.h"
+#include "vector.h"
 
 /* -- largest ---------------------------------------------------------------------------------- */
 
@@ -69,6 +69,31 @@ HL_INLINE void max_window(const float *x, const float *dy, float *dx, size_t row
     }
 }
 
+/* The same of blocks, whole vectors at a time. */
+HL_INLINE void max_vectors(const float *x, const float *dy, float *dx, size_t row, size_t rows,
+                           size_t columns, size_t block, int mask) {
+  for (size_t v = 0; v < block; v += HL_LANES) {
+    vfloat top = hl_vload(x + v), none = {0};
+    vint place = {0};
+    int32_t here = 0;
+    for (size_t i = 0; i < rows; i++)
+      for (size_t j = 0; j < columns; j++, here++) {
+        vfloat cell = hl_vload(x + i * row + j * block + v);
+        vint larger = cell > top;
+        top = hl_vselect(larger, cell, top);
+        place = (larger & here) | (~larger & place);
+      }
+    vfloat d = hl_vload(dy + v);
+    if (mask) d = hl_vselect(top > 0, d, none);
+    here = 0;
+    for (size_t i = 0; i < rows; i++)
+      for (size_t j = 0; j < columns; j++, here++) {
+        float *cell = dx + i * row + j * block + v;
+        hl_vstore(cell, hl_vload(cell) + hl_vselect(place == here, d, none));
+      }
+  }
+}
+
 /* The part of a window that lies in the picture. */
 typedef struct reach {
   size_t first, count;
@@ -92,7 +117,10 @@ HL_INLINE void max_plane(const hl_max_pool_gradient_args *a, size_t plane, size_
       reach across = reach_of(j, a->stride_w, a->kernel_w, a->before_w, a->w);
       size_t at = down.first * row + across.first * block;
       if (down.count == 0 || across.count == 0) continue;
-      max_window(x + at, dy, dx + at, row, down.count, across.count, block, a->mask);
+      if (block % HL_LANES == 0)
+        max_vectors(x + at, dy, dx + at, row, down.count, across.count, block, a->mask);
+      else
+        max_window(x + at, dy, dx + at, row, down.count, across.count, block, a->mask);
     }
   }
 }

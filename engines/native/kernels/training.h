@@ -59,6 +59,7 @@ typedef struct hl_batch_norm_args {
   const float *running_mean, *running_variance;   /* c each */
   float *ret_running_mean, *ret_running_variance; /* may be those before; or NULL */
   size_t n, c, s, block;
+  size_t first, blocks;           /* only these blocks of channels, `blocks` of them; 0: all */
   float epsilon, momentum, slope; /* LeakyReLU: below 0 multiplied by it; 1 none, 0 ReLU */
   double *scratch;                /* 2 · n · (c rounded up to 16) */
 } hl_batch_norm_args;
@@ -79,6 +80,7 @@ typedef struct hl_norm_gradient_args {
   float *dx;             /* may be dy or x; NULL: not wanted */
   float *dgamma, *dbeta; /* c each */
   size_t n, c, s, block;
+  size_t first, blocks; /* only these blocks of channels, `blocks` of them; 0: all */
   int batch;
   float slope;
   float *scratch; /* 2 · n · (c rounded up to 16) floats */

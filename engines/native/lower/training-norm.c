@@ -36,6 +36,12 @@ static int32_t over(hl_native_builder *b, hl_value_id value, int32_t from,
                                   : hl_native_out(b, value, layout);
 }
 
+/* Blocks of channels at a time whose two tensors stay in the outer cache between two passes. */
+static size_t blocks_at_a_time(size_t n, size_t s, size_t block) {
+  const size_t bytes = (size_t)6 << 20, each = 2 * n * s * block * sizeof(float);
+  return each < bytes ? bytes / each : 1;
+}
+
 /* -- batch norm ----------------------------------------------------------------------------- */
 
 typedef struct batch_context {
@@ -61,8 +67,13 @@ static hl_status run_batch_norm(const void *opaque, void *const *pointers, hl_er
   args.ret_rstd = args.ret_mean + args.c;
   args.scratch = pointers[9];
   args.residual = context->residual ? pointers[10] : NULL;
-  hl_kernel_batch_norm_moments(context->kernels, &args, context->threads);
-  hl_kernel_batch_norm(context->kernels, &args, context->threads);
+  size_t all = (args.c + args.block - 1) / args.block;
+  size_t most = blocks_at_a_time(args.n, args.s, args.block);
+  for (; args.first < all; args.first += args.blocks) {
+    args.blocks = all - args.first < most ? all - args.first : most;
+    hl_kernel_batch_norm_moments(context->kernels, &args, context->threads);
+    hl_kernel_batch_norm(context->kernels, &args, context->threads);
+  }
   return HL_OK;
 }
 
@@ -142,8 +153,13 @@ static hl_status run_gradient(const void *opaque, void *const *pointers, hl_erro
   args.dx = context->wants_dx ? pointers[context->relu ? 8 : 7] : NULL;
   args.mean = statistics;
   args.rstd = statistics + (args.batch ? 1 : args.n) * args.c;
-  hl_kernel_norm_gradient_sums(context->kernels, &args, context->threads);
-  hl_kernel_norm_gradient(context->kernels, &args, context->threads);
+  size_t all = (args.c + args.block - 1) / args.block;
+  size_t most = blocks_at_a_time(args.n, args.s, args.block);
+  for (; args.first < all; args.first += args.blocks) {
+    args.blocks = all - args.first < most ? all - args.first : most;
+    hl_kernel_norm_gradient_sums(context->kernels, &args, context->threads);
+    hl_kernel_norm_gradient(context->kernels, &args, context->threads);
+  }
   return HL_OK;
 }
 
