@@ -196,7 +196,7 @@ static hl_status read_plots(hl_plan_file *file, hl_error *error) {
     hl_plan_plot *plot = &file->plots[file->plot_count++];
     status = read_plot(file, list->items[i], plot, error);
     for (size_t k = 0; k < i && status == HL_OK; k++)
-      if (strcmp(file->plots[k].file, plot->file) == 0)
+      if (plot->file && strcmp(file->plots[k].file, plot->file) == 0)
         status = hl_yaml_refuse(&file->yaml, plot->where, error, "two plots have the file '%s'",
                                 plot->file);
     for (size_t k = 0; k < plot->entry_count && status == HL_OK; k++)

@@ -136,7 +136,7 @@ static hl_status convert_map(reader *r, const yaml_node_t *from, size_t depth, h
   hl_status status = HL_OK;
   for (int pass = 0; pass < 2; pass++) /* its own keys, then the merged ones */
     for (size_t i = 0; i < count && status == HL_OK; i++) {
-      const hl_yaml *key, *value;
+      const hl_yaml *key = NULL, *value = NULL;
       bool merged = is_merge_key(yaml_document_get_node(r->document, given[i].key));
       if (merged != (pass == 1)) continue;
       status = convert(r, given[i].key, depth + 1, &key);
