@@ -65,7 +65,7 @@ CASES = [  # network, input shape, loss, optimiser, rate, steps, clip
     ("gru:input_dim=12,hidden_dim=10,layers=2,tokens=7", None, "mse", "adam", 1e-4, 20, 0),
     ("prism_generator:size=16,object=8", None, "mse", "adam", 1e-4, 20, 0),
     ("batch_norms", None, "cross-entropy", "adam", 1e-4, 20, 0),
-    ("resnet50", (4, 3, 32, 32), "cross-entropy", "adam", 1e-4, 20, 0),
+    ("resnet50", (4, 3, 64, 64), "cross-entropy", "adam", 1e-4, 20, 0),
     ("dynunet:dims=2,patch=16x16", None, "dice-ce", "adam", 1e-4, 20, 0),
     ("ptychopinn", None, "mse", "adam", 1e-4, 20, 0),
 ]
