@@ -69,7 +69,8 @@ CASES = [  # network, input shape, loss, optimiser, rate, steps, clip
     ("dynunet:dims=2,patch=16x16", None, "dice-ce", "adam", 1e-4, 20, 0),
     ("ptychopinn", None, "mse", "adam", 1e-4, 20, 0),
 ]
-TOLERANCES = {"resnet50": (1e-2, 0.1)}  # of 53 batch norms over 4 pictures
+# Adam divides by gradients that may be rounding errors: of 53 batch norms over 4 pictures, of dark pixels.
+TOLERANCES = {"resnet50": (1e-2, 0.1), "ptychopinn": (1e-2, 0.1)}
 SLOW = {"resnet50", "ptychopinn"}
 
 
