@@ -119,13 +119,14 @@ static bool name_group(hl_analysis_group *g) {
 
 /* Fills `ret_of_row` with the group of each row; SIZE_MAX for rows that are no points of a curve
  * over batch sizes: latencies under load are of queries, at a rate somebody chose; a training run
- * has its own report; a step of another tool need not have a batch. */
+ * has its own report, and so have rows of where memory goes, which time nothing; a step of another
+ * tool need not have a batch. */
 static bool make_groups(const hl_records *records, hl_analysis *analysis, size_t *ret_of_row) {
   for (size_t row = 0; row < records->count; row++) {
     const hl_record *record = &records->items[row];
     ret_of_row[row] = SIZE_MAX;
     if (hl_workload_is_load(record->workload) || hl_workload_is_training(record->workload) ||
-        hl_workload_is_imported(record->workload))
+        hl_workload_is_memory(record->workload) || hl_workload_is_imported(record->workload))
       continue;
     size_t at = 0;
     while (at < analysis->group_count && !belongs(&analysis->groups[at], record)) at++;

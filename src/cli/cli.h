@@ -24,6 +24,7 @@ enum {
 int hl_cli_sweep(int argc, char **argv);
 int hl_cli_run(int argc, char **argv);
 int hl_cli_load(int argc, char **argv);
+int hl_cli_memory(int argc, char **argv);
 int hl_cli_train(int argc, char **argv);
 int hl_cli_compare(int argc, char **argv);
 int hl_cli_models(int argc, char **argv);

@@ -16,6 +16,8 @@ typedef struct command {
 static const command commands[] = {
     {"sweep", hl_cli_sweep, "measure a network over batch sizes and say which to use"},
     {"run", hl_cli_run, "measure all that a plan file lists"},
+    {"memory", hl_cli_memory,
+     "say where memory goes: by kind, layer and phase, planned and measured"},
     {"train", hl_cli_train, "train a network, and say where the time goes"},
     {"load", hl_cli_load, "serve queries at a rate, and say what latency they meet"},
     {"predict", hl_cli_predict, "predict whole volumes, window by window"},

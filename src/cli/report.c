@@ -82,6 +82,7 @@ static void show(const hl_options *options, const hl_report_input *input) {
     hl_report_advice(input->analysis, colour, &text);
     hl_report_engines(input->engines, colour, &text);
     hl_report_load(input->records, &text);
+    hl_report_memory_map(input->records, 0, &text);
     hl_report_training(input->records, &text);
   }
   fputs(text.data, stdout);

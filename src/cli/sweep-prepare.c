@@ -76,7 +76,7 @@ static hl_status read_formats(hl_sweep *s, hl_error *error) {
   /* A directory without formats: what the suites write. */
   if (!list && hl_options_given(o, HL_OPTION_OUTPUT_DIR) &&
       !hl_options_given(o, HL_OPTION_FRAMEWORK))
-    list = "json,csv,md";
+    list = o->command == 'Y' ? "json,csv,md,plot" : "json,csv,md";
   hl_status status = list ? hl_report_formats(list, &s->formats, error) : HL_OK;
   if (hl_options_given(o, HL_OPTION_FRAMEWORK)) s->formats |= HL_REPORT_CSV | HL_REPORT_CSV_SUITE;
   if (hl_options_on(o, HL_OPTION_PLOT_RESULTS)) s->formats |= HL_REPORT_PLOT;

@@ -54,6 +54,13 @@ hl_value_id hl_graph_find_n(const hl_graph *graph, const char *name, size_t leng
 /* A new node without inputs and outputs, or NULL with the graph failed. */
 hl_node *hl_graph_node_new(hl_graph *graph, const char *op, const char *name, const char *domain);
 
+/* A node with the operator, the attributes and, in lists of its own, the inputs and outputs of node
+ * `index`; named after it, marked by the pen. NULL with the graph failed. */
+hl_node *hl_graph_node_like(hl_graph *graph, size_t index);
+
+/* Puts the nodes in another order: order[i] is the present place of the one that will be i-th. */
+hl_status hl_graph_reorder(hl_graph *graph, const size_t *order, hl_error *error);
+
 /* Appends to graph->inputs. */
 bool hl_graph_add_input(hl_graph *graph, hl_value_id value);
 

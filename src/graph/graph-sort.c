@@ -56,7 +56,7 @@ static size_t take_ready(const hl_graph *graph, sorter *s) {
   return done;
 }
 
-static hl_status reorder(hl_graph *graph, const size_t *order, hl_error *error) {
+hl_status hl_graph_reorder(hl_graph *graph, const size_t *order, hl_error *error) {
   hl_node *nodes = calloc(graph->node_capacity, sizeof *nodes);
   if (!nodes) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory to sort the graph");
   for (size_t n = 0; n < graph->node_count; n++) {
@@ -83,7 +83,7 @@ hl_status hl_graph_sort(hl_graph *graph, hl_error *error) {
   sorter s = {.start = start, .consumer = consumer, .order = order, .missing = missing};
   count_edges(graph, &s);
   fill_edges(graph, &s, cursor);
-  if (take_ready(graph, &s) == nodes) return reorder(graph, order, error);
+  if (take_ready(graph, &s) == nodes) return hl_graph_reorder(graph, order, error);
   for (size_t n = 0; n < nodes; n++)
     if (missing[n])
       return hl_error_set(error, HL_BAD_DATA,
@@ -145,6 +145,24 @@ static bool copy_node(hl_graph *copy, const hl_node *from) {
   to->input_count = from->input_count;
   to->output_count = from->output_count;
   return copy_attributes(copy, to, from);
+}
+
+hl_node *hl_graph_node_like(hl_graph *graph, size_t index) {
+  hl_node from = graph->nodes[index]; /* adding one moves them */
+  HL_CLEANUP(hl_free_pointer) char *name = hl_format("%s/again", from.name);
+  hl_node *to =
+      name ? hl_graph_node_new(graph, from.op, from.name[0] ? name : "", from.domain) : NULL;
+  if (to) {
+    to->row = from.row;
+    to->inputs = hl_arena_copy(&graph->arena, from.inputs, from.input_count * sizeof *to->inputs);
+    to->outputs =
+        hl_arena_copy(&graph->arena, from.outputs, from.output_count * sizeof *to->outputs);
+    to->input_count = from.input_count;
+    to->output_count = from.output_count;
+  }
+  if (to && to->inputs && to->outputs && copy_attributes(graph, to, &from)) return to;
+  hl_graph_fail(graph, HL_OUT_OF_MEMORY, "no memory for a node like '%s'", from.name);
+  return NULL;
 }
 
 static bool copy_all(hl_graph *copy, const hl_graph *graph) {

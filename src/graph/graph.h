@@ -48,6 +48,7 @@ typedef struct hl_value {
   hl_shape shape;
   const char *symbols[HL_MAX_RANK]; /* name of a symbolic dimension ("batch"), or NULL */
   bool is_output;
+  bool is_apart;    /* no pass merges the node that computes it with one that reads it */
   int32_t producer; /* node index, -1 for none */
   const void *data; /* constants, and small values that inference could compute; else NULL */
   uint64_t bytes;   /* of data; of a temporary, once its shape is inferred */

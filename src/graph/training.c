@@ -203,6 +203,8 @@ static hl_status finish(hl_training *t, const hl_value_id *weights, size_t count
   if (!gradients) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for gradients");
   hl_status status = hl_graph_differentiate(t->graph, t->loss, weights, count, gradients, error);
   if (status != HL_OK) return status;
+  if (t->spec->recompute) status = hl_training_recompute(t->graph, error);
+  if (status != HL_OK) return status;
   hl_value_id norm = add_updates(t, weights, gradients, count);
   t->graph->output_count = 0;
   hl_graph_rename(t->graph, t->loss, "loss");

@@ -10,6 +10,7 @@
 hl_configuration hl_configuration_with_batch(const hl_configuration *configuration, int64_t batch) {
   hl_configuration copy = *configuration;
   copy.batch_size = batch;
+  if (copy.memory && copy.train) copy.n_images = batch;
   return copy;
 }
 
@@ -84,10 +85,14 @@ static void append_identity(hl_text *out, const hl_configuration *c) {
   }
   option_int(out, "batch-sizes", c->batch_size);
   if (c->test_data) option_text(out, "test-data", c->test_data);
-  if (c->n_images) option_int(out, "n-images", c->n_images);
+  if (c->n_images && !c->memory) option_int(out, "n-images", c->n_images);
   option_int(out, "seed", c->seed);
   if (c->load) hl_load_spec_options(c->load, out);
-  if (c->train) hl_train_spec_options(c->train, out);
+  if (c->memory) option_text(out, "mode", c->train ? "training" : "inference");
+  if (c->train && c->memory)
+    hl_train_spec_memory_options(c->train, out);
+  else if (c->train)
+    hl_train_spec_options(c->train, out);
   if (c->simulated) {
     option_real(out, "simulated-clock", c->simulated_t0_ns);
     char text[32];
@@ -122,13 +127,17 @@ char *hl_configuration_reproduce(const hl_configuration *configuration,
                                  const hl_method_options *method) {
   hl_text text = HL_TEXT_INIT;
   const hl_configuration *c = configuration;
-  hl_text_format(&text, "hotlap %s ", c->train ? "train" : c->load ? "load" : "sweep");
+  hl_text_format(&text, "hotlap %s ",
+                 c->memory  ? "memory"
+                 : c->train ? "train"
+                 : c->load  ? "load"
+                            : "sweep");
   append_identity(&text, c);
-  if (c->load || c->train)
+  if (c->load || c->train || c->memory)
     append_limits(&text, method);
   else
     append_method(&text, method);
-  if (!c->train && !method->check) hl_text_append(&text, " --no-check");
+  if (!c->train && !c->memory && !method->check) hl_text_append(&text, " --no-check");
   return hl_text_take(&text);
 }
 

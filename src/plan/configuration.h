@@ -41,6 +41,7 @@ typedef struct hl_configuration {
   int64_t n_images;      /* 0: all of a file, one batch if synthetic */
   int64_t seed;
   const hl_load_spec *load;   /* a load test, or NULL: inference, step after step */
+  bool memory; /* a row of `hotlap memory`: of inference, or of training where `train` is set */
   const hl_train_spec *train; /* a training run, or NULL */
   bool simulated;             /* a simulated clock: a step takes t0 + t1 * batch */
   double simulated_t0_ns, simulated_t1_ns;

@@ -8,7 +8,7 @@
 static const struct {
   const char *name;
   char command;
-} workloads[] = {{"inference", 'S'}, {"load", 'L'}, {"training", 'T'}};
+} workloads[] = {{"inference", 'S'}, {"load", 'L'}, {"training", 'T'}, {"memory", 'Y'}};
 
 /* Keys of an entry that are no options. */
 static const char *const own_keys[] = {"name",     "description", "workload",

@@ -34,7 +34,8 @@ static hl_status unknown_key(const hl_plan_file *file, const hl_yaml *key, hl_er
                           "'%.60s' is for the command line of 'hotlap run', not for a plan",
                           key->text);
   if (hl__entry_option('S', key->text, length, NULL) ||
-      hl__entry_option('L', key->text, length, NULL))
+      hl__entry_option('L', key->text, length, NULL) ||
+      hl__entry_option('Y', key->text, length, NULL))
     return hl_yaml_refuse(&file->yaml, key, error,
                           "'%.60s' stands beside the entries; put it into one, or under "
                           "'defaults' for all of them",

@@ -214,8 +214,10 @@ typedef struct axes {
   const hl_device_inventory *here;
   int64_t *threads, *batches;
   size_t thread_count, batch_count;
-  hl_load_spec *loads; /* of a load test, else NULL */
-  size_t load_count;   /* 1 at least */
+  hl_load_spec *loads;           /* of a load test, else NULL */
+  size_t load_count;             /* 1 at least */
+  const hl_train_spec *modes[2]; /* of memory: inference (NULL), training */
+  size_t mode_count;             /* 1 at least */
 } axes;
 
 static hl_status read_devices(const hl_options *o, hl_arena *arena, axes *a, hl_error *error) {
@@ -234,7 +236,7 @@ static hl_status read_devices(const hl_options *o, hl_arena *arena, axes *a, hl_
 
 /* Adds the rows of a model on an engine and a device. */
 static void fill_device(hl_plan *plan, const hl_configuration *base, const axes *a) {
-  size_t count = a->dtypes.count * a->thread_count * a->batch_count * a->load_count;
+  size_t count = a->dtypes.count * a->thread_count * a->mode_count * a->batch_count * a->load_count;
   for (size_t i = 0; i < count; i++) {
     size_t rest = i;
     hl_configuration *c = &plan->items[plan->count++];
@@ -243,6 +245,10 @@ static void fill_device(hl_plan *plan, const hl_configuration *base, const axes 
     rest /= a->load_count;
     c->batch_size = a->batches[rest % a->batch_count];
     rest /= a->batch_count;
+    if (base->memory) c->train = a->modes[rest % a->mode_count];
+    /* One batch: more would be in the baseline of one mode only. */
+    if (c->memory && c->train) c->n_images = c->batch_size;
+    rest /= a->mode_count;
     c->threads = a->threads[rest % a->thread_count];
     c->dtype = a->dtypes.items[rest / a->thread_count];
   }
@@ -268,7 +274,7 @@ static hl_status fill_engine(hl_plan *plan, const hl_configuration *base, const 
 static hl_status fill(hl_plan *plan, const hl_configuration *base, const hl_plan_model *models,
                       size_t model_count, const axes *a, hl_error *error) {
   size_t per_model = a->engines.count * a->device_count * a->dtypes.count * a->thread_count *
-                     a->batch_count * a->load_count;
+                     a->batch_count * a->mode_count * a->load_count;
   if (per_model > HL_PLAN_ROWS / (model_count ? model_count : 1))
     return hl_error_set(error, HL_LIMIT, "the plan has more than %d rows", HL_PLAN_ROWS);
   plan->items = hl_arena_array(&plan->arena, per_model * model_count, sizeof *plan->items);
@@ -316,6 +322,25 @@ static hl_status read_engine_axis(const hl_options *o, hl_arena *arena,
                                 a->engine_options, error);
 }
 
+/* What `hotlap memory` looks at: the axis `modes`. Nothing is loaded ahead. */
+static hl_status read_modes(const hl_options *o, hl_arena *arena, axes *a, hl_error *error) {
+  const char *mode =
+      hl_options_given(o, HL_OPTION_MODE) ? hl_options_get(o, HL_OPTION_MODE) : "both";
+  bool both = strcmp(mode, "both") == 0;
+  a->mode_count = 0;
+  if (both || strcmp(mode, "inference") == 0) a->modes[a->mode_count++] = NULL;
+  if (both || strcmp(mode, "training") == 0) {
+    hl_train_spec *train;
+    hl_status status = hl_train_spec_read(o, arena, &train, error);
+    if (status != HL_OK) return status;
+    train->loader_threads = 0;
+    a->modes[a->mode_count++] = train;
+  }
+  if (a->mode_count) return HL_OK;
+  return hl_error_set(error, HL_INVALID_ARGUMENT,
+                      "--mode: '%s' is none of inference, training, both", mode);
+}
+
 static hl_status build(const hl_options *o, const hl_plan_model *models, size_t model_count,
                        int64_t default_threads, const hl_plan_engines *engines, hl_plan *plan,
                        axes *a, hl_error *error) {
@@ -333,6 +358,13 @@ static hl_status build(const hl_options *o, const hl_plan_model *models, size_t 
   bool is_train = o->command == 'T';
   if (status == HL_OK && is_train) status = hl_train_spec_read(o, &plan->arena, &train, error);
   base.train = train;
+  base.memory = o->command == 'Y';
+  a->mode_count = 1;
+  if (status == HL_OK && base.memory) {
+    status = read_modes(o, &plan->arena, a, error);
+    plan->method.adaptive = hl_options_given(o, HL_OPTION_MEMORY_LIMIT);
+    plan->method.sequence = true;
+  }
   if (status == HL_OK) status = read_engine_axis(o, &plan->arena, engines, a, error);
   if (status == HL_OK) status = read_devices(o, &plan->arena, a, error);
   if (status == HL_OK)
@@ -349,6 +381,7 @@ static hl_status build(const hl_options *o, const hl_plan_model *models, size_t 
   const char *sizes = hl_options_get(o, HL_OPTION_BATCH_SIZES);
   if (is_train && !hl_options_given(o, HL_OPTION_BATCH_SIZES)) sizes = "8";
   if (is_load && !hl_options_given(o, HL_OPTION_BATCH_SIZES)) sizes = "1"; /* no batching */
+  if (base.memory && !hl_options_given(o, HL_OPTION_BATCH_SIZES)) sizes = "1,2,4,8";
   if (status == HL_OK) status = hl_batch_sizes_parse(sizes, &a->batches, &a->batch_count, error);
   if (status == HL_OK) status = fill(plan, &base, models, model_count, a, error);
   return status;

@@ -201,3 +201,12 @@ void hl_train_spec_options(const hl_train_spec *spec, hl_text *out) {
   option_text(out, HL_OPTION_CHECKPOINT, s->checkpoint);
   option_text(out, HL_OPTION_RESUME_FROM, s->resume_from);
 }
+
+void hl_train_spec_memory_options(const hl_train_spec *spec, hl_text *out) {
+  if (!spec->loss_is_auto) hl_text_format(out, " --loss %s", hl_loss_name(spec->loss));
+  hl_text_format(out, " --optimizer %s", hl_optimizer_name(spec->optimizer));
+  if (spec->clip_norm > 0) option_real(out, HL_OPTION_CLIP_NORM, spec->clip_norm);
+  if (spec->accumulate > 1)
+    hl_text_format(out, " --%s %" PRId64, hl_option_name(HL_OPTION_ACCUMULATE), spec->accumulate);
+  if (spec->recompute) hl_text_append(out, " --recompute");
+}

@@ -53,6 +53,9 @@ typedef struct hl_train_spec {
 hl_status hl_train_spec_read(const hl_options *options, hl_arena *arena, hl_train_spec **ret_spec,
                              hl_error *error);
 
+/* The same for `hotlap memory`: what decides which memory a step needs. */
+void hl_train_spec_memory_options(const hl_train_spec *spec, hl_text *out);
+
 /* Appends the options that ask for it again, each after a space. */
 void hl_train_spec_options(const hl_train_spec *spec, hl_text *out);
 

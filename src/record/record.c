@@ -71,6 +71,7 @@ void hl_record_release(hl_record *record) {
   hl_rates_release(&record->rates);
   hl_epochs_release(&record->epochs);
   hl_customs_release(&record->customs);
+  hl_memory_map_free(record->memory_map);
   hl_record_init(record);
 }
 
@@ -91,6 +92,7 @@ hl_status hl_record_copy(const hl_record *from, hl_record *ret_to, hl_error *err
       memcpy(copy.samples_ns, from->samples_ns, from->sample_count * sizeof *copy.samples_ns);
     ok = ok && copy.samples_ns;
   }
+  copy.memory_map = NULL;
   copy.step_losses = NULL;
   if (from->step_loss_count) {
     copy.step_losses = malloc(from->step_loss_count * sizeof *copy.step_losses);
@@ -128,6 +130,10 @@ bool hl_record_passed(const hl_record *record) {
 
 bool hl_workload_is_load(const char *workload) {
   return workload && strcmp(workload, HL_WORKLOAD_LOAD) == 0;
+}
+
+bool hl_workload_is_memory(const char *workload) {
+  return workload && strcmp(workload, HL_WORKLOAD_MEMORY) == 0;
 }
 
 bool hl_workload_is_training(const char *workload) {

@@ -13,6 +13,7 @@
 #include "record/custom.h"
 #include "record/epoch.h"
 #include "record/fields.h"
+#include "record/memory-map.h"
 #include "record/rate.h"
 
 typedef enum hl_outcome {
@@ -45,6 +46,9 @@ typedef struct hl_record {
   size_t step_loss_count;
   hl_epochs epochs;
   hl_customs customs; /* of --metric-plugin */
+  /* Of a row of `hotlap memory` that was measured now: owned, neither copied nor stored; or NULL.
+   */
+  hl_memory_map *memory_map;
 } hl_record;
 
 extern const hl_metric hl_metrics[];
@@ -62,10 +66,12 @@ bool hl_record_passed(const hl_record *record);
 /* What a row's `workload` says. */
 #define HL_WORKLOAD_INFERENCE "inference"
 #define HL_WORKLOAD_LOAD "load"
+#define HL_WORKLOAD_MEMORY "memory"
 #define HL_WORKLOAD_TRAINING "training"
 #define HL_WORKLOAD_IMPORTED                                                                       \
   "imported" /* from another tool's file: a step is what that tool times */
 bool hl_workload_is_load(const char *workload); /* false for NULL */
+bool hl_workload_is_memory(const char *workload);
 bool hl_workload_is_training(const char *workload);
 bool hl_workload_is_imported(const char *workload);
 /* Out of memory by a plan's word (the reason begins with HL_REASON_PREDICTED): nothing was seen. */

@@ -1,3 +1,4 @@
+#include "analyse/memory.h"
 #include "report/report.h"
 
 /* JSON of a warm-up: a number where it is one, else its word. */
@@ -47,6 +48,13 @@ static void write_training(const hl_record *r, hl_json *json) {
   hl_json_end(json);
 }
 
+static void write_memory(const hl_records *records, hl_json *json) {
+  hl_memory_analysis analysis;
+  if (hl_memory_analyse(records, &analysis, NULL) != HL_OK) return;
+  hl_memory_write_json(&analysis, json, "memory");
+  hl_memory_analysis_release(&analysis);
+}
+
 void hl_report_json(const hl_report_input *input, hl_text *out) {
   hl_json json;
   hl_json_init(&json, out, HL_JSON_PRETTY);
@@ -78,6 +86,7 @@ void hl_report_json(const hl_report_input *input, hl_text *out) {
   hl_json_end(&json);
   hl_analysis_write_json(input->analysis, &json, "analysis");
   hl_engines_write_json(input->engines, &json, "engines");
+  write_memory(input->records, &json);
   hl_json_end(&json);
   hl_text_char(out, '\n');
 }

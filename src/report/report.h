@@ -32,13 +32,17 @@ typedef struct hl_report_input {
   const char *description;
   const hl_report_picture *pictures; /* of a plan */
   size_t picture_count;
+  size_t memory_layers; /* lines of a table by layer in MEMORY_REPORT.md */
 } hl_report_input;
 
 enum hl_report_format {
-  HL_REPORT_JSON = 1 << 0,     /* benchmark_results.json */
-  HL_REPORT_CSV = 1 << 1,      /* benchmark_results.csv */
-  HL_REPORT_MARKDOWN = 1 << 2, /* BENCHMARK_REPORT.md */
-  HL_REPORT_PLOT = 1 << 3,     /* performance_analysis.png and .svg */
+  HL_REPORT_JSON = 1 << 0, /* benchmark_results.json */
+  HL_REPORT_CSV = 1 << 1,  /* benchmark_results.csv */
+  /* BENCHMARK_REPORT.md; of rows of `hotlap memory` MEMORY_REPORT.md */
+  HL_REPORT_MARKDOWN = 1 << 2,
+  /* performance_analysis.png and .svg; of memory memory_comparison, training_memory_breakdown and
+   * memory_arena_MODE_MODEL */
+  HL_REPORT_PLOT = 1 << 3,
   /* with CSV: the suites' 22 columns alone, benchmark_results_YYYYMMDD_HHMMSS.csv */
   HL_REPORT_CSV_SUITE = 1 << 4,
   HL_REPORT_GOOGLE_BENCHMARK = 1 << 5, /* benchmark_results.google-benchmark.json */
@@ -86,6 +90,10 @@ void hl_report_engines(const hl_engines *engines, bool colour, hl_text *out);
 void hl_report_ratio_cell(const hl_engine_ratio *ratio, hl_text *out);
 void hl_report_ratio_legend(const hl_engine_model *model, bool baseline_only, hl_text *out);
 bool hl_report_shows_error(const hl_engine_model *model);
+
+/* Of rows of `hotlap memory`: by phase and by layer (the largest `layers`, the rest summed up),
+ * what training adds, and how it grows; nothing where there are none. */
+void hl_report_memory_map(const hl_records *records, size_t layers, hl_text *out);
 
 /* --profile-memory: a line per row with its memory by phase. */
 void hl_report_memory(const hl_records *records, hl_text *out);

@@ -26,7 +26,7 @@ typedef struct column {
 #define TEXT(title, width, field)                                                                  \
   { title, width, COLUMN_TEXT, offsetof(hl_record, field) }
 
-/* Of steps, of load tests and of training runs. */
+/* Of steps, of load tests, of training runs, and of where memory goes (10^6 bytes). */
 static const column step_columns[] = {
     REAL("images/s", 9, throughput_ips),
     {"± %", 5, COLUMN_INTERVAL, offsetof(hl_record, throughput_ips)},
@@ -57,9 +57,26 @@ static const column training_columns[] = {
     REAL("first loss", 10, first_loss),
     REAL("final loss", 10, final_loss),
 };
+static const column memory_columns[] = {
+    TEXT("mode", 9, mode),
+    REAL("weights", 8, weights_mb),
+    REAL("optim.", 7, optimizer_state_mb),
+    REAL("kept", 7, saved_mb),
+    REAL("activ.", 7, activations_mb),
+    REAL("grads", 7, gradients_mb),
+    REAL("work", 7, workspace_mb),
+    REAL("peak", 7, plan_peak_mb),
+    REAL("plan", 7, planned_memory_mb),
+    REAL("resident", 8, resident_mb),
+    REAL("%", 6, plan_error_percent),
+};
 enum { BATCH_WIDTH = 6 };
 
 static const column *columns_of(const hl_report_table *table, size_t *ret_count) {
+  if (table->memory) {
+    *ret_count = HL_COUNT(memory_columns);
+    return memory_columns;
+  }
   *ret_count = table->training ? HL_COUNT(training_columns)
                : table->load   ? HL_COUNT(load_columns)
                                : HL_COUNT(step_columns);
@@ -99,6 +116,7 @@ void hl_report_table_expect(hl_report_table *table, const char *workload, const 
   record_keys(workload, model, engine, dtype, threads, device, keys);
   table->load = hl_workload_is_load(workload);
   table->training = hl_workload_is_training(workload);
+  table->memory = hl_workload_is_memory(workload);
   for (int i = 0; i < HL_TABLE_KEYS; i++) {
     if (table->expected == 0)
       memcpy(table->keys[i].first, keys[i], HL_TABLE_KEY_BYTES);

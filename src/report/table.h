@@ -19,7 +19,7 @@ enum { HL_TABLE_KEYS = 6, HL_TABLE_KEY_BYTES = 96, HL_TABLE_MODEL_BYTES = 512 };
 
 typedef struct hl_report_table {
   bool colour;
-  bool load, training; /* rows of load tests and training runs, which have other columns */
+  bool load, training, memory; /* rows of these workloads, which have other columns */
   size_t expected;
   struct {
     char first[HL_TABLE_KEY_BYTES]; /* of the first row expected, shortened where it is longer */

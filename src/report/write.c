@@ -4,7 +4,10 @@
 #include "formats/csv.h"
 #include "formats/google-benchmark.h"
 #include "formats/openmetrics.h"
+#include "report/memory-markdown.h"
+#include "report/memory-plot.h"
 #include "report/plot.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -123,6 +126,107 @@ static bool write_plots(writer *w, const hl_report_input *input, hl_status *ret_
   return png;
 }
 
+/* -- memory ----------------------------------------------------------------------------------- */
+
+/* Pictures that are written, for the report; the first that could not be drawn. */
+typedef struct memory_pictures {
+  hl_text names;
+  hl_status status;
+  hl_error error;
+} memory_pictures;
+
+typedef hl_status (*draw_fn)(const hl_report_input *input, hl_plot_kind kind, const char *program,
+                             hl_text *ret_picture, hl_error *error);
+
+static hl_status draw(const hl_report_input *input, const hl_record *record, draw_fn of_all,
+                      hl_plot_kind kind, hl_text *picture, hl_error *error) {
+  return record ? hl_memory_plot_arena(record, kind, NULL, picture, error)
+                : of_all(input, kind, NULL, picture, error);
+}
+
+/* One picture in both kinds: of all rows, or of one. */
+static void write_memory_picture(writer *w, const hl_report_input *input, const hl_record *record,
+                                 draw_fn of_all, const char *name, memory_pictures *pictures) {
+  static const char *const endings[] = {[HL_PLOT_PNG] = "png", [HL_PLOT_SVG] = "svg"};
+  for (int kind = HL_PLOT_PNG; kind <= HL_PLOT_SVG; kind++) {
+    hl_error error = {0};
+    hl_text picture = HL_TEXT_INIT;
+    HL_CLEANUP(hl_free_pointer) char *file = hl_format("%s.%s", name, endings[kind]);
+    hl_status status = file ? draw(input, record, of_all, (hl_plot_kind)kind, &picture, &error)
+                            : hl_error_set(&error, HL_OUT_OF_MEMORY, "no memory for %s", name);
+    if (status == HL_OK && put_file(w, file, &picture) && kind == HL_PLOT_PNG)
+      hl_text_format(&pictures->names, "%s\n", file);
+    if (status != HL_OK && pictures->status == HL_OK) {
+      pictures->status = status;
+      pictures->error = error;
+    }
+    hl_text_release(&picture);
+    if (status != HL_OK) return;
+  }
+}
+
+static bool has(const hl_records *records, const char *mode, bool with_map) {
+  for (size_t i = 0; i < records->count; i++) {
+    const hl_record *r = &records->items[i];
+    if (hl_workload_is_memory(r->workload) && hl_record_passed(r) && r->mode &&
+        (!mode || strcmp(r->mode, mode) == 0) && (!with_map || isfinite(r->plan_peak_mb)))
+      return true;
+  }
+  return false;
+}
+
+/* Of rows with equal names, such as one model in two types, the later ones get a number. */
+static void write_arenas(writer *w, const hl_report_input *input, memory_pictures *pictures) {
+  size_t count = 0;
+  HL_CLEANUP(hl_free_pointer) size_t *rows = hl__memory_largest(input->records, &count);
+  for (size_t i = 0; rows && i < count; i++) {
+    const hl_record *r = &input->records->items[rows[i]];
+    HL_CLEANUP(hl_free_pointer) char *name = hl_memory_arena_name(r);
+    size_t alike = 0;
+    for (size_t k = 0; name && k < i; k++) {
+      HL_CLEANUP(hl_free_pointer)
+      char *other = hl_memory_arena_name(&input->records->items[rows[k]]);
+      alike += other && strcmp(other, name) == 0;
+    }
+    HL_CLEANUP(hl_free_pointer)
+    char *numbered = alike ? hl_format("%s_%zu", name, alike + 1) : hl_strdup(name);
+    if (numbered) write_memory_picture(w, input, r, NULL, numbered, pictures);
+  }
+}
+
+static void write_memory(writer *w, const hl_report_input *input, unsigned formats,
+                         hl_status *ret_plot_status, hl_error *plot_error) {
+  memory_pictures pictures = {.names = HL_TEXT_INIT};
+  hl_text text = HL_TEXT_INIT;
+  if ((formats & HL_REPORT_PLOT) && has(input->records, NULL, false)) {
+    bool both = has(input->records, "training", false) && has(input->records, "inference", false);
+    if (both)
+      write_memory_picture(w, input, NULL, hl_memory_plot_comparison, "memory_comparison",
+                           &pictures);
+    if (has(input->records, "training", true))
+      write_memory_picture(w, input, NULL, hl_memory_plot_breakdown, "training_memory_breakdown",
+                           &pictures);
+    write_arenas(w, input, &pictures);
+  }
+  if (formats & HL_REPORT_MARKDOWN) {
+    hl__markdown_memory(input, input->memory_layers, pictures.names.data, &text);
+    put_file(w, "MEMORY_REPORT.md", &text);
+  }
+  if (pictures.status != HL_OK) {
+    *ret_plot_status = pictures.status;
+    *plot_error = pictures.error;
+  }
+  hl_text_release(&text);
+  hl_text_release(&pictures.names);
+}
+
+/* Whether there are rows of anything else. */
+static bool is_all_memory(const hl_records *records) {
+  for (size_t i = 0; i < records->count; i++)
+    if (!hl_workload_is_memory(records->items[i].workload)) return false;
+  return records->count > 0;
+}
+
 hl_status hl_report_write(const hl_report_input *input, const char *directory, unsigned formats,
                           hl_text *ret_written, hl_error *error) {
   writer w = {.directory = directory, .written = ret_written, .error = error};
@@ -137,8 +241,12 @@ hl_status hl_report_write(const hl_report_input *input, const char *directory, u
   write_foreign(&w, input, formats);
   hl_error plot_error = {0};
   hl_status plot_status = HL_OK;
-  bool plotted = (formats & HL_REPORT_PLOT) && write_plots(&w, input, &plot_status, &plot_error);
-  if (formats & HL_REPORT_MARKDOWN) {
+  bool only_memory = is_all_memory(input->records);
+  bool plotted = (formats & HL_REPORT_PLOT) && !only_memory &&
+                 write_plots(&w, input, &plot_status, &plot_error);
+  if (hl__memory_is_told(input->records))
+    write_memory(&w, input, formats, &plot_status, &plot_error);
+  if ((formats & HL_REPORT_MARKDOWN) && !only_memory) {
     hl_text_clear(&text);
     hl_report_markdown(input, plotted ? "performance_analysis.png" : NULL, &text);
     put_file(&w, "BENCHMARK_REPORT.md", &text);

@@ -1,5 +1,6 @@
 #include "run/row.h"
 #include "run/load.h"
+#include "run/memory.h"
 #include "run/train.h"
 
 #include "base/clock.h"
@@ -18,9 +19,11 @@ void hl__row_phase(const hl_row_context *context, const char *text) {
 
 static void identify(const hl_configuration *c, const hl_row_context *context, hl_record *r) {
   const char *framework = strcmp(c->engine, "torch") == 0 ? "pytorch" : c->engine;
-  hl_record_set_text(&r->workload, c->train  ? HL_WORKLOAD_TRAINING
-                                   : c->load ? HL_WORKLOAD_LOAD
-                                             : HL_WORKLOAD_INFERENCE);
+  if (c->memory) hl_record_set_text(&r->mode, c->train ? "training" : "inference");
+  hl_record_set_text(&r->workload, c->memory  ? HL_WORKLOAD_MEMORY
+                                   : c->train ? HL_WORKLOAD_TRAINING
+                                   : c->load  ? HL_WORKLOAD_LOAD
+                                              : HL_WORKLOAD_INFERENCE);
   hl_record_set_text(&r->entry, c->entry);
   hl_record_set_text(&r->engine, c->engine);
   hl_record_set_text(&r->framework, framework);
@@ -217,6 +220,8 @@ hl_status hl_row_measure(const hl_row_context *context, const hl_configuration *
   hl_row row;
   hl_error failure = {0};
   hl_row_init(&row, context, configuration, record);
+  if (configuration->memory)
+    return hl_row_close(&row, hl_row_memory(&row, &failure), &failure, error);
   if (configuration->train) return train(&row, &failure, error);
   hl_status status = hl_row_open(&row, &failure);
   if (status == HL_OK && configuration->load)
@@ -239,11 +244,17 @@ hl_status hl_row_probe(const hl_row_context *context, const hl_configuration *co
   const hl_session_request one = {.max_samples = 1, .max_ns = 1, .group = 1, .restart = true};
   hl_session session;
   hl_session_samples samples = {0};
+  hl_message trained = {0};
   hl_status status = hl_session_open(&probe, configuration, &session, NULL, error);
   if (status == HL_OK) status = hl_session_load(&session, &probe, NULL, error);
   if (status == HL_OK) status = hl_session_prepare(&session, NULL, error);
-  if (status == HL_OK) status = hl_session_run(&session, &one, &samples, error);
+  if (status == HL_OK && configuration->train)
+    status = hl_process_call(&session.process, "train", json_pack("{s:i}", "max_steps", 1),
+                             session.step_timeout_s, &trained, error);
+  else if (status == HL_OK)
+    status = hl_session_run(&session, &one, &samples, error);
   hl_session_samples_release(&samples);
+  hl_message_release(&trained);
   hl_session_memory memory = {0};
   if (status == HL_OK) status = hl_session_peak(&session, &memory, error);
   *ret_peak_bytes = memory.peak_bytes;

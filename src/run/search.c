@@ -9,29 +9,34 @@ static bool same_text(const char *a, const char *b) {
   return a && b && strcmp(a, b) == 0;
 }
 
-static bool same_entry(const char *a, const char *b) {
+static bool same_or_none(const char *a, const char *b) {
   return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
 /* What rows have in common that differ only in their batch sizes. */
 typedef struct group {
   const char *entry, *model, *engine, *dtype, *device;
+  const char *mode; /* of memory: inference or training, which need not the same; else NULL */
   int64_t threads;
 } group;
 
+static const char *mode_of(const hl_configuration *c) {
+  return !c->memory ? NULL : c->train ? "training" : "inference";
+}
+
 static group group_of(const hl_configuration *c) {
-  return (group){c->entry, c->model, c->engine, c->dtype, c->device, c->threads};
+  return (group){c->entry, c->model, c->engine, c->dtype, c->device, mode_of(c), c->threads};
 }
 
 /* A record has the processor's name where a configuration has "cpu". */
 static group group_of_record(const hl_record *r) {
-  return (group){r->entry, r->model, r->engine, r->dtype, r->device_id, r->threads};
+  return (group){r->entry, r->model, r->engine, r->dtype, r->device_id, r->mode, r->threads};
 }
 
 static bool same_group(group a, group b) {
-  return same_entry(a.entry, b.entry) && same_text(a.model, b.model) &&
-         same_text(a.engine, b.engine) && same_text(a.dtype, b.dtype) &&
-         same_text(a.device, b.device) && a.threads == b.threads;
+  return same_or_none(a.entry, b.entry) && same_or_none(a.mode, b.mode) &&
+         same_text(a.model, b.model) && same_text(a.engine, b.engine) &&
+         same_text(a.dtype, b.dtype) && same_text(a.device, b.device) && a.threads == b.threads;
 }
 
 bool hl_run_same_group(const hl_record *record, const hl_configuration *configuration) {

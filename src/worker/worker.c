@@ -9,6 +9,7 @@
 #include "worker/device.h"
 #include "worker/energy.h"
 #include "worker/load.h"
+#include "worker/memory.h"
 #include "worker/noise.h"
 #include "worker/perf.h"
 #include "worker/predict.h"
@@ -40,7 +41,7 @@ typedef struct worker {
   hl_worker_perf perf;
   bool is_open, is_loaded, is_prepared;
   hl_worker_noise noise;
-  uint64_t baseline_bytes;
+  hl_memory baseline;                  /* before the model was loaded */
   uint64_t *sample_ns, *sample_images; /* most_samples each */
   hl_worker_load load;
   hl_worker_train train; /* of a training run, in place of `inference` */
@@ -228,14 +229,14 @@ static hl_status verb_load(worker *w, const json_t *request, json_t *reply, void
   hl_worker_device_start(&w->device, reply);
   bool reset = hl_memory_peak_reset(NULL) == HL_OK;
   hl_memory_read_exact(NULL, &memory, NULL);
-  w->baseline_bytes = memory.resident_bytes;
+  w->baseline = memory;
   uint64_t start = hl_clock_ns();
   status = trains(w) ? hl_training_load(&w->train.training, error)
                      : hl_inference_load(&w->inference, error);
   if (status != HL_OK) return status;
   w->is_loaded = true;
   hl_json_set_int(reply, "load_ns", hl_clock_ns() - start);
-  hl_json_set_int(reply, "baseline_bytes", w->baseline_bytes);
+  hl_json_set_int(reply, "baseline_bytes", w->baseline.resident_bytes);
   hl_json_set_bool(reply, "peak_reset", reset);
   return HL_OK;
 }
@@ -257,6 +258,22 @@ static hl_status verb_plan(worker *w, const json_t *request, json_t *reply, void
   hl_json_set_real(reply, "executed_flops", plan.executed_flops);
   hl_json_set_int(reply, "traffic_bytes", plan.traffic_bytes);
   return HL_OK;
+}
+
+static hl_status verb_allocations(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
+                                  size_t *ret_byte_count, hl_error *error) {
+  (void)request;
+  hl_status status = need(w->is_loaded, "allocations", error);
+  if (status != HL_OK) return status;
+  hl_engine *engine;
+  hl_port ports[HL_INPUTS_MAX];
+  hl_training_spec how;
+  const hl_training *t = &w->train.training;
+  const hl_inference *in = &w->inference;
+  const hl_program_spec spec = trains(w) ? hl_training_specify(t, ports, &how)
+                                         : hl_inference_specify(in, in->full.images, ports);
+  return hl_worker_allocations(engine_of(w, &engine), trains(w) ? t->model : in->model, &spec,
+                               reply, ret_bytes, ret_byte_count, error);
 }
 
 static hl_status verb_prepare(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
@@ -429,9 +446,8 @@ static hl_status verb_volumes(worker *w, const json_t *request, json_t *reply, v
                               size_t *ret_byte_count, hl_error *error) {
   (void)ret_bytes, (void)ret_byte_count;
   hl_status status = need(w->is_prepared && !w->prediction, "volumes", error);
-  return status == HL_OK
-             ? hl_worker_volumes(&w->inference, request, reply, &w->prediction, error)
-             : status;
+  return status == HL_OK ? hl_worker_volumes(&w->inference, request, reply, &w->prediction, error)
+                         : status;
 }
 
 static hl_status verb_predict(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
@@ -444,23 +460,12 @@ static hl_status verb_predict(worker *w, const json_t *request, json_t *reply, v
 static hl_status verb_memory(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
                              size_t *ret_byte_count, hl_error *error) {
   (void)request, (void)ret_bytes, (void)ret_byte_count;
-  hl_memory memory;
-  hl_status status = hl_memory_read_exact(NULL, &memory, error);
-  if (status != HL_OK) return status;
-  hl_engine_memory own = {.size = sizeof own};
   hl_engine *engine;
   const hl_engine_ops *ops = engine_of(w, &engine);
-  bool known = w->is_loaded && ops->memory && ops->memory(engine, &own, NULL) == HL_OK;
-  hl_json_set_int(reply, "resident_bytes", memory.resident_bytes);
-  hl_json_set_int(reply, "peak_bytes", memory.peak_bytes);
-  hl_json_set_int(reply, "baseline_bytes", w->baseline_bytes);
-  hl_json_set_bool(reply, "engine_known", known);
-  hl_json_set_int(reply, "engine_allocated_bytes", own.allocated_bytes);
-  hl_json_set_int(reply, "engine_peak_bytes", own.peak_bytes);
-  if (known && own.device_peak_bytes)
-    hl_json_set_int(reply, "engine_device_peak_bytes", own.device_peak_bytes);
-  hl_worker_device_memory(&w->device, reply);
-  return HL_OK;
+  hl_status status =
+      hl_worker_memory(ops, w->is_loaded ? engine : NULL, &w->baseline, reply, error);
+  if (status == HL_OK) hl_worker_device_memory(&w->device, reply);
+  return status;
 }
 
 static hl_status verb_device_time(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
@@ -482,23 +487,15 @@ static hl_status verb_quit(worker *w, const json_t *request, json_t *reply, void
 }
 
 static const verb verbs[] = {
-    {"hello", verb_hello},
-    {"counters", verb_counters},
-    {"configure", verb_configure},
-    {"load", verb_load},
-    {"plan", verb_plan},
-    {"prepare", verb_prepare},
-    {"run", verb_run},
-    {"output", verb_output},
-    {"reference", verb_reference},
-    {"volumes", verb_volumes},
-    {"predict", verb_predict},
-    {"memory", verb_memory},
-    {"device_time", verb_device_time},
-    {"quantize", verb_quantize},
-    {"scenario", verb_scenario},
-    {"train", verb_train},
-    {"quit", verb_quit},
+    {"hello", verb_hello},         {"counters", verb_counters},
+    {"configure", verb_configure}, {"load", verb_load},
+    {"plan", verb_plan},           {"allocations", verb_allocations},
+    {"prepare", verb_prepare},     {"run", verb_run},
+    {"output", verb_output},       {"reference", verb_reference},
+    {"volumes", verb_volumes},     {"predict", verb_predict},
+    {"memory", verb_memory},       {"device_time", verb_device_time},
+    {"quantize", verb_quantize},   {"scenario", verb_scenario},
+    {"train", verb_train},         {"quit", verb_quit},
 };
 
 static const verb *find_verb(const char *name) {

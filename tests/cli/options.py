@@ -118,7 +118,7 @@ def a_model_after_a_list_is_still_a_model():
 def help_mentions_every_option_of_the_command():
     table = (SOURCE / 'src/plan/options.def').read_text()
     commands = {'S': 'sweep', 'M': 'models', 'E': 'engines', 'D': 'data', 'O': 'doctor',
-                'H': 'history', 'R': 'report', 'L': 'load', 'T': 'train'}
+                'H': 'history', 'R': 'report', 'L': 'load', 'T': 'train', 'Y': 'memory'}
     rows = re.findall(r'^X\(\w+, "([^"]+)", "[^"]*", (?:NULL|"[^"]*"), "[^"]*", "(\w+)"', table, re.M)
     assert len(rows) > 30, len(rows)
     for letter, command in commands.items():

@@ -130,6 +130,8 @@ static hl_status lower_all(hl_native_builder *b, hl_program *program, hl_error *
     return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory to compile the model");
   memset(b->tensor_of, -1, (values + 1) * sizeof(*b->tensor_of));
   memcpy(b->uses_after, b->ir->uses, values * sizeof(*b->uses_after));
+  for (size_t v = 0; v < values; v++)
+    if (b->ir->graph->values[v].is_apart) b->uses_after[v]--;
   for (size_t i = 0; i < b->ir->graph->output_count; i++) b->list->outputs[i] = -1;
   input_tensors(b);
   int32_t *order = training ? hl_native_training_order(b->ir, b->training) : NULL;

@@ -57,6 +57,8 @@ hl_status hl_native_ir_sweep(hl_native_ir *ir, hl_error *error) {
   if (need > 0) memset(ir->uses, 0, need * sizeof(*ir->uses));
   for (size_t i = 0; i < ir->graph->output_count; i++) count(ir, ir->graph->outputs[i]);
   for (size_t i = 0; i < ir->graph->update_count; i++) count(ir, ir->graph->updates[i].value);
+  for (size_t v = 0; v < ir->graph->value_count; v++)
+    if (ir->graph->values[v].is_apart) ir->uses[v]++;
   for (size_t i = ir->node_count; i-- > 0;) {
     hl_native_node *node = &ir->nodes[i];
     if (node->dead) continue;

@@ -59,7 +59,8 @@ typedef struct hl_native_ir {
   hl_graph *graph;
   hl_native_node *nodes;
   size_t node_count;
-  int32_t *uses; /* by value: reading nodes, and one more for an output or an update of the graph */
+  int32_t *uses; /* by value: reading nodes, and one more for an output or an update of the graph,
+                    and for what is kept apart */
   size_t use_capacity;
   hl_arena arena;
 } hl_native_ir;

@@ -39,9 +39,6 @@ hl_status hl_native_training_graph(hl_program *program, const hl_training_spec *
                                    hl_error *error) {
   if (!spec)
     return hl_error_set(error, HL_INVALID_ARGUMENT, "training needs a loss and an optimiser");
-  if (spec->recompute)
-    return hl_error_set(error, HL_UNIMPLEMENTED,
-                        "the native engine does not recompute activations");
   if (!spec->gradient_ready != !spec->gradients_wait)
     return hl_error_set(error, HL_INVALID_ARGUMENT,
                         "gradient_ready and gradients_wait are given both or not at all");

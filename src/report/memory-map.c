@@ -1,0 +1,319 @@
+/* Where memory goes, in words: by phase, by layer, over batch and model size. */
+#include "report/memory-report.h"
+#include "report/number.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const hl__memory_titles[HL_MEMORY_KINDS] = {
+    [HL_ALLOCATION_WEIGHT] = "weights",    [HL_ALLOCATION_OPTIMIZER] = "optim.",
+    [HL_ALLOCATION_ACTIVATION] = "activ.", [HL_ALLOCATION_SAVED] = "kept",
+    [HL_ALLOCATION_GRADIENT] = "grads",    [HL_ALLOCATION_ACTIVATION_GRADIENT] = "activ.g.",
+    [HL_ALLOCATION_WORKSPACE] = "work",    [HL_ALLOCATION_INPUT_OUTPUT] = "outputs"};
+
+enum { NAME_WIDTH = 18 };
+
+bool hl__memory_is_told(const hl_records *records) {
+  for (size_t i = 0; i < records->count; i++)
+    if (hl_workload_is_memory(records->items[i].workload)) return true;
+  return false;
+}
+
+void hl__memory_name(const hl_record *r, hl_text *out) {
+  hl_text_format(out, "%s, %s, %s, batch %" PRId64 ", %s", r->model ? r->model : "?",
+                 r->engine ? r->engine : "?", r->dtype ? r->dtype : "?", r->batch_size,
+                 r->mode ? r->mode : "?");
+}
+
+static bool same(const char *a, const char *b) {
+  return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+static bool same_curve(const hl_record *a, const hl_record *b) {
+  return same(a->entry, b->entry) && same(a->model, b->model) && same(a->mode, b->mode) &&
+         same(a->engine, b->engine) && same(a->dtype, b->dtype) &&
+         same(a->device_id, b->device_id) && a->threads == b->threads;
+}
+
+size_t *hl__memory_largest(const hl_records *records, size_t *ret_count) {
+  size_t *rows = calloc(records->count + 1, sizeof *rows);
+  size_t count = 0;
+  for (size_t i = 0; rows && i < records->count; i++) {
+    const hl_record *r = &records->items[i];
+    if (!r->memory_map || !hl_record_passed(r)) continue;
+    size_t at = 0;
+    while (at < count && !same_curve(&records->items[rows[at]], r)) at++;
+    if (at == count)
+      rows[count++] = i;
+    else if (records->items[rows[at]].batch_size < r->batch_size)
+      rows[at] = i;
+  }
+  *ret_count = count;
+  return rows;
+}
+
+/* -- sentences --------------------------------------------------------------------------------- */
+
+static void put(hl_text *out, double value) {
+  char text[HL_NUMBER_BYTES];
+  hl_text_append(out, hl_report_number(value, "-", text));
+}
+
+/* Of sums of decimal numbers that are on a line to the last digit. */
+static const char *deviation(const hl_memory_growth *g, char text[HL_NUMBER_BYTES]) {
+  return hl_report_percent(g->deviation < 1e-9 ? 0 : g->deviation * 100, text);
+}
+
+void hl__memory_growth_sentence(const hl_memory_growth *g, bool of_batch, hl_text *out) {
+  const hl_record *r = g->first;
+  char text[HL_NUMBER_BYTES];
+  hl_text_format(out, "%.*s, %s, %s: ", (int)(of_batch ? strlen(r->model) : strcspn(r->model, ":")),
+                 r->model, r->mode ? r->mode : "?", hl_memory_measure_name(g->measure));
+  put(out, g->line.a0);
+  if (of_batch) {
+    hl_text_format(out, " MB + %s MB for each sample (%zu batches, %g to %g); ",
+                   hl_report_number(g->line.a1, "-", text), g->count, g->low, g->high);
+    hl_text_format(
+        out, "the cost of one more sample is %s: ", g->constant ? "constant" : "not constant");
+    put(out, g->step_low);
+    hl_text_append(out, " to ");
+    put(out, g->step_high);
+    hl_text_append(out, " MB");
+  } else {
+    hl_text_format(out, " MB + %s bytes for each parameter (batch %" PRId64 ", %zu models)",
+                   hl_report_number(g->line.a1 * 1e6, "-", text), r->batch_size, g->count);
+  }
+  if (g->count < 3)
+    hl_text_append(out, "; two points cannot show whether it is linear\n");
+  else
+    hl_text_format(out, "; %s: the farthest point lies %s from the line, R2 %.5f\n",
+                   g->linear ? "linear" : "not linear", deviation(g, text), g->line.r_squared);
+}
+
+void hl__memory_pair_sentence(const hl_memory_pair *p, hl_text *out) {
+  const hl_record *t = p->training, *i = p->inference;
+  hl_text_format(out, "%s, batch %" PRId64 ": training / inference = ", t->model ? t->model : "?",
+                 t->batch_size);
+  put(out, p->planned);
+  hl_text_append(out, " planned (");
+  put(out, t->planned_memory_mb);
+  hl_text_append(out, " / ");
+  put(out, i->planned_memory_mb);
+  hl_text_append(out, " MB), ");
+  put(out, p->measured);
+  hl_text_append(out, " measured (");
+  put(out, t->memory_mb);
+  hl_text_append(out, " / ");
+  put(out, i->memory_mb);
+  hl_text_append(out, " MB)\n");
+}
+
+/* -- growth and overhead as tables --------------------------------------------------------------
+ */
+
+static void pad(hl_text *out, double value, int width) {
+  char text[HL_NUMBER_BYTES];
+  hl_report_pad(out, hl_report_number(value, "-", text), -width);
+}
+
+/* A name as long as it is, then the column. */
+static void begin_line(hl_text *out, const char *name, int width) {
+  hl_text_append(out, "  ");
+  hl_report_pad(out, name, width);
+}
+
+static void append_pairs(const hl_memory_analysis *a, hl_text *out) {
+  if (a->pair_count == 0) return;
+  hl_text_append(out, "\ntraining / inference     batch  planned        MB /       MB  measured   "
+                      "     MB /       MB\n");
+  for (size_t i = 0; i < a->pair_count; i++) {
+    const hl_memory_pair *p = &a->pairs[i];
+    char text[HL_NUMBER_BYTES];
+    begin_line(out, p->training->model, 22);
+    hl_report_pad(out, hl_report_int(p->training->batch_size, "-", text), -6);
+    pad(out, p->planned, 9);
+    pad(out, p->training->planned_memory_mb, 10);
+    hl_text_append(out, " /");
+    pad(out, p->inference->planned_memory_mb, 9);
+    pad(out, p->measured, 10);
+    pad(out, p->training->memory_mb, 10);
+    hl_text_append(out, " /");
+    pad(out, p->inference->memory_mb, 9);
+    hl_text_char(out, '\n');
+  }
+}
+
+static void append_growth(const hl_memory_growth *g, bool of_batch, hl_text *out) {
+  char text[HL_NUMBER_BYTES];
+  begin_line(out, g->first->mode ? g->first->mode : "?", 11);
+  hl_report_pad(out, hl_memory_measure_name(g->measure), 9);
+  pad(out, g->line.a0, 9);
+  pad(out, g->line.a1 * (of_batch ? 1 : 1e6), 11);
+  if (of_batch) {
+    pad(out, g->step_low, 11);
+    hl_text_append(out, " to ");
+    pad(out, g->step_high, 8);
+    hl_report_pad(out, g->constant ? "constant" : "differs", -10);
+  }
+  if (g->count < 3) {
+    hl_text_append(out, "  two points only\n");
+    return;
+  }
+  hl_report_pad(out, deviation(g, text), -10);
+  hl_text_format(out, "  %s\n", g->linear ? "linear" : "not linear");
+}
+
+static void append_growths(const hl_memory_analysis *a, hl_text *out) {
+  for (size_t i = 0; i < a->growth_count; i++) {
+    const hl_memory_growth *g = &a->growths[i];
+    bool again = i > 0 && same(a->growths[i - 1].first->model, g->first->model);
+    if (!again)
+      hl_text_format(out,
+                     "\n%s, batch %g to %g\n                               MB   + MB each      "
+                     "the next sample, MB            farthest\n",
+                     g->first->model, g->low, g->high);
+    append_growth(g, true, out);
+  }
+  for (size_t i = 0; i < a->size_count; i++) {
+    const hl_memory_growth *g = &a->sizes[i];
+    bool again = i > 0 && hl_memory_same_family(a->sizes[i - 1].first, g->first);
+    if (!again)
+      hl_text_format(out,
+                     "\n%.*s, %zu sizes, batch %" PRId64
+                     "\n                               MB   + B a parameter  farthest\n",
+                     (int)strcspn(g->first->model, ":"), g->first->model, g->count,
+                     g->first->batch_size);
+    append_growth(g, false, out);
+  }
+}
+
+/* -- tables ------------------------------------------------------------------------------------ */
+
+/* Of inference some kinds do not exist. */
+static bool is_shown(hl_allocation_kind kind, bool training) {
+  bool only_training = kind == HL_ALLOCATION_OPTIMIZER || kind == HL_ALLOCATION_SAVED ||
+                       kind == HL_ALLOCATION_GRADIENT || kind == HL_ALLOCATION_ACTIVATION_GRADIENT;
+  return training || !only_training;
+}
+
+static void append_cells(hl_text *out, const uint64_t *kinds, uint64_t total, bool training) {
+  char text[HL_NUMBER_BYTES];
+  for (int k = 0; k < HL_MEMORY_KINDS; k++)
+    if (is_shown((hl_allocation_kind)k, training)) {
+      double value = (double)kinds[k] / 1e6;
+      hl_report_pad(out, kinds[k] ? hl_report_number(value, "-", text) : "0", -8);
+      hl_text_char(out, ' ');
+    }
+  hl_report_pad(out, hl_report_number((double)total / 1e6, "-", text), -8);
+  hl_text_char(out, '\n');
+}
+
+static void append_head(hl_text *out, const char *what, bool training) {
+  hl_text_append(out, "  ");
+  hl_report_pad(out, what, NAME_WIDTH);
+  for (int k = 0; k < HL_MEMORY_KINDS; k++)
+    if (is_shown((hl_allocation_kind)k, training)) {
+      hl_report_pad(out, hl__memory_titles[k], -8);
+      hl_text_char(out, ' ');
+    }
+  hl_report_pad(out, "MB", -8);
+  hl_text_char(out, '\n');
+}
+
+/* A name in its column: what is too long loses its beginning, where layers are alike. */
+static void append_name(hl_text *out, const char *name) {
+  char text[4 * NAME_WIDTH];
+  size_t length = strlen(name);
+  const char *from = name;
+  if (hl_report_columns(name) > NAME_WIDTH - 1) {
+    from = name + length - (NAME_WIDTH - 2);
+    while (((unsigned char)*from & 0xc0) == 0x80) from++;
+  }
+  snprintf(text, sizeof text, "%s%s", from == name ? "" : "…", from);
+  hl_text_blank(text, "");
+  hl_text_append(out, "  ");
+  hl_report_pad(out, text, NAME_WIDTH);
+}
+
+static void append_phases(const hl_memory_sums *sums, bool training, hl_text *out) {
+  append_head(out, "fullest step of", training);
+  for (int p = 0; p < HL_PHASE_COUNT; p++)
+    if (sums->has_phase[p]) {
+      append_name(out, hl_phase_name((hl_phase)p));
+      append_cells(out, sums->phase_kinds[p], sums->phase_peak[p], training);
+    }
+}
+
+static void append_layers(const hl_memory_layer *layers, size_t count, size_t most, bool training,
+                          hl_text *out) {
+  hl_memory_layer rest = {0};
+  char text[64];
+  append_head(out, "layer, at the peak", training);
+  for (size_t i = 0; i < count; i++) {
+    if (i < most || count == most + 1) {
+      append_name(out, layers[i].name[0] ? layers[i].name : "(no layer)");
+      append_cells(out, layers[i].kinds, layers[i].bytes, training);
+      continue;
+    }
+    for (int k = 0; k < HL_MEMORY_KINDS; k++) rest.kinds[k] += layers[i].kinds[k];
+    rest.bytes += layers[i].bytes;
+  }
+  if (count <= most + 1) return;
+  snprintf(text, sizeof text, "%zu more", count - most);
+  append_name(out, text);
+  append_cells(out, rest.kinds, rest.bytes, training);
+}
+
+static void append_row(const hl_record *r, size_t most, hl_text *out) {
+  hl_memory_sums sums;
+  hl_memory_layer *layers = NULL;
+  size_t count = 0;
+  bool training = same(r->mode, "training");
+  hl_text_char(out, '\n');
+  hl__memory_name(r, out);
+  hl_text_append(out, "; 10^6 bytes\n");
+  if (hl_memory_map_sum(r->memory_map, &sums, NULL) != HL_OK ||
+      hl_memory_map_layers(r->memory_map, &sums, &layers, &count, NULL) != HL_OK) {
+    hl_text_append(out, "  no memory to add it up\n");
+    return;
+  }
+  append_phases(&sums, training, out);
+  append_layers(layers, count, most, training, out);
+  free(layers);
+  if (r->plan_difference) {
+    char number[HL_NUMBER_BYTES];
+    hl_text_format(out, "  resident %s MB, ", hl_report_number(r->resident_mb, "-", number));
+    hl_text line = HL_TEXT_INIT;
+    hl_text_format(&line, "planned %s: %s", hl_report_number(r->planned_memory_mb, "-", number),
+                   r->plan_difference);
+    hl_text_wrap(out, line.data, 24, 4, 96);
+    hl_text_char(out, '\n');
+    hl_text_release(&line);
+  }
+}
+
+static void append_unknown(const hl_records *records, hl_text *out) {
+  for (size_t i = 0; i < records->count; i++) {
+    const hl_record *r = &records->items[i];
+    bool told = i > 0 && same(records->items[i - 1].memory_reason, r->memory_reason);
+    if (r->memory_reason && !told) hl_text_format(out, "\n%s\n", r->memory_reason);
+  }
+}
+
+void hl_report_memory_map(const hl_records *records, size_t layers, hl_text *out) {
+  hl_memory_analysis a;
+  if (!hl__memory_is_told(records)) return;
+  size_t count = 0;
+  HL_CLEANUP(hl_free_pointer) size_t *rows = hl__memory_largest(records, &count);
+  if (!rows || hl_memory_analyse(records, &a, NULL) != HL_OK) {
+    hl_text_append(out, "\nno memory for the tables by layer\n");
+    return;
+  }
+  for (size_t i = 0; i < count; i++) append_row(&records->items[rows[i]], layers, out);
+  append_unknown(records, out);
+  append_pairs(&a, out);
+  append_growths(&a, out);
+  hl_memory_analysis_release(&a);
+}

@@ -1,0 +1,160 @@
+#include "run/memory.h"
+
+#include "protocol/memory-message.h"
+#include "run/row-internal.h"
+#include <math.h>
+
+/* More than this share of the plan is told of. */
+static const double told_share = 0.05;
+enum { STEPS = 2 };
+
+static double mb(uint64_t bytes) {
+  return (double)bytes / 1e6;
+}
+
+/* -- the map ----------------------------------------------------------------------------------- */
+
+static void fill_sums(const hl_memory_sums *s, bool training, hl_record *r) {
+  r->plan_peak_mb = mb(s->peak_bytes);
+  r->weights_mb = mb(s->at_peak[HL_ALLOCATION_WEIGHT]);
+  r->activations_mb = mb(s->at_peak[HL_ALLOCATION_ACTIVATION]);
+  r->workspace_mb = mb(s->at_peak[HL_ALLOCATION_WORKSPACE]);
+  r->outputs_mb = mb(s->at_peak[HL_ALLOCATION_INPUT_OUTPUT]);
+  r->workspace_most_mb = mb(s->most[HL_ALLOCATION_WORKSPACE]);
+  r->arena_mb = mb(s->arena_bytes);
+  r->arena_gap_mb = mb(s->gap_bytes);
+  double *phases[HL_PHASE_COUNT] = {&r->forward_peak_mb, &r->loss_peak_mb, &r->backward_peak_mb,
+                                    &r->optimizer_peak_mb};
+  for (int p = 0; p < HL_PHASE_COUNT; p++)
+    if (s->has_phase[p]) *phases[p] = mb(s->phase_peak[p]);
+  if (!training) return;
+  r->optimizer_state_mb = mb(s->at_peak[HL_ALLOCATION_OPTIMIZER]);
+  r->saved_mb = mb(s->at_peak[HL_ALLOCATION_SAVED]);
+  r->gradients_mb = mb(s->at_peak[HL_ALLOCATION_GRADIENT]);
+  r->activation_gradients_mb = mb(s->at_peak[HL_ALLOCATION_ACTIVATION_GRADIENT]);
+  r->saved_most_mb = mb(s->most[HL_ALLOCATION_SAVED]);
+  r->gradients_most_mb = mb(s->most[HL_ALLOCATION_GRADIENT]);
+}
+
+static hl_status take_map(hl_row *row, hl_error *error) {
+  hl_message reply;
+  hl_session *session = &row->session;
+  hl_status status =
+      hl_process_call(&session->process, "allocations", NULL, session->setup_s, &reply, error);
+  if (status != HL_OK) return status;
+  if (!hl_json_get_bool(reply.object, "known", false)) {
+    char reason[160];
+    snprintf(reason, sizeof reason,
+             "engine %s does not tell what its memory is for; native does: --engine native",
+             row->configuration->engine);
+    hl_record_set_text(&row->record->memory_reason, reason);
+    hl_message_release(&reply);
+    return HL_OK;
+  }
+  hl_memory_sums sums;
+  status = hl_memory_message_read(reply.bytes, reply.byte_count, &row->record->memory_map, error);
+  if (status == HL_OK) status = hl_memory_map_sum(row->record->memory_map, &sums, error);
+  if (status == HL_OK) fill_sums(&sums, row->configuration->train != NULL, row->record);
+  hl_message_release(&reply);
+  return status;
+}
+
+/* -- what is measured -------------------------------------------------------------------------- */
+
+void hl_memory_explain(const hl_memory_measured *measured, double planned, hl_text *out) {
+  const hl_memory_measured *m = measured;
+  double difference = m->resident - planned;
+  if (!(planned > 0) || !(fabs(difference) > told_share * planned)) return;
+  hl_text_format(out, "%+.1f MB: ", difference / 1e6);
+  if (isnan(m->allocated)) {
+    hl_text_append(out, "the engine keeps no account to tell it apart by");
+    return;
+  }
+  hl_text_format(
+      out,
+      "heap %+.1f (the graph, compiled kernels, stacks, loaded batches), file pages %+.1f "
+      "(libraries' code, the model)",
+      m->heap / 1e6, m->file / 1e6);
+  double engine = m->allocated - planned;
+  if (fabs(engine) > told_share * planned)
+    hl_text_format(out, ", the engine's own account %+.1f", engine / 1e6);
+}
+
+static hl_status fill_measured(hl_row *row, hl_error *error) {
+  hl_message reply;
+  hl_record *r = row->record;
+  hl_status status = hl_process_call(&row->session.process, "memory", NULL, 20, &reply, error);
+  if (status != HL_OK) return status;
+  const json_t *o = reply.object;
+  bool known = hl_json_get_bool(o, "engine_known", false);
+  double base = hl_json_get_real(o, "baseline_bytes", 0);
+  hl_memory_measured m = {.resident = hl_json_get_real(o, "resident_bytes", 0) - base,
+                          .allocated = (double)NAN,
+                          .heap = (double)NAN};
+  double anonymous = hl_json_get_real(o, "anonymous_bytes", (double)NAN) -
+                     hl_json_get_real(o, "baseline_anonymous_bytes", (double)NAN);
+  m.file = m.resident - anonymous;
+  if (known) {
+    m.allocated = hl_json_get_real(o, "engine_allocated_bytes", 0);
+    m.heap = anonymous - m.allocated;
+    r->allocated_mb = m.allocated / 1e6;
+    r->reserved_mb = hl_json_get_real(o, "engine_reserved_bytes", 0) / 1e6;
+  }
+  r->resident_mb = m.resident / 1e6;
+  r->resident_heap_mb = m.heap / 1e6;
+  r->resident_file_mb = m.file / 1e6;
+  double planned = r->planned_memory_mb * 1e6;
+  if (planned > 0) r->plan_error_percent = (m.resident / planned - 1) * 100;
+  hl_text text = HL_TEXT_INIT;
+  hl_memory_explain(&m, planned, &text);
+  if (text.length) hl_record_set_text(&r->plan_difference, text.data);
+  hl_text_release(&text);
+  hl_message_release(&reply);
+  return HL_OK;
+}
+
+static hl_status run_steps(hl_row *row, hl_error *error) {
+  hl_session *session = &row->session;
+  if (!row->configuration->train) {
+    const hl_session_request some = {
+        .max_samples = STEPS, .max_ns = UINT64_MAX, .group = 1, .restart = true};
+    hl_session_samples samples = {0};
+    hl_status status = hl_session_run(session, &some, &samples, error);
+    hl_session_samples_release(&samples);
+    return status;
+  }
+  hl_message reply;
+  json_t *members = json_pack("{s:i}", "max_steps", STEPS);
+  hl_status status = hl_process_call(&session->process, "train", members,
+                                     STEPS * session->step_timeout_s, &reply, error);
+  if (status == HL_OK) hl_message_release(&reply);
+  return status;
+}
+
+static hl_status fill_peak(hl_row *row, hl_error *error) {
+  hl_session_memory memory = {0};
+  hl_status status = hl_session_peak(&row->session, &memory, error);
+  if (status != HL_OK) return status;
+  row->record->memory_mb = memory.above_base_mb;
+  row->record->engine_memory_mb = memory.engine_mb;
+  row->record->cgroup_memory_mb = memory.group_mb;
+  hl_device_memory_fill(&memory.device, row->record);
+  return HL_OK;
+}
+
+hl_status hl_row_memory(hl_row *row, hl_error *error) {
+  const hl_row_context *context = row->context;
+  hl_status status =
+      hl_session_open(context, row->configuration, &row->session, row->record, error);
+  row->bad_input = hl__row_is_bad_input(status);
+  if (status != HL_OK) return status;
+  hl__row_phase(context, "loading");
+  status = hl_session_load(&row->session, context, row->record, error);
+  if (status == HL_OK) status = take_map(row, error);
+  hl__row_phase(context, "preparing");
+  if (status == HL_OK) status = hl_session_prepare(&row->session, row->record, error);
+  hl__row_phase(context, "running");
+  if (status == HL_OK) status = run_steps(row, error);
+  if (status == HL_OK) status = fill_measured(row, error);
+  return status == HL_OK ? fill_peak(row, error) : status;
+}

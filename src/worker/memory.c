@@ -1,0 +1,51 @@
+#include "worker/memory.h"
+
+#include "protocol/channel.h"
+#include "protocol/memory-message.h"
+#include <stdlib.h>
+
+hl_status hl_worker_allocations(const hl_engine_ops *ops, hl_model *model,
+                                const hl_program_spec *spec, json_t *reply, void **ret_bytes,
+                                size_t *ret_byte_count, hl_error *error) {
+  hl_memory_map *map = NULL;
+  hl_text text = HL_TEXT_INIT;
+  hl_json_set_bool(reply, "known", ops->allocations != NULL);
+  if (!ops->allocations) return HL_OK;
+  hl_status status = hl_memory_map_new(&map, error);
+  if (status == HL_OK) status = ops->allocations(model, spec, hl_memory_map_add, map, error);
+  if (status == HL_OK) status = hl_memory_map_check(map, error);
+  if (status == HL_OK) hl_memory_message(map, &text);
+  hl_memory_map_free(map);
+  size_t count = text.length;
+  char *bytes = hl_text_take(&text);
+  if (status == HL_OK && !bytes)
+    status = hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a map of memory");
+  if (status != HL_OK) {
+    free(bytes);
+    return status;
+  }
+  *ret_bytes = bytes;
+  *ret_byte_count = count;
+  return HL_OK;
+}
+
+hl_status hl_worker_memory(const hl_engine_ops *ops, hl_engine *engine, const hl_memory *baseline,
+                           json_t *reply, hl_error *error) {
+  hl_memory memory;
+  hl_status status = hl_memory_read_exact(NULL, &memory, error);
+  if (status != HL_OK) return status;
+  hl_engine_memory own = {.size = sizeof own};
+  bool known = engine && ops->memory && ops->memory(engine, &own, NULL) == HL_OK;
+  hl_json_set_int(reply, "resident_bytes", memory.resident_bytes);
+  hl_json_set_int(reply, "peak_bytes", memory.peak_bytes);
+  hl_json_set_int(reply, "baseline_bytes", baseline->resident_bytes);
+  hl_json_set_int(reply, "anonymous_bytes", memory.anonymous_bytes);
+  hl_json_set_int(reply, "baseline_anonymous_bytes", baseline->anonymous_bytes);
+  hl_json_set_bool(reply, "engine_known", known);
+  hl_json_set_int(reply, "engine_allocated_bytes", own.allocated_bytes);
+  hl_json_set_int(reply, "engine_reserved_bytes", own.reserved_bytes);
+  hl_json_set_int(reply, "engine_peak_bytes", own.peak_bytes);
+  if (known && own.device_peak_bytes)
+    hl_json_set_int(reply, "engine_device_peak_bytes", own.device_peak_bytes);
+  return HL_OK;
+}
