@@ -124,8 +124,8 @@ typedef struct hl_graph {
   hl_phase pen_phase;    /* what new nodes are marked with */
   const char *pen_layer; /* owned by the graph */
   bool pen_gradient;
-  hl_status failed;      /* first failure of a building function */
-  void *storage;         /* mappings and heap blocks behind constants; freed with the graph */
+  hl_status failed; /* first failure of a building function */
+  void *storage;    /* mappings and heap blocks behind constants; freed with the graph */
 } hl_graph;
 
 hl_status hl_graph_new(const char *name, hl_graph **ret_graph, hl_error *error);

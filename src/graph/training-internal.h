@@ -17,8 +17,8 @@ typedef struct hl_training {
 #define T2(op, a, b) hl_gradient_node(&t->pen, op, (hl_value_id[]){a, b}, 2, NULL)
 #define TNUMBER(x) hl_gradient_number(&t->pen, t->rate, x)
 
-/* Makes the backward pass compute activations again where that saves memory. The graph is sorted and
- * inferred; it has to be inferred again. */
+/* Makes the backward pass compute activations again where that saves memory. The graph is sorted
+ * and inferred; it has to be inferred again. */
 hl_status hl_training_recompute(hl_graph *graph, hl_error *error);
 
 /* The loss of one output, a number. */

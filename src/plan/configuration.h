@@ -40,7 +40,7 @@ typedef struct hl_configuration {
   const char *test_data; /* file, or NULL: synthetic */
   int64_t n_images;      /* 0: all of a file, one batch if synthetic */
   int64_t seed;
-  const hl_load_spec *load;   /* a load test, or NULL: inference, step after step */
+  const hl_load_spec *load; /* a load test, or NULL: inference, step after step */
   bool memory; /* a row of `hotlap memory`: of inference, or of training where `train` is set */
   const hl_train_spec *train; /* a training run, or NULL */
   bool simulated;             /* a simulated clock: a step takes t0 + t1 * batch */
@@ -63,8 +63,8 @@ struct hl_method_options {
   bool counters;             /* hardware counters */
   bool adaptive;             /* search the memory boundary after the rows */
   int64_t max_batch;
-  int64_t memory_limit_mb; /* 0: none */
-  double safety_margin;    /* 0.1 */
+  int64_t memory_limit_mb;           /* 0: none */
+  double safety_margin;              /* 0.1 */
   const char *const *metric_plugins; /* objects with metrics of the user's own */
   size_t metric_plugin_count;
   const char *const *requirements; /* conditions of record/requirement.h */

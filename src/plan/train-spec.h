@@ -41,10 +41,10 @@ typedef struct hl_train_spec {
   int64_t accumulate; /* steps of an update */
   hl_schedule schedule;
   double decay, min_learning_rate;
-  int64_t patience;     /* of the plateau, epochs */
-  int64_t warmup_steps; /* the rate rises along a line */
-  int64_t early_stop;   /* ends after so many epochs without a better loss; 0: never */
-  const char *transform;                /* of volumes: "zoom=0.25,flips=yx", or NULL */
+  int64_t patience;      /* of the plateau, epochs */
+  int64_t warmup_steps;  /* the rate rises along a line */
+  int64_t early_stop;    /* ends after so many epochs without a better loss; 0: never */
+  const char *transform; /* of volumes: "zoom=0.25,flips=yx", or NULL */
   const char *checkpoint, *resume_from; /* files, or NULL */
   int64_t checkpoint_steps;             /* 0: after each epoch */
 } hl_train_spec;

@@ -91,9 +91,10 @@ static size_t put_curves(const hl_report_input *input, const hl_memory_analysis 
 }
 
 static void growth_panel(const hl_memory_analysis *a, size_t curves, hl_text *out) {
-  hl_text_append(out, "set title 'Memory over the batch'\nset xlabel 'Batch size'\n"
-                      "set ylabel 'MB'\nset logscale x 2\nset yrange [0:*]\n"
-                      "set key at graph 0.5, graph -0.2 center top vertical Left reverse maxrows 4\nplot ");
+  hl_text_append(
+      out, "set title 'Memory over the batch'\nset xlabel 'Batch size'\n"
+           "set ylabel 'MB'\nset logscale x 2\nset yrange [0:*]\n"
+           "set key at graph 0.5, graph -0.2 center top vertical Left reverse maxrows 4\nplot ");
   size_t drawn = 0;
   for (size_t i = 0; i < a->growth_count && drawn < curves; i++) {
     if (i > 0 && a->growths[i].first == a->growths[i - 1].first) continue;

@@ -228,8 +228,7 @@ static void measure_limits(const runner *r) {
   if (r->context.environment->without_limits) return;
   size_t first = 0; /* row with steps of a real clock */
   while (first < r->plan->count && (r->plan->items[first].simulated || r->plan->items[first].load ||
-                                    r->plan->items[first].memory ||
-                                    r->plan->items[first].train))
+                                    r->plan->items[first].memory || r->plan->items[first].train))
     first++;
   if (first == r->plan->count) return;
   hl_roofline roofline;

@@ -2,9 +2,9 @@
  * compile/memory-plan.h - where each tensor of a program lies, before anything is allocated.
  *
  * Tensors whose lifetimes do not meet may share memory. They are placed one after another, each at
- * the lowest address that is free for all of its life, in several orders (by size, by breadth: as in
- * Pisarchyk and Lee 2020; by size times life), each improved by placing first what ended on top. The
- * best counts; where it needs no more than what lives at the fullest step, none can be better.
+ * the lowest address that is free for all of its life, in several orders (by size, by breadth: as
+ * in Pisarchyk and Lee 2020; by size times life), each improved by placing first what ended on top.
+ * The best counts; where it needs no more than what lives at the fullest step, none can be better.
  */
 #ifndef HL_NATIVE_COMPILE_MEMORY_PLAN_H
 #define HL_NATIVE_COMPILE_MEMORY_PLAN_H

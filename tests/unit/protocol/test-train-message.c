@@ -47,14 +47,15 @@ static void release(parsed *p) {
 
 static const char *const commands[] = {
     "--epochs 3",
-    "--steps 20 --trainer ddp --ranks 4 --loader-threads 0 --loss l1 --optimizer sgd --momentum "
-    "0.9 "
-    "--nesterov --weight-decay 0.0001 --learning-rate 0.1",
-    "--epochs 100 --loss dice-ce --optimizer adamw --beta1 0.8 --beta2 0.99 --epsilon 1e-06 "
-    "--clip-norm 2.5 --accumulate 4 --recompute --schedule cosine --warmup-steps 10 "
-    "--min-learning-rate 1e-06",
-    "--epochs 9 --loss cross-entropy --schedule plateau --decay 0.5 --patience 3 --early-stop 7 "
-    "--checkpoint a.onnx --checkpoint-steps 50 --resume-from b.onnx --transform zoom=0.25,flips=yx",
+    ("--steps 20 --trainer ddp --ranks 4 --loader-threads 0 --loss l1 --optimizer sgd --momentum "
+     "0.9 "
+     "--nesterov --weight-decay 0.0001 --learning-rate 0.1"),
+    ("--epochs 100 --loss dice-ce --optimizer adamw --beta1 0.8 --beta2 0.99 --epsilon 1e-06 "
+     "--clip-norm 2.5 --accumulate 4 --recompute --schedule cosine --warmup-steps 10 "
+     "--min-learning-rate 1e-06"),
+    ("--epochs 9 --loss cross-entropy --schedule plateau --decay 0.5 --patience 3 --early-stop 7 "
+     "--checkpoint a.onnx --checkpoint-steps 50 --resume-from b.onnx --transform "
+     "zoom=0.25,flips=yx"),
     "--schedule exponential",
 };
 
