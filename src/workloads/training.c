@@ -26,7 +26,7 @@ static hl_status check_wishes(const hl_training *t, hl_error *error) {
                         "training computes in float32 or bfloat16, not in %s", c->dtype);
   if (t->peers.count < 2 && strcmp(t->spec->trainer, "ddp") == 0)
     return hl_error_set(error, HL_UNAVAILABLE,
-                        "--trainer ddp needs a hotlap that is built with MPI; this one is not");
+                        "--trainer ddp: training by several processes is not there yet; use cpu");
   return HL_OK;
 }
 
