@@ -30,6 +30,14 @@ class Skip(Exception):
     pass
 
 
+def cmdline(pid):
+    """The words of a process; none of one that is gone."""
+    try:
+        return pathlib.Path(f'/proc/{pid}/cmdline').read_bytes().split(b'\0')
+    except OSError:
+        return []
+
+
 def case(function):
     CASES.append(function)
     return function

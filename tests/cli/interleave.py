@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from harness import FAULTY, HOME, PROGRAM, case, environment, file, hotlap, main, virtual
+from harness import FAULTY, HOME, PROGRAM, case, cmdline, environment, file, hotlap, main, virtual
 
 # Steps of 2 ms on two engines; the second gives no right outputs, so none are compared.
 SLOW = ('sweep', 'mlp', '--plugin', FAULTY, '--engine', 'faulty,null', '--engine-option', 'faulty.step_us=2000',
@@ -25,14 +25,8 @@ def faulty_beside_null(fault, *more):
 
 def workers_of(pid):
     """Its workers, and not the git that it asks before."""
-    found = []
-    for child in pathlib.Path(f'/proc/{pid}/task/{pid}/children').read_text().split():
-        try:
-            if b'worker' in pathlib.Path(f'/proc/{child}/cmdline').read_bytes().split(b'\0'):
-                found.append(int(child))
-        except OSError:
-            pass
-    return found
+    children = pathlib.Path(f'/proc/{pid}/task/{pid}/children').read_text().split()
+    return [int(child) for child in children if b'worker' in cmdline(child)]
 
 
 def are_gone(pids, seconds=60):

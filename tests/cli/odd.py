@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import onnx_bytes as onnx
-from harness import HOME, PROGRAM, Skip, case, environment, hotlap, main
+from harness import HOME, PROGRAM, Skip, case, cmdline, environment, hotlap, main
 
 QUICK = ('mlp:dims=8-8', '--engine', 'null', '--simulated-clock', '1000000+100000',
          '--max-time', '0.2', '--batch-sizes', '2')
@@ -133,7 +133,7 @@ def worker_of(parent):
     while time.monotonic() < end:
         found = pathlib.Path(f'/proc/{parent}/task/{parent}/children').read_text().split()
         for pid in found:
-            if b'worker' in pathlib.Path(f'/proc/{pid}/cmdline').read_bytes().split(b'\0')[1:2]:
+            if b'worker' in cmdline(pid)[1:2]:
                 return int(pid)
         time.sleep(0.01)
     raise AssertionError('no worker was started')

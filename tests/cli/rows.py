@@ -5,7 +5,7 @@ import signal
 import subprocess
 import time
 
-from harness import ENGINES, FAULTY, HOME, PROGRAM, case, environment, faulty, hotlap, main, virtual
+from harness import ENGINES, FAULTY, HOME, PROGRAM, case, cmdline, environment, faulty, hotlap, main, virtual
 
 
 def outcome_of_each(fault, outcome, *parts, status=3, **more):
@@ -15,14 +15,6 @@ def outcome_of_each(fault, outcome, *parts, status=3, **more):
         assert row['outcome'] == outcome, f"{row['outcome']}: {row['reason']}"
         for part in parts:
             assert part in row['reason'], row['reason']
-
-
-def cmdline(pid):
-    try:
-        with open(f'/proc/{pid}/cmdline', 'rb') as file:
-            return file.read()
-    except OSError:
-        return b''
 
 
 @case

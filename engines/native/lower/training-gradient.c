@@ -35,7 +35,7 @@ bool hl_native_lower_gradient_ready(hl_native_builder *b, const hl_native_node *
   uint64_t bytes = context->view.bytes;
   int32_t from = hl_native_in(b, node->inputs[0], HL_LAYOUT_PLAIN);
   int32_t step_number = hl_native_in(b, node->inputs[1], HL_LAYOUT_PLAIN);
-  int32_t to = from;
+  int32_t to;
   if (hl_native_dying(b, from)) {
     to = hl_native_out_view(b, node->outputs[0], HL_LAYOUT_PLAIN, from, 0);
   } else {
