@@ -140,7 +140,7 @@ static hl_status convert_map(reader *r, const yaml_node_t *from, size_t depth, h
       bool merged = is_merge_key(yaml_document_get_node(r->document, given[i].key));
       if (merged != (pass == 1)) continue;
       status = convert(r, given[i].key, depth + 1, &key);
-      if (status == HL_OK && key->kind != HL_YAML_SCALAR)
+      if (status == HL_OK && key && key->kind != HL_YAML_SCALAR)
         status = hl_yaml_refuse(r->file, key, r->error, "a key is a word, not a list or mapping");
       if (status == HL_OK) status = convert(r, given[i].value, depth + 1, &value);
       if (status == HL_OK)

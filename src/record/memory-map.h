@@ -37,8 +37,9 @@ typedef struct hl_memory_map {
 hl_status hl_memory_map_new(hl_memory_map **ret_map, hl_error *error);
 void hl_memory_map_free(hl_memory_map *map); /* NULL is allowed */
 
-/* An hl_allocation_visit whose context is the map: copies. After a failure nothing is added. */
-void hl_memory_map_add(void *map, const hl_allocation *allocation);
+/* An hl_allocation_visit whose context, `opaque`, is the map: copies. After a failure nothing is
+ * added. */
+void hl_memory_map_add(void *opaque, const hl_allocation *a);
 
 /* OUT_OF_MEMORY or LIMIT if adding failed; BAD_DATA for a piece whose numbers are none of this
  * program's, such as steps that it does not have. */
