@@ -15,7 +15,6 @@
 #include "training-spec.h"
 #include <dlfcn.h>
 #include <stdio.h>
-#include <sys/resource.h>
 
 enum { MAX_INPUTS = 16 };
 
@@ -76,6 +75,17 @@ static void show_operator(void *context, const char *name, const char *kind, uin
   fprintf(stderr, "profile %10.3f us  %-24s %s\n", (double)ns / 1e3, kind, name);
 }
 
+/* Of this program alone: getrusage counts what the process was before it, too. */
+static double peak_resident_mb(void) {
+  FILE *file = fopen("/proc/self/status", "r");
+  char line[256];
+  long kilobytes = 0;
+  while (file && fgets(line, sizeof line, file))
+    if (sscanf(line, "VmHWM: %ld kB", &kilobytes) == 1) break;
+  if (file) fclose(file);
+  return (double)kilobytes * 1024 / 1e6;
+}
+
 static int by_value(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
   return x < y ? -1 : x > y;
@@ -105,9 +115,7 @@ static hl_status serve(run *r, int64_t *number, hl_error *error) {
     printf("median_ms %.4f loss %.6g\n", ms[count / 2], (double)*(float *)loss.data);
     fflush(stdout);
   }
-  struct rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  printf("peak_mb %.1f\n", (double)usage.ru_maxrss * 1024 / 1e6);
+  printf("peak_mb %.1f\n", peak_resident_mb());
   return status;
 }
 
@@ -216,11 +224,9 @@ static void release(run *r) {
 static void show_memory(const run *r) {
   hl_engine_memory memory = {.size = sizeof memory};
   hl_error error;
-  struct rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
   if (r->ops->memory && r->ops->memory(r->engine, &memory, &error) == HL_OK)
     fprintf(stderr, "memory: engine %.1f MB, peak resident %.1f MB\n",
-            (double)memory.peak_bytes / 1e6, (double)usage.ru_maxrss * 1024 / 1e6);
+            (double)memory.peak_bytes / 1e6, peak_resident_mb());
 }
 
 static bool set(run *r, hl_training_spec *spec, const char *word) {
