@@ -1,30 +1,10 @@
-/* Softmax's gradient, cross-entropy and its gradient. */
+/* Cross-entropy and its gradient. */
 #include <math.h>
 
 #include "vector.h"
 #include "vmath.h"
 
 enum { INNER = 256 }; /* neighbouring places at a time */
-
-void HL_FN(softmax_gradient)(const hl_softmax_gradient_args *a, unsigned thread, unsigned threads) {
-  hl_share share = hl_share_of(a->rows, thread, threads);
-  size_t n = a->n;
-  for (size_t row = share.first; row < share.end; row++) {
-    const float *y = a->y + row * n, *dy = a->dy + row * n;
-    float *dx = a->dx + row * n, sum = 0, scale = a->scale;
-    if (a->log) {
-#pragma omp simd reduction(+ : sum)
-      for (size_t i = 0; i < n; i++) sum += dy[i];
-#pragma omp simd
-      for (size_t i = 0; i < n; i++) dx[i] = scale * (dy[i] - hl_exp(y[i]) * sum);
-      continue;
-    }
-#pragma omp simd reduction(+ : sum)
-    for (size_t i = 0; i < n; i++) sum += dy[i] * y[i];
-#pragma omp simd
-    for (size_t i = 0; i < n; i++) dx[i] = scale * y[i] * (dy[i] - sum);
-  }
-}
 
 /* Largest score and sum of e^(x - it) of each of `width` neighbouring places. */
 static void summarise(const float *x, size_t classes, size_t inner, size_t width, float *top,

@@ -167,16 +167,6 @@ typedef struct hl_upsample_gradient_args {
   float slope;
 } hl_upsample_gradient_args;
 
-/* dx = y · (dy - Σ dy · y) over rows of n, times `scale`: the gradient of softmax(scale · x); with
- * `log` dy - exp(y) · Σ dy. */
-typedef struct hl_softmax_gradient_args {
-  const float *y, *dy;
-  float *dx; /* may be dy or y */
-  size_t rows, n;
-  float scale;
-  int log;
-} hl_softmax_gradient_args;
-
 /*
  * Cross-entropy of scores x (outer, classes, inner) and classes (outer, inner), which the caller
  * has checked: negative ones do not count. `class_loss` writes the loss of each place (0 where it
@@ -207,69 +197,6 @@ typedef struct hl_dropout_args {
   double ratio;
 } hl_dropout_args;
 
-/* The operations of a program; `p` and `q` are the step's numbers. Truths are 1 and 0. */
-typedef enum hl_program_kind {
-  HL_PROGRAM_ADD,
-  HL_PROGRAM_SUB,
-  HL_PROGRAM_MUL,
-  HL_PROGRAM_DIV,
-  HL_PROGRAM_MIN,
-  HL_PROGRAM_MAX,
-  HL_PROGRAM_POW,
-  HL_PROGRAM_GREATER,
-  HL_PROGRAM_GREATER_EQUAL,
-  HL_PROGRAM_EQUAL,
-  HL_PROGRAM_AND,
-  HL_PROGRAM_OR,
-  HL_PROGRAM_NOT,
-  HL_PROGRAM_WHERE, /* a is not 0 ? b : c */
-  HL_PROGRAM_MASK,  /* a > 0 ? b : p · b */
-  HL_PROGRAM_COPY,
-  HL_PROGRAM_NEG,
-  HL_PROGRAM_ABS,
-  HL_PROGRAM_SIGN,
-  HL_PROGRAM_SQRT,
-  HL_PROGRAM_RECIPROCAL,
-  HL_PROGRAM_EXP,
-  HL_PROGRAM_LOG,
-  HL_PROGRAM_SIN,
-  HL_PROGRAM_COS,
-  HL_PROGRAM_ERF,
-  HL_PROGRAM_SOFTPLUS,
-  HL_PROGRAM_TANH,
-  HL_PROGRAM_SIGMOID,
-  HL_PROGRAM_SWISH,
-  HL_PROGRAM_GELU,
-  HL_PROGRAM_LEAKY, /* x above 0, p · x below */
-  HL_PROGRAM_CLIP,  /* at least p and at most q */
-  HL_PROGRAM_KIND_COUNT
-} hl_program_kind;
-
-enum { HL_PROGRAM_INPUTS = 16, HL_PROGRAM_STEPS = 32, HL_PROGRAM_OUTPUTS = 8 };
-
-/* Which element of the array meets element i of the result is as in hl_elementwise_step. */
-typedef struct hl_program_input {
-  const float *array;
-  size_t repeat, count, inner;
-} hl_program_input;
-
-/* Operands: an input by its number, or HL_PROGRAM_INPUTS and the number of an earlier step. */
-typedef struct hl_program_step {
-  hl_program_kind kind;
-  unsigned char a, b, c;
-  float p, q;
-} hl_program_step;
-
-/* Element-wise steps on several arrays, in blocks that stay in the L1 cache. Result `result[k]` is
- * written to `y[k]`, which may be an input of repeat 1 and count n. */
-typedef struct hl_program_args {
-  size_t n, input_count, step_count, output_count;
-  hl_program_input inputs[HL_PROGRAM_INPUTS];
-  hl_program_step steps[HL_PROGRAM_STEPS];
-  float *y[HL_PROGRAM_OUTPUTS];
-  unsigned char result[HL_PROGRAM_OUTPUTS]; /* number of a step */
-} hl_program_args;
-
 #define HL_TRAINING_KERNELS_MAP(X)                                                                 \
   X(adam)                                                                                          \
   X(sgd)                                                                                           \
@@ -289,10 +216,8 @@ typedef struct hl_program_args {
   X(max_pool_gradient)                                                                             \
   X(average_pool_gradient)                                                                         \
   X(upsample_gradient)                                                                             \
-  X(softmax_gradient)                                                                              \
   X(class_loss)                                                                                    \
   X(class_loss_gradient)                                                                           \
-  X(dropout)                                                                                       \
-  X(program)
+  X(dropout)
 
 #endif

@@ -1,4 +1,4 @@
-/* Cross-entropy, its gradient and softmax's against the formulas in double. */
+/* Cross-entropy and its gradient against the formulas in double. */
 #include "kernel-test.h"
 
 static void run_loss(const hl_kernels *k, unsigned threads, size_t outer, size_t count,
@@ -50,39 +50,7 @@ static void test_class_loss(void **state) {
   }
 }
 
-static void run_softmax(const hl_kernels *k, unsigned threads, size_t n, int log) {
-  enum { ROWS = 9 };
-  float *y = filled(ROWS * n, 1), *dy = filled(ROWS * n, 2), *dx = poisoned(ROWS * n);
-  double *expected = calloc(ROWS * n, sizeof *expected);
-  for (size_t r = 0; r < ROWS; r++) {
-    double sum = 0;
-    for (size_t i = r * n; i < (r + 1) * n; i++) sum += (double)dy[i] * (log ? 1 : (double)y[i]);
-    for (size_t i = r * n; i < (r + 1) * n; i++)
-      expected[i] = 0.125 * (log ? (double)dy[i] - exp((double)y[i]) * sum
-                                 : (double)y[i] * ((double)dy[i] - sum));
-  }
-  hl_softmax_gradient_args a = {
-      .y = y, .dy = dy, .dx = dx, .rows = ROWS, .n = n, .scale = 0.125f, .log = log};
-  hl_kernel_softmax_gradient(k, &a, threads);
-  assert_close(k->isa, "softmax", dx, expected, ROWS * n, 2e-6);
-  a.dx = dy; /* in place */
-  hl_kernel_softmax_gradient(k, &a, threads);
-  assert_memory_equal(dx, dy, ROWS * n * sizeof *dx);
-  free(y), free(dy), free(dx), free(expected);
-}
-
-static void test_softmax_gradient(void **state) {
-  (void)state;
-  FOR_EACH_BUILD(k, threads) {
-    for (size_t i = 0; i < COUNT(odd_sizes); i++) {
-      run_softmax(k, threads, odd_sizes[i], 0);
-      run_softmax(k, threads, odd_sizes[i], 1);
-    }
-  }
-}
-
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_class_loss),
-                                     cmocka_unit_test(test_softmax_gradient)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_class_loss)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
