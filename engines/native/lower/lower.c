@@ -171,3 +171,11 @@ int hl_native_axis(const hl_native_node *node, int64_t otherwise, int rank) {
   if (axis < 0) axis += rank;
   return axis >= 0 && axis < rank ? (int)axis : -1;
 }
+
+bool hl_native_all_ones(const hl_node *node, const char *name) {
+  int64_t values[HL_MAX_RANK];
+  size_t count = hl_node_ints(node, name, values, HL_MAX_RANK);
+  for (size_t i = 0; i < count; i++)
+    if (values[i] != 1) return false;
+  return true;
+}

@@ -159,6 +159,9 @@ bool hl_native_float(const hl_native_builder *b, const hl_native_node *node);
 /* The axis attribute as an index of `rank` axes; -1 if it is out of range. */
 int hl_native_axis(const hl_native_node *node, int64_t otherwise, int rank);
 
+/* Are all numbers of a list attribute 1, as strides are where it is absent? */
+bool hl_native_all_ones(const hl_node *node, const char *name);
+
 /* Does the node read the tensor's memory as one of its inputs? Then it must not overwrite it before
  * it is done. */
 bool hl_native_is_argument(const hl_native_builder *b, const hl_native_node *node, int32_t tensor);

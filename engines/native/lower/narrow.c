@@ -87,14 +87,6 @@ static hl_status run_weights(const void *opaque, void *const *pointers, hl_error
   return HL_OK;
 }
 
-static bool all_ones(const hl_node *node, const char *name) {
-  int64_t values[HL_MAX_RANK];
-  size_t count = hl_node_ints(node, name, values, HL_MAX_RANK);
-  for (size_t i = 0; i < count; i++)
-    if (values[i] != 1) return false;
-  return true;
-}
-
 /* The convolution from `x`, the wide picture, to `y` by `kernel`, of which `node` is a part. A
  * volume with a kernel of one tap is a picture of one row. */
 static bool read(const hl_native_builder *b, const hl_native_node *node, const hl_value *x,
@@ -104,8 +96,8 @@ static bool read(const hl_native_builder *b, const hl_native_node *node, const h
   if (b->type != HL_FLOAT32 || !hl_native_float(b, node) || axes < 1 || axes > 3) return false;
   if (y->shape.dims[1] > CHANNELS || x->shape.dims[1] < WIDE || node->scale >= 0) return false;
   if (hl_shape_elements(&x->shape) <= 0 || hl_shape_elements(&y->shape) <= 0) return false;
-  if (hl_node_int(node->source, "group", 1) != 1 || !all_ones(node->source, "strides") ||
-      !all_ones(node->source, "dilations") ||
+  if (hl_node_int(node->source, "group", 1) != 1 || !hl_native_all_ones(node->source, "strides") ||
+      !hl_native_all_ones(node->source, "dilations") ||
       strcmp(hl_node_text(node->source, "auto_pad", "NOTSET"), "NOTSET") != 0)
     return false;
   hl_node_ints(node->source, "pads", pads, HL_COUNT(pads));

@@ -24,14 +24,6 @@ static hl_status run_winograd(const void *opaque, void *const *pointers, hl_erro
   return HL_OK;
 }
 
-static bool all_ones(const hl_node *node, const char *name) {
-  int64_t values[HL_MAX_RANK];
-  size_t count = hl_node_ints(node, name, values, HL_MAX_RANK);
-  for (size_t i = 0; i < count; i++)
-    if (values[i] != 1) return false;
-  return true;
-}
-
 /* At most a sum with a tensor of the result's shape, then at most a ReLU. */
 static bool read_posts(const hl_native_node *node, hl_value_id *ret_residual, float *ret_slope) {
   *ret_residual = -1;
@@ -53,8 +45,8 @@ static bool read_taps(const hl_native_node *node, const hl_value *x, const hl_va
   if (axes < 2 || axes > 3 || node->channel_slice) return false;
   for (int i = 0; i < axes; i++)
     if (kernel->shape.dims[2 + i] != 3) return false;
-  if (hl_node_int(node->source, "group", 1) != 1 || !all_ones(node->source, "strides") ||
-      !all_ones(node->source, "dilations") ||
+  if (hl_node_int(node->source, "group", 1) != 1 || !hl_native_all_ones(node->source, "strides") ||
+      !hl_native_all_ones(node->source, "dilations") ||
       strcmp(hl_node_text(node->source, "auto_pad", "NOTSET"), "NOTSET") != 0)
     return false;
   memset(pads, 0, 2 * HL_MAX_RANK * sizeof(*pads));
