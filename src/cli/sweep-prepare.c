@@ -88,6 +88,7 @@ static hl_status read_formats(hl_sweep *s, hl_error *error) {
 /* The id of the interrupted run takes the place of the new one. */
 static hl_status find_interrupted(hl_sweep *s, hl_error *error) {
   if (!hl_options_on(&s->options, HL_OPTION_RESUME)) return HL_OK;
+  if (s->options.command == 'T') return HL_OK; /* its checkpoint is what it goes on from */
   if (!s->store)
     return hl_error_set(error, HL_INVALID_ARGUMENT, "--resume needs the store; drop --store none");
   char hash[17], *id = NULL;

@@ -20,11 +20,17 @@ static const char usage[] =
     "row runs in a process of its own: warmed up until steady, measured until the interval of the\n"
     "median is within 1 %. Rows are kept in the store as they are measured.\n";
 
+/* What a row may take; NaN: training without --max-time, which has no limit. */
+static double row_limit_s(const hl_plan *plan, size_t i) {
+  const hl_train_spec *train = plan->items[i].memory ? NULL : plan->items[i].train;
+  if (train) return train->max_time_s > 0 ? train->max_time_s : (double)NAN;
+  return hl_plan_method(plan, &plan->items[i])->max_time_s;
+}
+
 /* What all rows may take together. */
 static double longest_s(const hl_plan *plan) {
   double seconds = 0;
-  for (size_t i = 0; i < plan->count; i++)
-    seconds += hl_plan_method(plan, &plan->items[i])->max_time_s;
+  for (size_t i = 0; i < plan->count; i++) seconds += row_limit_s(plan, i);
   return seconds;
 }
 
@@ -69,10 +75,15 @@ int hl_sweep_dry_run(const hl_sweep *sweep) {
     printf("%s\n", row ? row : "");
   }
   bool same = true;
-  for (size_t i = 0; i < plan->count; i++)
-    same = same && hl_plan_method(plan, &plan->items[i])->max_time_s == plan->method.max_time_s;
-  printf("%zu rows, at most about %.0f s (", plan->count, longest_s(plan));
-  if (same) printf("%g s a row, ", plan->method.max_time_s);
+  double limit = row_limit_s(plan, 0), longest = longest_s(plan);
+  for (size_t i = 0; i < plan->count; i++) same = same && row_limit_s(plan, i) == limit;
+  printf("%zu row%s, ", plan->count, plan->count == 1 ? "" : "s");
+  if (isnan(longest)) {
+    puts("without a limit: training ends by itself, or with --max-time");
+    return HL_EXIT_OK;
+  }
+  printf("at most about %.0f s (", longest);
+  if (same) printf("%g s a row, ", limit);
   printf("loading and checking not counted)%s\n",
          searches(plan) ? ", then the search for the largest batch" : "");
   return HL_EXIT_OK;
@@ -215,6 +226,14 @@ static int ended(int exit_status) {
   return HL_EXIT_INTERRUPTED;
 }
 
+/* What --resume would do after an interrupt; `kept`: the rows are in the store. */
+static const char *goes_on(const hl_sweep *s, bool kept) {
+  if (s->options.command != 'T') return kept ? ", --resume goes on with the rest" : "";
+  for (size_t i = 0; i < s->records.count; i++)
+    if (s->records.items[i].checkpoint) return ", --resume goes on from the checkpoint";
+  return "";
+}
+
 int hl_sweep_run(hl_sweep *sweep) {
   hl_sweep *s = sweep;
   hl_error error = {0};
@@ -240,8 +259,7 @@ int hl_sweep_run(hl_sweep *sweep) {
       fputs("hotlap: interrupted before the first row\n", stderr);
     else
       fprintf(stderr, "hotlap: interrupted; %zu row%s kept%s\n", s->records.count,
-              s->records.count == 1 ? " is" : "s are",
-              s->store && !view.not_kept ? ", --resume goes on with the rest" : "");
+              s->records.count == 1 ? " is" : "s are", goes_on(s, s->store && !view.not_kept));
     exit_status = HL_EXIT_INTERRUPTED;
   } else if (status != HL_OK) {
     exit_status = hl_cli_fail(&error, s->records.count ? HL_EXIT_ROW_FAILED : HL_EXIT_USAGE);

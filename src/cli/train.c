@@ -11,7 +11,8 @@ static const char usage[] =
     "of\n"
     "the first step and of the steady ones; how the loss falls, what memory it takes, and whether\n"
     "loading the data is the bottleneck. Without --test-data inputs and targets are random.\n"
-    "--checkpoint keeps the trained network as an ONNX file, from which --resume-from goes on.\n";
+    "--checkpoint keeps the trained network as an ONNX file, from which --resume goes on. Ctrl-C\n"
+    "ends after the present step and keeps both; a second one ends at once.\n";
 
 int hl_cli_train(int argc, char **argv) {
   hl_sweep s = {.start_ns = hl_clock_ns()};
@@ -22,6 +23,8 @@ int hl_cli_train(int argc, char **argv) {
   hl_run_info_init(&s.info);
   if (hl_sweep_prepare(&s, argc, argv, &error) != HL_OK)
     exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
+  else if (hl_options_on(&s.options, HL_OPTION_DRY_RUN))
+    exit_status = hl_sweep_dry_run(&s);
   else
     exit_status = hl_sweep_run(&s);
   hl_sweep_release(&s);

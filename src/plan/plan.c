@@ -384,6 +384,11 @@ static hl_status build(const hl_options *o, const hl_plan_model *models, size_t 
   if (base.memory && !hl_options_given(o, HL_OPTION_BATCH_SIZES)) sizes = "1,2,4,8";
   if (status == HL_OK) status = hl_batch_sizes_parse(sizes, &a->batches, &a->batch_count, error);
   if (status == HL_OK) status = fill(plan, &base, models, model_count, a, error);
+  if (status == HL_OK && train && train->checkpoint && plan->count > 1)
+    status = hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "--checkpoint %.200s is one file for %zu rows, which would replace each "
+                          "other's; train them one by one",
+                          train->checkpoint, plan->count);
   return status;
 }
 

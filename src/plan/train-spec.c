@@ -1,5 +1,6 @@
 #include "plan/train-spec.h"
 
+#include "base/file.h"
 #include "base/json-writer.h"
 #include "base/training-names.h"
 #include "plan/configuration.h"
@@ -55,6 +56,19 @@ static hl_status read_words(const hl_options *o, hl_train_spec *s, hl_error *err
   return HL_OK;
 }
 
+/* The same command begins and goes on. */
+static hl_status read_resume(const hl_options *o, hl_train_spec *s, hl_error *error) {
+  if (o->command != 'T' || !hl_options_on(o, HL_OPTION_RESUME)) return HL_OK;
+  if (!s->checkpoint)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "--resume goes on from a checkpoint: give --checkpoint FILE");
+  if (s->resume_from)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "--resume and --resume-from both say where to go on: give one of them");
+  if (hl_file_is_same(s->checkpoint, s->checkpoint)) s->resume_from = s->checkpoint;
+  return HL_OK;
+}
+
 /* Where an option has no value, the field has what the optimiser's authors and torch take. */
 typedef struct real_option {
   hl_option_id id;
@@ -70,6 +84,7 @@ static const real_option reals[] = {REAL(LEARNING_RATE, learning_rate, 0, 1e6, 1
                                     REAL(BETA1, beta1, 0, 0.999999999, 0.9),
                                     REAL(BETA2, beta2, 0, 0.999999999, 0.999),
                                     REAL(EPSILON, epsilon, 1e-30, 1, 1e-8),
+                                    REAL(MAX_TIME, max_time_s, 1e-3, 1e9, 0),
                                     REAL(CLIP_NORM, clip_norm, 1e-30, 1e30, 0),
                                     REAL(DECAY, decay, 1e-9, 1, 0.1),
                                     REAL(MIN_LEARNING_RATE, min_learning_rate, 0, 1e6, 0)};
@@ -145,7 +160,9 @@ hl_status hl_train_spec_read(const hl_options *options, hl_arena *arena, hl_trai
   if (!s) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the plan");
   *s = (hl_train_spec){0};
   hl_status status = read_words(options, s, error);
+  if (status == HL_OK) status = read_resume(options, s, error);
   if (status == HL_OK) status = read_numbers(options, s, error);
+  if (!hl_options_given(options, HL_OPTION_MAX_TIME)) s->max_time_s = 0; /* not a sweep's default */
   if (status == HL_OK && s->schedule == HL_SCHEDULE_EXPONENTIAL &&
       !hl_options_given(options, HL_OPTION_DECAY))
     s->decay = 0.995;

@@ -29,6 +29,7 @@ bool hl_schedule_from_name(const char *name, hl_schedule *ret_schedule);
 
 typedef struct hl_train_spec {
   int64_t epochs, steps;  /* one of them is 0 */
+  double max_time_s;      /* ends after the step in which it is over; 0: no limit */
   const char *trainer;    /* "cpu", "gpu" or "ddp" */
   int64_t ranks;          /* processes of ddp; else 1 */
   int64_t loader_threads; /* 0: batches are loaded between the steps */

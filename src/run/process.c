@@ -139,6 +139,27 @@ hl_status hl_process_start_guarded(const hl_run_environment *environment, hl_pro
   return hl_process_start(&launch, ret_process, error);
 }
 
+/* Of the last request. */
+static hl_status wait_for_reply(hl_process *process, hl_message *ret_reply, hl_error *error) {
+  uint64_t deadline = hl_clock_ns() + (uint64_t)((process->timeout_s + grace_s) * 1e9);
+  hl_message reply;
+  hl_status status =
+      hl_channel_receive(&process->channel, deadline, process->wake_fd, &reply, error);
+  if (status == HL_TIMED_OUT) return too_late(process, error);
+  if (status != HL_OK) return status;
+  if (hl_json_get_int(reply.object, "id", -1) != process->next_id)
+    status = hl_error_set(error, HL_BAD_DATA, "the worker answered another request");
+  else
+    status = hl_message_status(reply.object, error);
+  if (status != HL_OK) {
+    keep_whole(process, reply.object);
+    hl_message_release(&reply);
+    return status;
+  }
+  *ret_reply = reply;
+  return HL_OK;
+}
+
 hl_status hl_process_call(hl_process *process, const char *verb, json_t *members, double timeout_s,
                           hl_message *ret_reply, hl_error *error) {
   json_t *request = members ? members : json_object();
@@ -152,22 +173,12 @@ hl_status hl_process_call(hl_process *process, const char *verb, json_t *members
   hl_status status = hl_channel_send(&process->channel, request, NULL, 0, error);
   json_decref(request);
   if (status != HL_OK) return hl_error_set(error, HL_CRASHED, "the worker is gone");
-  uint64_t deadline = hl_clock_ns() + (uint64_t)((timeout_s + grace_s) * 1e9);
-  hl_message reply;
-  status = hl_channel_receive(&process->channel, deadline, process->wake_fd, &reply, error);
-  if (status == HL_TIMED_OUT) return too_late(process, error);
-  if (status != HL_OK) return status;
-  if (hl_json_get_int(reply.object, "id", -1) != id)
-    status = hl_error_set(error, HL_BAD_DATA, "the worker answered another request");
-  else
-    status = hl_message_status(reply.object, error);
-  if (status != HL_OK) {
-    keep_whole(process, reply.object);
-    hl_message_release(&reply);
-    return status;
-  }
-  *ret_reply = reply;
-  return HL_OK;
+  return wait_for_reply(process, ret_reply, error);
+}
+
+hl_status hl_process_call_on(hl_process *process, hl_message *ret_reply, hl_error *error) {
+  process->wake_fd = -1;
+  return wait_for_reply(process, ret_reply, error);
 }
 
 char *hl_process_take_whole(hl_process *process, const hl_error *error) {

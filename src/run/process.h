@@ -57,6 +57,10 @@ hl_status hl_process_start_guarded(const hl_run_environment *environment, hl_pro
 hl_status hl_process_call(hl_process *process, const char *verb, json_t *members, double timeout_s,
                           hl_message *ret_reply, hl_error *error);
 
+/* After INTERRUPTED, in place of hl_process_end: waits on for the reply, as long again. No wake
+ * interrupts this process's calls any more. */
+hl_status hl_process_call_on(hl_process *process, hl_message *ret_reply, hl_error *error);
+
 /* Takes the whole text of the failure in `error` out of the process: free() it; NULL where the
  * error holds all. */
 char *hl_process_take_whole(hl_process *process, const hl_error *error);

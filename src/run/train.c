@@ -131,18 +131,50 @@ static void show(const run *r) {
   hl__row_phase(r->row->context, text);
 }
 
-static hl_status run_slice(run *r, bool first, hl_error *error) {
+static hl_status take(run *r, hl_message *message, hl_error *error) {
+  hl_status status = unpack(r, message, error);
+  if (status == HL_OK) take_reply(r, message->object);
+  hl_message_release(message);
+  show(r);
+  return status;
+}
+
+static hl_status call(run *r, json_t *members, hl_error *error) {
   hl_session *session = &r->row->session;
-  json_t *members = json_pack("{s:I}", "max_ns", (json_int_t)(slice_s * 1e9));
   hl_message message;
-  if (members && first) json_object_set_new(members, "max_steps", json_integer(1));
   hl_status status = hl_process_call(&session->process, "train", members,
                                      session->setup_s + slice_s, &message, error);
-  if (status != HL_OK) return status;
-  status = unpack(r, &message, error);
-  if (status == HL_OK) take_reply(r, message.object);
-  hl_message_release(&message);
-  show(r);
+  return status == HL_OK ? take(r, &message, error) : status;
+}
+
+/* The epoch as far as it got, and the checkpoint. */
+static hl_status end(run *r, const char *why, hl_error *error) {
+  return call(r, json_pack("{s:s}", "end", why), error);
+}
+
+/* Of --max-time, what is left; infinite without. */
+static double left_s(const run *r) {
+  double limit = r->row->configuration->train->max_time_s;
+  return limit > 0 ? limit - (double)r->outcome.elapsed_ns / 1e9 : HUGE_VAL;
+}
+
+static hl_status run_slice(run *r, bool first, hl_error *error) {
+  double left = left_s(r);
+  if (left <= 0) return end(r, "max_time", error);
+  double seconds = left < slice_s ? left : slice_s;
+  json_t *members = json_pack("{s:I}", "max_ns", (json_int_t)ceil(seconds * 1e9));
+  if (members && first) json_object_set_new(members, "max_steps", json_integer(1));
+  return call(r, members, error);
+}
+
+/* An interrupt while the worker trains: it ends its slice and writes the checkpoint. A second one
+ * ends the program. */
+static hl_status end_in_order(run *r, hl_error *error) {
+  hl_message message;
+  hl__row_phase(r->row->context, "interrupted: the present step and the checkpoint are finished");
+  hl_status status = hl_process_call_on(&r->row->session.process, &message, error);
+  if (status == HL_OK) status = take(r, &message, error);
+  if (status == HL_OK && !r->done) status = end(r, "interrupted", error);
   return status;
 }
 
@@ -156,7 +188,9 @@ static hl_status run_all(run *r, hl_error *error) {
   if (status == HL_OK && environment->start_ns && isnan(info->first_step_ms))
     info->first_step_ms = (double)(hl_clock_ns() - environment->start_ns) / 1e6;
   while (status == HL_OK && !r->done) status = run_slice(r, false, error);
-  return status;
+  if (status != HL_INTERRUPTED) return status;
+  hl_error ignored;
+  return end_in_order(r, &ignored) == HL_OK ? HL_OK : status;
 }
 
 /* A network that could not be kept is no success, however well it was trained. */
@@ -217,8 +251,13 @@ hl_status hl_row_train(hl_row *row, hl_error *error) {
   row->record->total_time_ms = (double)(hl_clock_ns() - start) / 1e6;
   if (status == HL_OK) status = fill_memory(row, error);
   if (status == HL_OK) status = fill(&r, error);
+  bool interrupted = strcmp(r.stop, "interrupted") == 0;
   if (status == HL_OK) status = check_checkpoint(&r, error);
-  if (status == HL_INTERRUPTED) status = salvage(&r, status, error);
+  if (interrupted && status == HL_IO) hl_record_note(row->record, "%s", error->msg);
+  if (interrupted && (status == HL_OK || status == HL_IO))
+    status = hl_error_set(error, HL_INTERRUPTED, "interrupted");
+  else if (status == HL_INTERRUPTED)
+    status = salvage(&r, status, error);
   hl_train_outcome_release(&r.outcome);
   return status;
 }

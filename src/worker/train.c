@@ -37,6 +37,13 @@ static hl_status run_slice(hl_worker_train *w, uint64_t max_steps, uint64_t max_
   return status;
 }
 
+/* The epoch that ends with it, if there is one. */
+static void end_training(hl_training *t, hl_training_stop why, hl_train_epoch *epochs,
+                         size_t *ret_epochs) {
+  hl_training_end(t, why);
+  if (t->epoch_ended) epochs[(*ret_epochs)++] = t->last_epoch;
+}
+
 static void report_state(const hl_training *t, json_t *reply) {
   hl_loader_statistics loader;
   hl_loader_get_statistics(t->data.loader, &loader);
@@ -89,8 +96,12 @@ hl_status hl_worker_train_run(hl_worker_train *train, hl_worker_noise *noise,
   static hl_train_epoch epochs[most_epochs];
   int64_t max_steps = hl_json_get_int(request, "max_steps", most_steps);
   int64_t max_ns = hl_json_get_int(request, "max_ns", INT64_MAX);
+  const char *end = hl_json_get_text(request, "end", "");
+  hl_training_stop why = strcmp(end, "max_time") == 0      ? HL_TRAINING_OUT_OF_TIME
+                         : strcmp(end, "interrupted") == 0 ? HL_TRAINING_INTERRUPTED
+                                                           : HL_TRAINING_GOES_ON;
   size_t steps = 0, ended = 0;
-  if (max_steps < 1 || max_ns < 1)
+  if (max_steps < 1 || max_ns < 1 || (*end && why == HL_TRAINING_GOES_ON))
     return hl_error_set(error, HL_INVALID_ARGUMENT, "train: a number is out of range");
   if (train->failed != HL_OK) {
     if (error) *error = train->failure;
@@ -103,8 +114,11 @@ hl_status hl_worker_train_run(hl_worker_train *train, hl_worker_noise *noise,
   hl_worker_energy_begin(energy);
   hl_worker_noise_begin(noise);
   uint64_t start = hl_clock_ns();
-  train->failed = run_slice(train, (uint64_t)max_steps, (uint64_t)max_ns, epochs, &steps, &ended,
-                            &train->failure);
+  if (*end)
+    end_training(&train->training, why, epochs, &ended);
+  else
+    train->failed = run_slice(train, (uint64_t)max_steps, (uint64_t)max_ns, epochs, &steps, &ended,
+                              &train->failure);
   uint64_t elapsed = hl_clock_ns() - start;
   hl_worker_noise_end(noise);
   hl_worker_energy_end(energy, reply);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 const char *hl_training_stop_name(hl_training_stop stop) {
-  static const char *const names[] = {"", "done", "stopped_early"};
+  static const char *const names[] = {"", "done", "stopped_early", "max_time", "interrupted"};
   return (size_t)stop < HL_COUNT(names) ? names[stop] : "";
 }
 
@@ -323,6 +323,17 @@ hl_status hl_training_step(hl_training *training, hl_train_step *ret_sample, hl_
   advance(t);
   *ret_sample = sample;
   return HL_OK;
+}
+
+void hl_training_end(hl_training *training, hl_training_stop why) {
+  hl_training *t = training;
+  t->epoch_ended = false;
+  if (t->stop != HL_TRAINING_GOES_ON) return;
+  t->stop = why;
+  if (t->current.steps)
+    end_epoch(t, false);
+  else if (t->checkpoint_step != t->step && t->step != t->first_step)
+    keep(t);
 }
 
 hl_status hl_training_checkpoint(hl_training *training, hl_error *error) {

@@ -30,10 +30,12 @@ typedef struct hl_training_peers {
 
 typedef enum hl_training_stop {
   HL_TRAINING_GOES_ON,
-  HL_TRAINING_DONE,         /* as many epochs or steps as were asked for */
-  HL_TRAINING_STOPPED_EARLY /* --early-stop */
+  HL_TRAINING_DONE,          /* as many epochs or steps as were asked for */
+  HL_TRAINING_STOPPED_EARLY, /* --early-stop */
+  HL_TRAINING_OUT_OF_TIME,   /* --max-time */
+  HL_TRAINING_INTERRUPTED
 } hl_training_stop;
-const char *hl_training_stop_name(hl_training_stop stop); /* "", "done", "stopped_early" */
+const char *hl_training_stop_name(hl_training_stop stop); /* "", "done", "stopped_early", ... */
 
 typedef struct hl_training {
   const hl_configuration *configuration;
@@ -89,6 +91,10 @@ hl_status hl_training_prepare(hl_training *training, hl_error *error);
 /* One step. BAD_DATA for targets that are none, and where the loss is not finite: the message then
  * names the step and the first operator whose result is not. */
 hl_status hl_training_step(hl_training *training, hl_train_step *ret_sample, hl_error *error);
+
+/* Ends here, if it goes on: the epoch as far as it got, and the checkpoint. `why` is OUT_OF_TIME or
+ * INTERRUPTED. */
+void hl_training_end(hl_training *training, hl_training_stop why);
 
 /* Writes a checkpoint now, to --checkpoint. */
 hl_status hl_training_checkpoint(hl_training *training, hl_error *error);

@@ -167,21 +167,50 @@ def a_crash_costs_what_came_after_the_checkpoint():
     assert rest['step_losses'] == whole['step_losses'][12:]
 
 
-@case
-def an_interrupted_run_is_kept():
-    store = HOME / 'interrupted.db'
+def begin(checkpoint, store, *more):
+    """A run that takes 10 ms a step; returns once it has written a checkpoint."""
     words = [PROGRAM, 'train', network(), *LINEAR, '--data', HOME / 'linear.npz', '--batch-size', '8', '--epochs', '1000',
-             '--learning-rate', '0.05', '--engine-option', 'step_us=10000', '--checkpoint', 'later.onnx', '--store', store]
+             '--learning-rate', '0.05', '--engine-option', 'step_us=10000', '--checkpoint', checkpoint, '--store', store, *more]
     process = subprocess.Popen(list(map(str, words)), cwd=HOME, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 60
-    while not (HOME / 'later.onnx').exists() and time.monotonic() < deadline:
+    while not (HOME / checkpoint).exists() and time.monotonic() < deadline:
         time.sleep(0.05)
-    time.sleep(1.5)
+    return process
+
+
+@case
+def an_interrupt_ends_after_the_step_and_keeps_all_of_it():
+    store = HOME / 'interrupted.db'
+    process = begin('later.onnx', store)
+    time.sleep(1.1)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    assert process.returncode == 130 and b'1 row is kept' in err, (process.returncode, out, err)
+    assert process.returncode == 130 and b'1 row is kept, --resume goes on from the checkpoint' in err, (process.returncode, out, err)
     found, = hotlap('report', '--store', store, '--json').rows
     assert found['stop'] == 'interrupted' and found['training_steps'] >= 12 and found['checkpoint'] == 'later.onnx', found
+    assert sum(e['steps'] for e in found['epochs']) == found['training_steps'], 'the last epoch as far as it got'
+    # The checkpoint is of the last step, not of the last epoch: nothing is trained twice.
+    total = found['training_steps'] + 9
+    rest = row('--steps', total, '--resume-from', 'later.onnx')
+    assert rest['training_steps'] == 9 and found['step_losses'] + rest['step_losses'] == row('--steps', total)['step_losses']
+
+
+@case
+def a_second_interrupt_ends_at_once():
+    process = begin('killed.onnx', 'none', '--checkpoint-steps', 1, '--engine-option', 'slow_at=40')
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    time.sleep(1)
+    assert process.poll() is None, 'the present step takes 20 s'
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=10)
+    assert process.returncode == 130, process.returncode
+    assert row('--steps', 60, '--resume-from', 'killed.onnx')['training_steps'] == 21
+
+
+@case
+def one_checkpoint_is_of_one_row():
+    train('--checkpoint', 'two.onnx', batch='4,8').fails(2, 'one file for 2 rows')
 
 
 @case
@@ -198,6 +227,8 @@ def options_that_contradict_each_other():
                             (('--beta2', 1), '--beta2'), (('--clip-norm', 0), '--clip-norm'),
                             (('--accumulate', 0), '--accumulate'), (('--min-learning-rate', 1), 'is above'),
                             (('--checkpoint-steps', 5), 'needs --checkpoint'), (('--loader-threads', 257), '--loader-threads'),
+                            (('--resume',), 'give --checkpoint FILE'), (('--max-time', 0), '--max-time'),
+                            (('--resume', '--checkpoint', 'a', '--resume-from', 'b'), 'give one of them'),
                             (('--transform', 'zoom=0.5'), 'is for volumes')):
         train(*arguments).fails(2, part)
 

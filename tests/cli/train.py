@@ -115,6 +115,39 @@ def a_checkpoint_is_a_model_and_goes_on_to_the_bit():
 
 
 @case
+def the_same_command_begins_and_goes_on():
+    again = ('--epochs', 2, '--checkpoint', 'again.onnx', '--resume')
+    first = row(*again)
+    assert 'goes on' not in first['notes'] and (HOME / 'again.onnx').exists()
+    rest = row('--epochs', 4, *again[2:])
+    assert first['step_losses'] + rest['step_losses'] == row('--epochs', 4)['step_losses']
+    assert 'goes on from again.onnx' in rest['notes']
+    done, = train(*again).rows
+    assert done['outcome'] == 'FAILED' and 'nothing is left to train' in done['reason'], done
+
+
+@case
+def time_ends_it_within_an_epoch():
+    r = row('--epochs', 1000000, '--max-time', 0.3, '--engine-option', 'step_us=1000', '--checkpoint', 'time.onnx')
+    assert r['stop'] == 'max_time' and 0.3 <= r['training_ms'] / 1e3 < 1 and 10 < r['training_steps'] <= 300, r['training_ms']
+    assert '--max-time 0.3' in r['reproduce'] and sum(e['steps'] for e in r['epochs']) == r['training_steps']
+    rest = row('--steps', r['training_steps'] + 5, '--resume-from', 'time.onnx')
+    assert r['step_losses'] + rest['step_losses'] == row('--steps', r['training_steps'] + 5)['step_losses']
+    slow = row('--epochs', 1, '--max-time', 0.001, '--engine-option', 'step_us=3000')
+    assert slow['training_steps'] == 1 and slow['stop'] == 'max_time', 'a step is never cut short'
+
+
+@case
+def a_dry_run_says_what_it_would_train():
+    words = ('train', network(), *LINEAR, '--batch-sizes', '4,8', '--steps', 9, '--dry-run')
+    run = hotlap(*words, '--store', 'dry.db').passes()
+    assert run.out.count('hotlap train') == 2 and '2 rows, without a limit' in run.out, run.out
+    assert '--steps 9' in run.out and not (HOME / 'dry.db').exists()
+    assert '2 rows, at most about 10 s (5 s a row' in hotlap(*words, '--max-time', 5).passes().out
+    assert hotlap(*words, '--json').passes().document['max_time_s'] is None
+
+
+@case
 def schedules_go_on_from_a_checkpoint():
     for how in (('--schedule', 'plateau', '--patience', 0, '--epochs', 12), ('--schedule', 'cosine', '--epochs', 12)):
         whole = row(*how)
