@@ -59,7 +59,6 @@ static hl_status read_model(command *c, hl_error *error) {
   hl_status status = hl_cli_model(named ? named : o->positionals[0], &c->model, error);
   if (status == HL_OK) status = hl_machine_read(&c->machine, error);
   if (status != HL_OK) return status;
-  if (!hl_options_given(o, HL_OPTION_BATCH_SIZES)) c->options.value[HL_OPTION_BATCH_SIZES] = "1";
   status = hl_cli_plan(o, &c->model, 1, &c->machine, &c->plan, error);
   if (status != HL_OK) return status;
   if (c->plan.count != 1)

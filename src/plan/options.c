@@ -14,6 +14,24 @@ static const row table[HL_OPTION_COUNT] = {
 #undef X
 };
 
+/* Commands whose default is another one. */
+static const struct {
+  hl_option_id id;
+  const char *commands, *initial;
+} initials[] = {
+#define X(id, name, value, initial, aliases, commands, doc)
+#define HL_INITIAL(id, commands, initial) {HL_OPTION_##id, commands, initial},
+#include "plan/options.def"
+#undef X
+};
+
+static const char *initial_of(hl_option_id id, char command) {
+  for (size_t i = 0; i < HL_COUNT(initials); i++)
+    if (initials[i].id == id && command && strchr(initials[i].commands, command))
+      return initials[i].initial;
+  return table[id].initial;
+}
+
 const char *hl_option_name(hl_option_id id) {
   return table[id].name;
 }
@@ -179,7 +197,7 @@ void hl_options_release(hl_options *options) {
 }
 
 const char *hl_options_get(const hl_options *options, hl_option_id id) {
-  return options->value[id] ? options->value[id] : table[id].initial;
+  return options->value[id] ? options->value[id] : initial_of(id, options->command);
 }
 
 bool hl_options_given(const hl_options *options, hl_option_id id) {
@@ -218,20 +236,49 @@ hl_status hl_options_real(const hl_options *options, hl_option_id id, double min
 
 enum { doc_column = 28, line_width = 80 };
 
+/* What of `doc` is said to the command: "{LETTERS text}" only to theirs. */
+static void append_doc(const char *doc, char command, hl_text *out) {
+  while (*doc) {
+    size_t plain = strcspn(doc, "{");
+    hl_text_append_n(out, doc, plain);
+    doc += plain;
+    if (!*doc) return;
+    size_t letters = strcspn(++doc, " "), length = strcspn(doc, "}");
+    if (memchr(doc, command, letters))
+      hl_text_append_n(out, doc + letters + 1, length - letters - 1);
+    doc += length + (doc[length] == '}');
+  }
+}
+
+static void append_aliases(const char *aliases, hl_text *out) {
+  const char *before = "; also ";
+  while (*aliases) {
+    size_t n = strcspn(aliases, " ");
+    hl_text_format(out, "%s%s%.*s", before, n == 1 ? "-" : "--", (int)n, aliases);
+    before = ", ";
+    aliases += n + (aliases[n] == ' ');
+  }
+}
+
 void hl_options_help(char command, hl_text *out) {
+  hl_text doc = HL_TEXT_INIT;
   for (size_t i = 0; i < HL_OPTION_COUNT; i++) {
     const row *r = &table[i];
     if (!strchr(r->commands, command)) continue;
     HL_CLEANUP(hl_free_pointer)
     char *head = hl_format("  --%s%s%s", r->name, r->value[0] ? " " : "", r->value);
-    HL_CLEANUP(hl_free_pointer)
-    char *doc = r->initial ? hl_format("%s (default %s)", r->doc, r->initial) : hl_strdup(r->doc);
-    if (!head || !doc) continue;
+    if (!head) continue;
+    const char *initial = initial_of((hl_option_id)i, command);
+    hl_text_clear(&doc);
+    append_doc(r->doc, command, &doc);
+    if (initial) hl_text_format(&doc, " (default %s)", initial);
+    append_aliases(r->aliases, &doc);
     if (strlen(head) + 2 > doc_column)
       hl_text_format(out, "%s\n%*s", head, doc_column, "");
     else
       hl_text_format(out, "%-*s", doc_column, head);
-    hl_text_wrap(out, doc, doc_column, doc_column, line_width);
+    hl_text_wrap(out, doc.data, doc_column, doc_column, line_width);
     hl_text_char(out, '\n');
   }
+  hl_text_release(&doc);
 }

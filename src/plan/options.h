@@ -40,7 +40,7 @@ hl_status hl_options_parse(char command, int argc, char **argv, hl_options *ret_
                            hl_error *error);
 void hl_options_release(hl_options *options);
 
-/* The value given, else the default, else NULL. */
+/* The value given, else the default of the command, else NULL. */
 const char *hl_options_get(const hl_options *options, hl_option_id id);
 bool hl_options_given(const hl_options *options, hl_option_id id);
 bool hl_options_on(const hl_options *options, hl_option_id id); /* a switch */

@@ -324,8 +324,7 @@ static hl_status read_engine_axis(const hl_options *o, hl_arena *arena,
 
 /* What `hotlap memory` looks at: the axis `modes`. Nothing is loaded ahead. */
 static hl_status read_modes(const hl_options *o, hl_arena *arena, axes *a, hl_error *error) {
-  const char *mode =
-      hl_options_given(o, HL_OPTION_MODE) ? hl_options_get(o, HL_OPTION_MODE) : "both";
+  const char *mode = hl_options_get(o, HL_OPTION_MODE);
   bool both = strcmp(mode, "both") == 0;
   a->mode_count = 0;
   if (both || strcmp(mode, "inference") == 0) a->modes[a->mode_count++] = NULL;
@@ -379,9 +378,6 @@ static hl_status build(const hl_options *o, const hl_plan_model *models, size_t 
   if (status == HL_OK && is_load)
     status = hl_load_specs_read(o, &plan->arena, &a->loads, &a->load_count, error);
   const char *sizes = hl_options_get(o, HL_OPTION_BATCH_SIZES);
-  if (is_train && !hl_options_given(o, HL_OPTION_BATCH_SIZES)) sizes = "8";
-  if (is_load && !hl_options_given(o, HL_OPTION_BATCH_SIZES)) sizes = "1"; /* no batching */
-  if (base.memory && !hl_options_given(o, HL_OPTION_BATCH_SIZES)) sizes = "1,2,4,8";
   if (status == HL_OK) status = hl_batch_sizes_parse(sizes, &a->batches, &a->batch_count, error);
   if (status == HL_OK) status = fill(plan, &base, models, model_count, a, error);
   if (status == HL_OK && train && train->checkpoint && plan->count > 1)

@@ -3,6 +3,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -163,6 +164,46 @@ static void no_name_stands_for_two_options(void **state) {
                               hl_option_name((hl_option_id)other));
 }
 
+/* Defaults of one command, and help that says nothing of others. */
+static void each_command_has_its_own(void **state) {
+  (void)state;
+  static const struct {
+    char command;
+    hl_option_id id;
+    const char *initial, *said, *unsaid;
+  } cases[] = {
+      {'S', HL_OPTION_BATCH_SIZES, "1,2,4,8,16,32,64,128", "also --batch-size", "queries"},
+      {'T', HL_OPTION_BATCH_SIZES, "8", "(default 8)", "(default 1"},
+      {'L', HL_OPTION_BATCH_SIZES, "1", "batch that queries are served in", "windows"},
+      {'V', HL_OPTION_BATCH_SIZES, "1", "windows of a call", "preset"},
+      {'Y', HL_OPTION_BATCH_SIZES, "1,2,4,8", "(default 1,2,4,8)", "queries"},
+      {'Y', HL_OPTION_MODE, "both", "inference, training or both (default", "strict"},
+      {'L', HL_OPTION_MODE, "normal", "strict (600 s)", "inference, training"},
+      {'V', HL_OPTION_TEST_DATA, NULL, "also --data", "synthetic"},
+  };
+  for (size_t i = 0; i < HL_COUNT(cases); i++) {
+    hl_options o;
+    assert_int_equal(parse(cases[i].command, "", &o, NULL), HL_OK);
+    if (cases[i].initial)
+      assert_string_equal(hl_options_get(&o, cases[i].id), cases[i].initial);
+    else
+      assert_null(hl_options_get(&o, cases[i].id));
+    assert_false(hl_options_given(&o, cases[i].id));
+    hl_options_release(&o);
+    hl_text help = HL_TEXT_INIT;
+    hl_options_help(cases[i].command, &help);
+    char head[64];
+    (void)snprintf(head, sizeof head, "--%s ", hl_option_name(cases[i].id));
+    char *text = strstr(help.data, head);
+    assert_non_null(text);
+    char *next = strstr(text, "\n  --");
+    if (next) *next = '\0';
+    if (!strstr(text, cases[i].said) || strstr(text, cases[i].unsaid) || strpbrk(text, "{}"))
+      fail_msg("%c: %s", cases[i].command, text);
+    hl_text_release(&help);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(spellings),
@@ -170,6 +211,7 @@ int main(void) {
       cmocka_unit_test(positionals_and_repeats),
       cmocka_unit_test(numbers_name_their_option),
       cmocka_unit_test(no_name_stands_for_two_options),
+      cmocka_unit_test(each_command_has_its_own),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
