@@ -26,6 +26,7 @@ struct hl_loader {
   pthread_mutex_t lock; /* for all below */
   pthread_cond_t work, progress;
   hl_sample_order order;
+  int64_t batches; /* in an epoch; of which each is a part of several in `order` */
   hl__slot *slots;
   size_t slot_count;
   hl__slot **queue; /* a ring of the batches to come, in order */
@@ -58,10 +59,12 @@ static hl__slot *begin_batch(hl_loader *l) {
   for (size_t i = 0; i < l->slot_count && !slot; i++)
     if (l->slots[i].state == hl__slot_free) slot = &l->slots[i];
   if (!slot) return NULL;
-  int64_t count = hl_sample_order_batch(&l->order, l->next_epoch, l->next_number, slot->indices);
+  int64_t count = hl_sample_order_batch(&l->order, l->next_epoch,
+                                        l->next_number * l->spec.parts + l->spec.part,
+                                        slot->indices);
   hl__slot_begin(slot, l->ports, l->next_epoch, l->next_number, count);
   l->queue[(l->queue_first + l->queue_count++) % l->slot_count] = slot;
-  if (++l->next_number == l->order.batches) {
+  if (++l->next_number == l->batches) {
     l->next_number = 0;
     l->next_epoch++;
   }
@@ -152,7 +155,8 @@ static hl_status check_spec(const hl_loader_spec *s, hl_error *error) {
   if (!s->source || s->source->port_count < 1 || s->source->port_count > HL_SOURCE_PORTS_MAX ||
       s->threads < 0 || s->threads > HL_LOADER_THREADS_MAX || s->depth < 0 ||
       s->depth > HL_LOADER_DEPTH_MAX || s->held < 0 || s->held > HL_LOADER_DEPTH_MAX ||
-      s->epochs < 0 || (s->ports && !s->transform))
+      s->epochs < 0 || (s->ports && !s->transform) || s->parts < 0 || s->part < 0 ||
+      (s->parts > 0 ? s->part >= s->parts : s->part > 0) || (s->parts > 1 && !s->is_whole))
     return hl_error_set(error, HL_INVALID_ARGUMENT,
                         "a loader takes 0 to %d threads and 0 to %d batches ahead; these are %d "
                         "and %d",
@@ -203,6 +207,7 @@ hl_status hl_loader_new(const hl_loader_spec *spec, hl_loader **ret_loader, hl_e
   l->spec = *spec;
   if (l->spec.depth == 0) l->spec.depth = 2;
   if (l->spec.held == 0) l->spec.held = 1;
+  if (l->spec.parts == 0) l->spec.parts = 1;
   if (l->spec.threads == 0) l->spec.depth = 1;
   l->slot_count = (size_t)l->spec.depth + (size_t)l->spec.held;
   /* Small enough that the threads end a batch together, large enough to be worth the lock. */
@@ -213,6 +218,12 @@ hl_status hl_loader_new(const hl_loader_spec *spec, hl_loader **ret_loader, hl_e
   pthread_cond_init(&l->progress, NULL);
   status = hl_sample_order_init(spec->source->count, spec->batch_size, spec->seed,
                                 spec->is_shuffled, spec->is_whole, &l->order, error);
+  l->batches = l->order.batches / l->spec.parts;
+  if (status == HL_OK && l->batches < 1)
+    status = hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "%" PRId64 " samples do not fill %" PRId64 " batches of %" PRId64
+                          ". Use a smaller batch",
+                          spec->source->count, l->spec.parts, spec->batch_size);
   if (status == HL_OK) status = make_buffers(l, error);
   if (status == HL_OK) status = start_threads(l, error);
   if (status != HL_OK)
@@ -317,11 +328,11 @@ void hl_loader_return(hl_loader *loader, const hl_batch *batch) {
 hl_status hl_loader_seek(hl_loader *loader, int64_t epoch, int64_t number, hl_error *error) {
   hl_loader *l = loader;
   if (epoch < 0 || (l->spec.epochs > 0 && epoch >= l->spec.epochs) || number < 0 ||
-      number >= l->order.batches)
+      number >= l->batches)
     return hl_error_set(error, HL_INVALID_ARGUMENT,
                         "there is no batch %" PRId64 " in epoch %" PRId64 ": there are %" PRId64
                         " batches in an epoch, counted from 0",
-                        number, epoch, l->order.batches);
+                        number, epoch, l->batches);
   pthread_mutex_lock(&l->lock);
   l->is_paused = true;
   while (l->busy > 0) pthread_cond_wait(&l->progress, &l->lock);
@@ -336,7 +347,7 @@ hl_status hl_loader_seek(hl_loader *loader, int64_t epoch, int64_t number, hl_er
 }
 
 int64_t hl_loader_batches(const hl_loader *loader) {
-  return loader->order.batches;
+  return loader->batches;
 }
 
 void hl_loader_get_statistics(hl_loader *loader, hl_loader_statistics *ret_statistics) {

@@ -4,6 +4,7 @@
 #include "machine/memory.h"
 #include "protocol/messages.h"
 #include "run/child.h"
+#include "run/ranks.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -49,14 +50,13 @@ static hl_status open_pipes(pipes *p, hl_error *error) {
 }
 
 /* Between fork and exec: async-signal-safe calls only. */
-static void run_child(const hl_launch *launch, const hl_memory_limit *limit, const pipes *p,
-                      int said_fd, pid_t parent) {
+static void run_child(char **words, char **environment, const hl_memory_limit *limit,
+                      const pipes *p, int said_fd, pid_t parent) {
   hl_child_begin(parent);
   if (limit->kind != HL_LIMIT_NONE && hl_memory_limit_enter(limit) != 0) _exit(126);
   if (dup2(p->child[0], STDIN_FILENO) < 0 || dup2(p->child[1], STDOUT_FILENO) < 0) _exit(127);
   if (said_fd >= 0) dup2(said_fd, STDERR_FILENO);
-  char *arguments[] = {(char *)(uintptr_t)launch->program, "worker", NULL};
-  execv(launch->program, arguments);
+  execve(words[0], words, environment);
   _exit(127);
 }
 
@@ -68,10 +68,18 @@ static hl_status start(const hl_launch *launch, hl_process *process, pipes *p, h
   if (status != HL_OK) return status;
   if (!launch->verbose) process->said_fd = memfd_create("hotlap-worker-said", MFD_CLOEXEC);
   if (process->said_fd >= 0) fcntl(process->said_fd, F_SETFL, O_APPEND);
+  char *alone[] = {(char *)(uintptr_t)launch->program, "worker", NULL};
+  hl_ranks_command command = {.words = alone, .environment = environ};
+  process->by_mpirun = launch->ranks.count > 0;
+  if (process->by_mpirun) status = hl_ranks_command_make(launch, &command, error);
+  if (status != HL_OK) return status;
   pid_t parent = getpid();
   process->pid = fork();
-  if (process->pid < 0) return hl_error_errno(error, HL_INTERNAL, "cannot start a worker");
-  if (process->pid == 0) run_child(launch, &process->limit, p, process->said_fd, parent);
+  if (process->pid == 0)
+    run_child(command.words, command.environment, &process->limit, p, process->said_fd, parent);
+  if (process->pid < 0) status = hl_error_errno(error, HL_INTERNAL, "cannot start a worker");
+  if (process->by_mpirun) hl_ranks_command_release(&command);
+  if (status != HL_OK) return status;
   setpgid(process->pid, process->pid); /* in both, so that neither is too late */
   hl_channel_init(&process->channel, p->parent[1], p->parent[0]);
   p->parent[0] = p->parent[1] = -1;
@@ -223,8 +231,10 @@ static bool has_ended(pid_t pid) {
 }
 
 static int reap(const hl_process *process) {
-  /* A worker that has closed its pipe is about to end by itself; let its own status be seen. */
-  for (int i = 0; i < 100 && !has_ended(process->pid); i++) usleep(1000);
+  /* A worker that has closed its pipe is about to end by itself; let its own status be seen. mpirun
+   * also has ranks to end, and files of theirs to remove. */
+  int most_ms = process->by_mpirun ? 3000 : 100;
+  for (int i = 0; i < most_ms && !has_ended(process->pid); i++) usleep(1000);
   /* What it left behind, too; before its id is given back and may be another's. */
   kill(-process->pid, SIGKILL);
   int wait_status = 0;
@@ -249,6 +259,7 @@ static hl_status explain_death(const hl_process *process, int wait_status, hl_er
                         WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)), separator, said);
   if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == HL_WORKER_EXIT_DEADLINE)
     return too_late(process, error);
+  if (process->by_mpirun && hl_ranks_death(process->said_fd, error)) return HL_CRASHED;
   return hl_error_set(error, HL_CRASHED, "the worker ended with exit status %d%s%s",
                       WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1, separator, said);
 }
@@ -278,7 +289,7 @@ hl_status hl_process_end(hl_process *process, hl_status cause, hl_error *error) 
   hl_process_resume(process);            /* to see the end of file */
   hl_channel_release(&process->channel); /* end of file ends the worker */
   if (process->pid > 0) {
-    if (must_kill) kill(-process->pid, SIGKILL);
+    if (must_kill) kill(-process->pid, process->by_mpirun ? SIGTERM : SIGKILL);
     int wait_status = reap(process);
     if (cause == HL_CRASHED) status = explain_death(process, wait_status, error);
   }

@@ -18,11 +18,19 @@
 #include "run/run.h"
 #include <sys/types.h>
 
+/* Several workers that are one to the runner: rank 0 speaks for all. */
+typedef struct hl_ranks_launch {
+  int64_t count;      /* 0: one worker, without mpirun */
+  const char *mpirun; /* paths: of the program, and of our part for its library */
+  const char *object;
+} hl_ranks_launch;
+
 typedef struct hl_launch {
   const char *program;         /* the hotlap program: run as `PROGRAM worker` */
   uint64_t memory_limit_bytes; /* 0: none */
   bool verbose;                /* let the worker's standard error through */
   int wake_fd;                 /* a byte on it interrupts waiting; -1: none */
+  hl_ranks_launch ranks;
 } hl_launch;
 
 typedef struct hl_process {
@@ -36,6 +44,7 @@ typedef struct hl_process {
   double timeout_s;
   double clock_read_ns, clock_resolution_ns; /* as the worker measured them */
   bool paused;
+  bool by_mpirun; /* it is asked to end before it is killed: it has processes to end itself */
   char *whole; /* the message of the last failure, if it is longer than an error holds; or NULL */
 } hl_process;
 

@@ -6,6 +6,7 @@
 #include "run/counters.h"
 #include "run/device.h"
 #include "run/energy.h"
+#include "run/ranks.h"
 #include "run/train.h"
 #include <inttypes.h>
 #include <math.h>
@@ -132,11 +133,14 @@ hl_status hl_session_open(const hl_row_context *context, const hl_configuration 
     if (found != HL_OK) return found;
     configuration = session->configuration;
   }
-  const hl_launch launch = {.program = environment->program,
-                            .memory_limit_bytes = worker_limit(method),
-                            .verbose = environment->verbose,
-                            .wake_fd = environment->wake_fd};
-  hl_status status = hl_process_start(&launch, &session->process, error);
+  hl_launch launch = {.program = environment->program,
+                      .memory_limit_bytes = worker_limit(method),
+                      .verbose = environment->verbose,
+                      .wake_fd = environment->wake_fd};
+  hl_ranks_place place = {0};
+  hl_status status = hl_ranks_find(configuration, environment->program, &place, &launch, error);
+  if (status == HL_OK) status = hl_process_start(&launch, &session->process, error);
+  hl_ranks_place_release(&place);
   if (status != HL_OK) return status;
   session->started = true;
   session->clock_grain_ns =

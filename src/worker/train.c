@@ -25,12 +25,13 @@ static hl_status run_slice(hl_worker_train *w, uint64_t max_steps, uint64_t max_
   uint64_t start = hl_clock_ns();
   hl_status status = HL_OK;
   size_t steps = 0, ended = 0;
+  if (__builtin_add_overflow(start, max_ns, &t->slice_end_ns)) t->slice_end_ns = UINT64_MAX;
   while (t->stop == HL_TRAINING_GOES_ON && steps < max_steps && ended < most_epochs) {
     status = hl_training_step(t, &w->steps[steps], error);
     if (status != HL_OK) break;
     steps++;
     if (t->epoch_ended) epochs[ended++] = t->last_epoch;
-    if (hl_clock_ns() - start >= max_ns) break;
+    if (t->slice_ended) break;
   }
   *ret_steps = steps;
   *ret_epochs = ended;

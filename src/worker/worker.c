@@ -13,6 +13,7 @@
 #include "worker/noise.h"
 #include "worker/perf.h"
 #include "worker/predict.h"
+#include "worker/ranks.h"
 #include "worker/room.h"
 #include "worker/timed-loop.h"
 #include "worker/train.h"
@@ -24,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 enum { most_samples = 1 << 16, most_outputs = 64, most_notes = 16, most_reason = 64 << 10 };
@@ -45,6 +47,7 @@ typedef struct worker {
   uint64_t *sample_ns, *sample_images; /* most_samples each */
   hl_worker_load load;
   hl_worker_train train; /* of a training run, in place of `inference` */
+  hl_ranks ranks;
   hl_prediction *prediction;
   bool quit;
 } worker;
@@ -183,7 +186,8 @@ static hl_status verb_configure(worker *w, const json_t *request, json_t *reply,
   if (status == HL_OK)
     status =
         trains(w)
-            ? hl_training_open(&w->configuration, &w->file, &host, NULL, &w->train.training, error)
+            ? hl_training_open(&w->configuration, &w->file, &host, hl_ranks_training(&w->ranks),
+                               &w->train.training, error)
             : hl_inference_open(&w->configuration, &w->file, &host, &w->inference, error);
   if (status != HL_OK) return status;
   w->is_open = true;
@@ -515,10 +519,13 @@ static hl_status serve(worker *w, const json_t *request, hl_error *error) {
   size_t byte_count = 0;
   hl_error failure = {0};
   int64_t allowed_ns = hl_json_get_int(request, "deadline_ns", 0);
-  if (allowed_ns > 0) hl_control_deadline(&w->control, hl_clock_ns() + (uint64_t)allowed_ns);
+  bool speaks = hl_ranks_speaks(&w->ranks);
+  if (allowed_ns > 0 && speaks)
+    hl_control_deadline(&w->control, hl_clock_ns() + (uint64_t)allowed_ns);
   hl_status status = v ? v->run(w, request, reply, &bytes, &byte_count, &failure)
                        : hl_error_set(&failure, HL_INVALID_ARGUMENT, "no verb '%s'", name);
-  if (allowed_ns > 0) hl_control_deadline(&w->control, UINT64_MAX);
+  status = hl_ranks_agree(&w->ranks, status, reply, &failure);
+  if (allowed_ns > 0 && speaks) hl_control_deadline(&w->control, UINT64_MAX);
   hl_json_set_bool(reply, "ok", status == HL_OK);
   if (status != HL_OK) {
     free(bytes);
@@ -527,8 +534,8 @@ static hl_status serve(worker *w, const json_t *request, hl_error *error) {
     failure.status = status;
   }
   reply_said(reply, status == HL_OK ? NULL : &failure);
-  hl_control_answer(&w->control);
-  status = hl_channel_send(&w->channel, reply, bytes, byte_count, error);
+  if (speaks) hl_control_answer(&w->control);
+  status = speaks ? hl_channel_send(&w->channel, reply, bytes, byte_count, error) : HL_OK;
   json_decref(reply);
   free(bytes);
   return status;
@@ -554,6 +561,20 @@ static void touch_samples(worker *w) {
   memset(w->sample_images, 1, most_samples * sizeof *w->sample_images);
 }
 
+/* The runner's, or what rank 0 passes on of it. */
+static hl_status next_request(worker *w, hl_message *ret_message, hl_error *error) {
+  *ret_message = (hl_message){0};
+  if (hl_ranks_speaks(&w->ranks)) hl_control_next(&w->control, ret_message);
+  return hl_ranks_share(&w->ranks, ret_message, error);
+}
+
+/* Where mpirun started it: a rank does not outlive mpirun. */
+static hl_status join(worker *w, hl_error *error) {
+  const char *path = getenv("HOTLAP_PEERS");
+  if (path) prctl(PR_SET_PDEATHSIG, SIGKILL);
+  return hl_ranks_join(path, &w->ranks, error);
+}
+
 int hl_worker_main(void) {
   static worker w; /* large, and lives as long as the process */
   hl_error error = {0};
@@ -569,12 +590,14 @@ int hl_worker_main(void) {
                          : hl_error_set(&error, HL_OUT_OF_MEMORY, "no memory for samples");
   if (status == HL_OK) {
     touch_samples(&w);
-    status = hl_control_start(&w.control, &w.channel, &error);
+    status = join(&w, &error);
   }
+  if (status == HL_OK && hl_ranks_speaks(&w.ranks))
+    status = hl_control_start(&w.control, &w.channel, &error);
   while (status == HL_OK && !w.quit) {
     hl_message message;
-    hl_control_next(&w.control, &message);
-    status = serve(&w, message.object, &error);
+    status = next_request(&w, &message, &error);
+    if (status == HL_OK) status = serve(&w, message.object, &error);
     hl_message_release(&message);
   }
   if (status != HL_OK) fprintf(stderr, "hotlap worker: %s\n", error.msg);

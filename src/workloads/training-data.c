@@ -89,9 +89,10 @@ static hl_status find_ports(hl_training_data *d, const hl_model_file *file, cons
 /* -- synthetic data -------------------------------------------------------------------------- */
 
 /* An epoch is so many batches, as far as they take a second or so to draw. */
-static int64_t samples_to_draw(const hl_configuration *c, const ports *p) {
+static int64_t samples_to_draw(const hl_training_data *d, const ports *p) {
   enum { batches = 16 };
   static const double most_bytes = 1 << 29;
+  const hl_configuration *c = d->configuration;
   double sample = 0;
   if (c->n_images) return c->n_images;
   for (size_t i = 0; i < p->count; i++) {
@@ -99,9 +100,9 @@ static int64_t samples_to_draw(const hl_configuration *c, const ports *p) {
     for (int32_t axis = 1; axis < p->items[i].rank; axis++) bytes *= (double)p->items[i].dims[axis];
     sample += bytes;
   }
-  double most = most_bytes / (sample * (double)c->batch_size);
+  double most = most_bytes / (sample * (double)c->batch_size * (double)d->ranks);
   int64_t drawn = most < 1 ? 1 : most < batches ? (int64_t)most : batches;
-  return drawn * c->batch_size;
+  return drawn * c->batch_size * d->ranks;
 }
 
 /* What the loss wants in place of standard normal numbers. */
@@ -133,7 +134,7 @@ static hl_status draw(hl_training_data *d, ports *p, hl_error *error) {
   const hl_configuration *c = d->configuration;
   uint64_t seed = (uint64_t)c->seed;
   hl_dataset *inputs = NULL;
-  int64_t count = samples_to_draw(c, p);
+  int64_t count = samples_to_draw(d, p);
   char names[HL_INPUTS_MAX][24]; /* an output's own name may say what inputs are drawn as */
   for (size_t i = p->inputs; i < p->count; i++) {
     snprintf(names[i - p->inputs], sizeof names[0], "target %zu", i - p->inputs);
@@ -269,7 +270,14 @@ static hl_status open_source(hl_training_data *d, ports *p, hl_error *error) {
 /* -- all of it ------------------------------------------------------------------------------- */
 
 static hl_status count_batches(hl_training_data *d, hl_error *error) {
-  int64_t batch = d->configuration->batch_size, count = d->source->count;
+  int64_t batch = 0, count = d->source->count;
+  if (__builtin_mul_overflow(d->configuration->batch_size, d->ranks, &batch)) batch = INT64_MAX;
+  if (batch > count && d->ranks > 1)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "%s: %" PRId64 " samples are less than a joint batch of %" PRId64 ", %" PRId64
+                        " for each of %" PRId64 " ranks; give a smaller --batch-size or fewer "
+                        "--ranks",
+                        d->name, count, batch, d->configuration->batch_size, d->ranks);
   if (batch > count)
     return hl_error_set(error, HL_INVALID_ARGUMENT,
                         "%s: %" PRId64 " samples are less than a batch of %" PRId64
@@ -305,10 +313,15 @@ static hl_status open_data(hl_training_data *d, const hl_model_file *file, hl_er
 }
 
 hl_status hl_training_data_open(const hl_configuration *configuration, const hl_model_file *file,
-                                hl_loss loss, hl_training_data *ret_data, hl_error *error) {
+                                hl_loss loss, int64_t rank, int64_t ranks,
+                                hl_training_data *ret_data, hl_error *error) {
   const char *path = configuration->test_data;
   hl_training_data d = {
-      .configuration = configuration, .name = path ? path : "the synthetic data", .loss = loss};
+      .configuration = configuration,
+      .name = path ? path : "the synthetic data",
+      .loss = loss,
+      .rank = rank,
+      .ranks = ranks};
   hl_status status = open_data(&d, file, error);
   if (status == HL_OK)
     *ret_data = d;
@@ -322,6 +335,8 @@ hl_status hl_training_data_start(hl_training_data *data, int64_t epoch, int64_t 
   const hl_configuration *c = data->configuration;
   const hl_loader_spec spec = {.source = data->source,
                                .batch_size = c->batch_size,
+                               .part = data->rank,
+                               .parts = data->ranks,
                                .threads = (int)c->train->loader_threads,
                                .seed = (uint64_t)c->seed,
                                .is_shuffled = true,

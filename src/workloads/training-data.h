@@ -42,15 +42,17 @@ typedef struct hl_training_data {
   hl_loader *loader; /* NULL before the start */
   size_t input_count, target_count;
   int64_t classes[HL_INPUTS_MAX]; /* of each target, with cross-entropy */
-  int64_t batches;                /* in an epoch */
+  int64_t rank, ranks;            /* the part of each joint batch; of one process 0 and 1 */
+  int64_t batches;                /* in an epoch; joint ones */
   int64_t left_out;               /* samples at the end of an epoch */
   char *description;
 } hl_training_data;
 
-/* Opens the data for a model file that is read whole. BAD_DATA, INVALID_ARGUMENT (a loss that does
+/* Opens the data for a model file that is read whole; `rank` of `ranks` processes takes its part. BAD_DATA, INVALID_ARGUMENT (a loss that does
  * not fit the outputs, a batch larger than the data), UNIMPLEMENTED ... with the remedy. */
 hl_status hl_training_data_open(const hl_configuration *configuration, const hl_model_file *file,
-                                hl_loss loss, hl_training_data *ret_data, hl_error *error);
+                                hl_loss loss, int64_t rank, int64_t ranks,
+                                hl_training_data *ret_data, hl_error *error);
 void hl_training_data_release(hl_training_data *data);
 
 /* Starts the loader, whose first batch is that one. */

@@ -16,6 +16,13 @@ const char *hl_training_stop_name(hl_training_stop stop) {
   return (size_t)stop < HL_COUNT(names) ? names[stop] : "";
 }
 
+/* What each rank tells at the end of a step. */
+typedef struct word {
+  double loss;
+  int64_t images, failed, slice_ended;
+  uint64_t compute_ns;
+} word;
+
 /* -- opening --------------------------------------------------------------------------------- */
 
 static hl_status check_wishes(const hl_training *t, hl_error *error) {
@@ -24,9 +31,9 @@ static hl_status check_wishes(const hl_training *t, hl_error *error) {
   if (dtype != HL_FLOAT32 && dtype != HL_BFLOAT16)
     return hl_error_set(error, HL_UNIMPLEMENTED,
                         "training computes in float32 or bfloat16, not in %s", c->dtype);
-  if (t->peers.count < 2 && strcmp(t->spec->trainer, "ddp") == 0)
-    return hl_error_set(error, HL_UNAVAILABLE,
-                        "--trainer ddp: training by several processes is not there yet; use cpu");
+  if (t->peers.count != t->spec->ranks)
+    return hl_error_set(error, HL_INTERNAL, "%" PRId64 " ranks were asked for, there are %" PRId64,
+                        t->spec->ranks, t->peers.count);
   return HL_OK;
 }
 
@@ -34,7 +41,7 @@ static hl_status check_wishes(const hl_training *t, hl_error *error) {
 static hl_status check_checkpoint(const hl_training *t, hl_error *error) {
   const char *path = t->spec->checkpoint, *model = t->configuration->model;
   hl_new_file file;
-  if (!path) return HL_OK;
+  if (!path || t->peers.rank > 0) return HL_OK;
   if (!t->configuration->is_builtin && !t->spec->resume_from && hl_file_is_same(path, model))
     return hl_error_set(error, HL_INVALID_ARGUMENT,
                         "--checkpoint '%s' would replace the model that is trained; name another "
@@ -75,12 +82,14 @@ static hl_status open_training(hl_training *t, const hl_host *host, hl_error *er
   if (status == HL_OK) status = check_engine(t, error);
   if (status != HL_OK) return status;
   uint64_t start = hl_clock_ns();
-  status = hl_training_data_open(t->configuration, t->file, t->loss, &t->data, error);
+  status = hl_training_data_open(t->configuration, t->file, t->loss, t->peers.rank, t->peers.count,
+                                 &t->data, error);
   t->data_setup_ns = hl_clock_ns() - start;
   if (status != HL_OK) return status;
   hl_learning_init(&t->learning, t->spec, total_steps(t));
   t->values = calloc(t->data.source->port_count, sizeof *t->values);
-  return t->values ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a batch");
+  t->words = calloc((size_t)t->peers.count, sizeof(word));
+  return t->values && t->words ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a batch");
 }
 
 hl_status hl_training_open(const hl_configuration *configuration, const hl_model_file *file,
@@ -89,7 +98,7 @@ hl_status hl_training_open(const hl_configuration *configuration, const hl_model
   hl_training t = {.configuration = configuration,
                    .file = file,
                    .spec = configuration->train,
-                   .peers = peers ? *peers : (hl_training_peers){0}};
+                   .peers = peers ? *peers : (hl_training_peers){.count = 1}};
   hl_status status = open_training(&t, host, error);
   if (status == HL_OK)
     *ret_training = t;
@@ -106,6 +115,7 @@ void hl_training_release(hl_training *training) {
   if (t->engine) t->ops.close(t->engine);
   hl_training_data_release(&t->data);
   free(t->values);
+  free(t->words);
   free(t->host);
   *t = (hl_training){0};
 }
@@ -116,6 +126,10 @@ hl_status hl_training_load(hl_training *training, hl_error *error) {
 }
 
 /* -- compiling ------------------------------------------------------------------------------- */
+
+uint64_t hl_training_seed(int64_t seed, int64_t rank) {
+  return (uint64_t)seed + (uint64_t)rank * UINT64_C(0x9E3779B97F4A7C15); /* 2^64 / golden ratio */
+}
 
 hl_program_spec hl_training_specify(const hl_training *t, hl_port *ports,
                                     hl_training_spec *ret_training) {
@@ -130,12 +144,12 @@ hl_program_spec hl_training_specify(const hl_training *t, hl_port *ports,
                                      .epsilon = s->epsilon,
                                      .weight_decay = s->weight_decay,
                                      .clip_norm = s->clip_norm,
-                                     .seed = (uint64_t)t->configuration->seed,
+                                     .seed = hl_training_seed(t->configuration->seed, t->peers.rank),
                                      .accumulate = (uint32_t)s->accumulate,
                                      .recompute = s->recompute,
                                      .gradient_ready = t->peers.gradient_ready,
                                      .gradients_wait = t->peers.gradients_wait,
-                                     .context = t->peers.context};
+                                     .context = t->peers.gradient_context};
   for (size_t i = 0; i < t->file->input_count; i++) {
     ports[i] = t->file->inputs[i];
     int32_t axis = hl_model_file_input_axis(t->file, i);
@@ -220,6 +234,42 @@ static hl_status read_number(hl_training *t, size_t output, double *ret_value, h
   float value;
   memcpy(&value, view.data, sizeof value);
   *ret_value = (double)value;
+  return HL_OK;
+}
+
+/* The same numbers on all ranks: sums are taken in the order of the ranks. */
+static void combine(hl_training *t, const word *all, hl_train_step *sample) {
+  double loss = 0;
+  sample->images = 0;
+  for (int64_t r = 0; r < t->peers.count; r++) {
+    loss += all[r].loss;
+    sample->images += all[r].images;
+  }
+  sample->loss = loss / (double)t->peers.count;
+  t->slice_ended = all[0].slice_ended != 0;
+}
+
+/* The step of all ranks from those of each. */
+static hl_status agree(hl_training *t, hl_status status, uint64_t start_ns, hl_train_step *sample,
+                       hl_error *error) {
+  const hl_training_peers *p = &t->peers;
+  t->slice_ended = t->slice_end_ns && hl_clock_ns() >= t->slice_end_ns;
+  if (!p->gather) return status;
+  p->reduction(p->context, &sample->reduce_ns, &sample->exposed_ns);
+  word mine = {.loss = sample->loss,
+               .images = sample->images,
+               .failed = status != HL_OK,
+               .slice_ended = t->slice_ended,
+               .compute_ns = sample->total_ns - sample->exposed_ns};
+  hl_status sent = p->gather(p->context, &mine, sizeof mine, t->words, error);
+  if (sent != HL_OK) return sent;
+  const word *all = t->words;
+  bool failed = false;
+  for (int64_t r = 0; r < p->count; r++) failed |= all[r].failed != 0;
+  if (failed) return p->agree(p->context, status, error);
+  combine(t, all, sample);
+  sample->agree_ns = hl_clock_ns() - start_ns - sample->total_ns;
+  sample->total_ns += sample->agree_ns;
   return HL_OK;
 }
 
@@ -309,15 +359,16 @@ hl_status hl_training_step(hl_training *training, hl_train_step *ret_sample, hl_
   const hl_batch *batch = NULL;
   uint64_t start = hl_clock_ns();
   hl_status status = hl_loader_next(t->data.loader, &batch, error);
-  if (status != HL_OK) return status;
-  status = run_batch(t, batch, start, &sample, error);
+  if (status == HL_OK) status = run_batch(t, batch, start, &sample, error);
   if (status == HL_OK) status = read_number(t, 0, &sample.loss, error);
   if (status == HL_OK && t->spec->clip_norm > 0)
     status = read_number(t, 1, &sample.gradient_norm, error);
   if (status == HL_OK) read_phases(t, &sample);
-  if (status == HL_OK && !isfinite(sample.loss))
-    status = hl_training_explain(t, batch, sample.loss, error);
-  hl_loader_return(t->data.loader, batch);
+  bool infinite = status == HL_OK && !isfinite(sample.loss);
+  if (t->peers.fails && (status != HL_OK || infinite)) t->peers.fails(t->peers.context);
+  if (infinite) status = hl_training_explain(t, batch, sample.loss, error);
+  if (batch) hl_loader_return(t->data.loader, batch);
+  status = agree(t, status, start, &sample, error);
   if (status != HL_OK) return status;
   add_to_epoch(t, &sample);
   advance(t);

@@ -19,12 +19,25 @@
 #include "workloads/learning-rate.h"
 #include "workloads/training-data.h"
 
-/* Data parallel training: what other processes make of a gradient (hl_training_spec). The batch
- * size is that of this process. */
+/* Data parallel training: the other processes. The batch size is that of this process, which takes
+ * its part of each joint batch: as many samples from rank 0's on. The functions are called by all
+ * ranks, as often and in the same order, but for `fails` and `reduction`. */
 typedef struct hl_training_peers {
   int64_t rank, count;
+  /* As in hl_training_spec: the mean over the ranks. */
   hl_status (*gradient_ready)(void *context, const hl_tensor_view *gradient, hl_error *error);
   hl_status (*gradients_wait)(void *context, hl_error *error);
+  void *gradient_context;
+  /* `bytes` of each rank, in their order, to all. */
+  hl_status (*gather)(void *context, const void *mine, size_t bytes, void *ret_all,
+                      hl_error *error);
+  /* One rank's failure becomes everybody's; INTERRUPTED is none of one's own. */
+  hl_status (*agree)(void *context, hl_status status, hl_error *error);
+  /* This rank's gradients will not come: nobody is to wait for them. */
+  void (*fails)(void *context);
+  /* Of the last update: from its first sum until all were done, and of that what nothing else was
+   * done in; 0 where a step made none. */
+  void (*reduction)(void *context, uint64_t *ret_reduce_ns, uint64_t *ret_exposed_ns);
   void *context;
 } hl_training_peers;
 
@@ -51,6 +64,7 @@ typedef struct hl_training {
   hl_program *program;
   hl_request *request;
   hl_tensor_view *values; /* bound in each step */
+  void *words;            /* what the ranks tell of a step */
   double learning_rate;   /* of this step */
   float rate;             /* what "learning_rate" and "step" are bound to */
   int64_t number;
@@ -63,6 +77,8 @@ typedef struct hl_training {
   bool epoch_ended; /* by the last step: `last_epoch` is new */
   hl_train_epoch last_epoch;
   hl_training_stop stop;
+  uint64_t slice_end_ns; /* of rank 0's clock: when `slice_ended` is to be set; 0: never */
+  bool slice_ended;      /* on all ranks after the same step */
   uint64_t data_setup_ns;
   double work_ns,
       busy_ns; /* after the first step: of the loader's threads; of steps, not waiting */
@@ -98,6 +114,9 @@ void hl_training_end(hl_training *training, hl_training_stop why);
 
 /* Writes a checkpoint now, to --checkpoint. */
 hl_status hl_training_checkpoint(hl_training *training, hl_error *error);
+
+/* The seed of a rank's dropout: of rank 0 that of the run, so that masks differ between ranks. */
+uint64_t hl_training_seed(int64_t seed, int64_t rank);
 
 /* What the engine is asked to compile; `ports` and `ret_training` must outlive it. */
 hl_program_spec hl_training_specify(const hl_training *training, hl_port *ports,

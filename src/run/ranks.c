@@ -1,0 +1,185 @@
+#include "run/ranks.h"
+
+#include "base/text.h"
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void hl_ranks_place_release(hl_ranks_place *place) {
+  free(place->mpirun);
+  free(place->object);
+  free(place->program);
+  *place = (hl_ranks_place){0};
+}
+
+/* -- finding --------------------------------------------------------------------------------- */
+
+static char *find_in_path(const char *name) {
+  const char *path = getenv("PATH");
+  while (path && *path) {
+    size_t length = strcspn(path, ":");
+    char *candidate = hl_format("%.*s/%s", (int)length, path, name);
+    struct stat st;
+    if (candidate && length && stat(candidate, &st) == 0 && S_ISREG(st.st_mode) &&
+        access(candidate, X_OK) == 0)
+      return candidate;
+    free(candidate);
+    path += length + (path[length] == ':');
+  }
+  return NULL;
+}
+
+/* In the build folder, or where install puts it. */
+static char *find_object(const char *program) {
+  const char *slash = strrchr(program, '/');
+  int length = slash ? (int)(slash - program) : 0;
+  char *candidates[] = {
+      hl_format("%.*s/src/peers/hotlap-peers-mpi.so", length, program),
+      hl_format("%.*s/%s/hotlap-peers-mpi.so", length, program, HL_ENGINE_DIRECTORY)};
+  char *found = NULL;
+  for (size_t i = 0; i < HL_COUNT(candidates); i++) {
+    if (!found && candidates[i] && access(candidates[i], R_OK) == 0)
+      found = candidates[i];
+    else
+      free(candidates[i]);
+  }
+  return found;
+}
+
+hl_status hl_ranks_find(const hl_configuration *configuration, const char *program,
+                        hl_ranks_place *place, hl_launch *launch, hl_error *error) {
+  *place = (hl_ranks_place){0};
+  if (!configuration->train || strcmp(configuration->train->trainer, "ddp") != 0) return HL_OK;
+  place->mpirun = find_in_path("mpirun");
+  if (!place->mpirun)
+    return hl_error_set(error, HL_UNAVAILABLE,
+                        "--trainer ddp: there is no mpirun in PATH; ./quickstart --mpi installs "
+                        "Open MPI and builds hotlap with it");
+  place->program = realpath(program, NULL); /* /proc/self/exe would be mpirun's */
+  if (!place->program)
+    return hl_error_errno(error, HL_UNAVAILABLE, "cannot find the hotlap program, '%s'", program);
+  place->object = find_object(place->program);
+  if (!place->object)
+    return hl_error_set(error, HL_UNAVAILABLE,
+                        "--trainer ddp: this hotlap was built without MPI; ./quickstart --mpi "
+                        "installs Open MPI and builds hotlap with it");
+  launch->program = place->program;
+  launch->ranks = (hl_ranks_launch){.count = configuration->train->ranks,
+                                    .mpirun = place->mpirun,
+                                    .object = place->object};
+  return HL_OK;
+}
+
+/* -- starting -------------------------------------------------------------------------------- */
+
+extern char **environ;
+
+/* What Open MPI is to do, unless the user's environment says otherwise: ranks give the processor
+ * away while they wait, and speak over shared memory, copied twice: the kernel's way to copy once
+ * is forbidden in many containers. */
+static const struct {
+  const char *name, *value;
+} settings[] = {{"OMPI_MCA_mpi_yield_when_idle", "1"},
+                {"OMPI_MCA_btl", "self,vader"},
+                {"OMPI_MCA_pml", "ob1"},
+                {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"},
+                {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+                {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
+
+static hl_status make_environment(const char *object, char ***ret_environment, hl_error *error) {
+  size_t count = 0, at = 0;
+  while (environ[count]) count++;
+  char **all = calloc(count + HL_COUNT(settings) + 2, sizeof *all);
+  bool good = all != NULL;
+  for (size_t i = 0; i < count && good; i++) {
+    if (strncmp(environ[i], "HOTLAP_PEERS=", 13) == 0) continue;
+    good = (all[at++] = hl_strdup(environ[i])) != NULL;
+  }
+  for (size_t i = 0; i < HL_COUNT(settings) && good; i++)
+    if (!getenv(settings[i].name))
+      good = (all[at++] = hl_format("%s=%s", settings[i].name, settings[i].value)) != NULL;
+  if (good) good = (all[at++] = hl_format("HOTLAP_PEERS=%s", object)) != NULL;
+  *ret_environment = all;
+  return good ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a command");
+}
+
+/* Ranks are not pinned: where there are more of them than processors, mpirun would refuse. */
+static hl_status make_words(const hl_launch *launch, char ***ret_words, hl_error *error) {
+  char count[24];
+  snprintf(count, sizeof count, "%" PRId64, launch->ranks.count);
+  const char *const words[] = {launch->ranks.mpirun, "-n",        count,    "--oversubscribe",
+                               "--bind-to",          "none",      launch->program, "worker"};
+  char **all = calloc(HL_COUNT(words) + 1, sizeof *all);
+  bool good = all != NULL;
+  for (size_t i = 0; i < HL_COUNT(words) && good; i++)
+    good = (all[i] = hl_strdup(words[i])) != NULL;
+  *ret_words = all;
+  return good ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a command");
+}
+
+hl_status hl_ranks_command_make(const hl_launch *launch, hl_ranks_command *ret_command,
+                                hl_error *error) {
+  hl_ranks_command command = {0};
+  hl_status status = make_words(launch, &command.words, error);
+  if (status == HL_OK) status = make_environment(launch->ranks.object, &command.environment, error);
+  if (status == HL_OK)
+    *ret_command = command;
+  else
+    hl_ranks_command_release(&command);
+  return status;
+}
+
+static void release_list(char **list) {
+  for (size_t i = 0; list && list[i]; i++) free(list[i]);
+  free(list);
+}
+
+void hl_ranks_command_release(hl_ranks_command *command) {
+  release_list(command->words);
+  release_list(command->environment);
+  *command = (hl_ranks_command){0};
+}
+
+/* -- dying ----------------------------------------------------------------------------------- */
+
+/* Open MPI 4: "mpirun noticed that process rank 1 with PID 7 on node HOST exited on signal 9
+ * (Killed)."; of an exit status "Process name: [[1,1],1]" and "Exit code: 3" on two lines. */
+static bool parse_death(const char *said, hl_error *error) {
+  long rank = 0, pid = 0;
+  int number = 0;
+  char host[64] = "";
+  const char *at = strstr(said, "process rank ");
+  if (at && sscanf(at, "process rank %ld with PID %ld on node %63s exited on signal %d", &rank, &pid,
+                   host, &number) == 4) {
+    hl_error_set(error, HL_CRASHED, "rank %ld (process %ld on %s) was killed by signal %d (%s)",
+                 rank, pid, host, number, strsignal(number));
+    return true;
+  }
+  at = strstr(said, "Process name: [[");
+  const char *code = at ? strstr(at, "Exit code:") : NULL;
+  if (!code || sscanf(at, "Process name: [[%*d,%*d],%ld]", &rank) != 1 ||
+      sscanf(code, "Exit code: %d", &number) != 1)
+    return false;
+  hl_error_set(error, HL_CRASHED, "rank %ld ended with exit status %d", rank, number);
+  return true;
+}
+
+bool hl_ranks_death(int fd, hl_error *error) {
+  enum { most = 64 << 10 };
+  struct stat st;
+  if (fd < 0 || fstat(fd, &st) != 0 || st.st_size <= 0) return false;
+  off_t from = st.st_size > most ? st.st_size - most : 0;
+  char *said = calloc(1, most + 1);
+  if (!said) return false;
+  ssize_t n = pread(fd, said, most, from);
+  /* Lines are broken where they would be long. */
+  for (ssize_t i = 0; i < n; i++)
+    if (said[i] == '\n' || said[i] == '\0') said[i] = ' ';
+  bool found = n > 0 && parse_death(said, error);
+  free(said);
+  return found;
+}
