@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 static const char usage[] =
@@ -242,6 +243,7 @@ int hl_sweep_run(hl_sweep *sweep) {
   hl_sweep_view_init(&view, &s->plan, &s->options);
   const hl_run_view hooks = hl_sweep_view_hooks(&view);
   const hl_run_environment environment = {.program = "/proc/self/exe",
+                                          .search_path = getenv("PATH"),
                                           .cache_directory = s->cache_directory,
                                           .verbose = hl_options_on(&s->options, HL_OPTION_VERBOSE),
                                           .wake_fd = hl_interrupt_catch(),

@@ -59,9 +59,8 @@ static hl__slot *begin_batch(hl_loader *l) {
   for (size_t i = 0; i < l->slot_count && !slot; i++)
     if (l->slots[i].state == hl__slot_free) slot = &l->slots[i];
   if (!slot) return NULL;
-  int64_t count = hl_sample_order_batch(&l->order, l->next_epoch,
-                                        l->next_number * l->spec.parts + l->spec.part,
-                                        slot->indices);
+  int64_t count = hl_sample_order_batch(
+      &l->order, l->next_epoch, l->next_number * l->spec.parts + l->spec.part, slot->indices);
   hl__slot_begin(slot, l->ports, l->next_epoch, l->next_number, count);
   l->queue[(l->queue_first + l->queue_count++) % l->slot_count] = slot;
   if (++l->next_number == l->batches) {

@@ -39,11 +39,11 @@ typedef struct hl_loader_spec {
   int depth;               /* batches ready beside those the caller holds; 0: 2 */
   int held;                /* batches that the caller holds at a time; 0: 1 */
   uint64_t seed;
-  int64_t part, parts; /* with `is_whole`: every so many batches in order are one, of which this part
-                          is loaded; 0 parts: 1 */
-  bool is_shuffled;              /* another permutation in each epoch; false: in their order */
-  bool is_whole;                 /* leaves out the last batch of an epoch where it is not full */
-  int64_t epochs;                /* 0: without end */
+  int64_t part, parts; /* with `is_whole`: every so many batches in order are one, of which this
+                          part is loaded; 0 parts: 1 */
+  bool is_shuffled;    /* another permutation in each epoch; false: in their order */
+  bool is_whole;       /* leaves out the last batch of an epoch where it is not full */
+  int64_t epochs;      /* 0: without end */
   hl_loader_transform transform; /* may be NULL */
   void *transform_context;
   /* What `transform` makes, one for each port of the source; NULL: the source's own. Without a

@@ -7,7 +7,7 @@
 #include <time.h>
 
 typedef struct member {
-  float *values; /* the engine's */
+  float *values;     /* the engine's */
   const float *copy; /* in a bucket; NULL: summed up in place */
   size_t count;
 } member;

@@ -72,8 +72,8 @@ static hl_status broadcast(void *bytes, size_t count, hl_error *error) {
   MPI_Request request;
   if (count > most_per_sum)
     return hl_error_set(error, HL_LIMIT, "a message of %zu bytes is too long", count);
-  hl_status status = check(MPI_Ibcast(bytes, (int)count, MPI_BYTE, 0, control, &request),
-                           "broadcast", error);
+  hl_status status =
+      check(MPI_Ibcast(bytes, (int)count, MPI_BYTE, 0, control, &request), "broadcast", error);
   return status == HL_OK ? finish(&request, "broadcast", error) : status;
 }
 
@@ -81,9 +81,9 @@ static hl_status gather(const void *mine, size_t bytes, void *ret_all, hl_error 
   MPI_Request request;
   if (bytes > most_per_sum)
     return hl_error_set(error, HL_LIMIT, "a message of %zu bytes is too long", bytes);
-  hl_status status = check(MPI_Iallgather(mine, (int)bytes, MPI_BYTE, ret_all, (int)bytes, MPI_BYTE,
-                                          control, &request),
-                           "gather", error);
+  hl_status status = check(
+      MPI_Iallgather(mine, (int)bytes, MPI_BYTE, ret_all, (int)bytes, MPI_BYTE, control, &request),
+      "gather", error);
   return status == HL_OK ? finish(&request, "gather", error) : status;
 }
 
@@ -154,7 +154,8 @@ static hl_status share(size_t bytes, void **ret_memory, hl_error *error) {
                                          &own, &window),
                  "share memory", error);
   if (status == HL_OK)
-    status = check(MPI_Win_shared_query(window, 0, &size, &unit, ret_memory), "share memory", error);
+    status =
+        check(MPI_Win_shared_query(window, 0, &size, &unit, ret_memory), "share memory", error);
   if (status != HL_OK) return status;
   if (my_rank == 0) memset(*ret_memory, 0, bytes);
   char mine = 0, *all = malloc((size_t)rank_count);

@@ -45,8 +45,7 @@ hl_status hl_peers_join(const char *path, hl_peers **ret_peers, hl_error *error)
   void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!object) return hl_error_set(error, HL_UNAVAILABLE, "cannot open %s", dlerror());
   void *symbol = dlsym(object, "hl_transport_entry");
-  if (!symbol)
-    return hl_error_set(error, HL_UNAVAILABLE, "%s exports no hl_transport_entry", path);
+  if (!symbol) return hl_error_set(error, HL_UNAVAILABLE, "%s exports no hl_transport_entry", path);
   hl_transport_entry_fn entry;
   memcpy(&entry, &symbol, sizeof entry); /* ISO C has no cast from object to function pointer */
   return hl_peers_join_by(entry(), ret_peers, error);

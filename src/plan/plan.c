@@ -214,10 +214,11 @@ typedef struct axes {
   const hl_device_inventory *here;
   int64_t *threads, *batches;
   size_t thread_count, batch_count;
-  hl_load_spec *loads;           /* of a load test, else NULL */
-  size_t load_count;             /* 1 at least */
-  const hl_train_spec *modes[2]; /* of memory: inference (NULL), training */
-  size_t mode_count;             /* 1 at least */
+  hl_load_spec *loads;         /* of a load test, else NULL */
+  size_t load_count;           /* 1 at least */
+  const hl_train_spec **modes; /* of memory: inference (NULL), training; of training: by ranks */
+  size_t mode_count;           /* 1 at least */
+  int64_t most_ranks;
 } axes;
 
 static hl_status read_devices(const hl_options *o, hl_arena *arena, axes *a, hl_error *error) {
@@ -234,6 +235,13 @@ static hl_status read_devices(const hl_options *o, hl_arena *arena, axes *a, hl_
   return hl_device_choices(arena, list, prefer, a->here, &a->devices, &a->device_count, error);
 }
 
+/* Of all ranks together. Each has as many in every row, so that rows tell what more ranks give. */
+static int64_t threads_of(const hl_configuration *c, int64_t threads, int64_t most_ranks) {
+  if (!c->train || strcmp(c->train->trainer, "ddp") != 0) return threads;
+  int64_t each = threads / most_ranks;
+  return (each < 1 ? 1 : each) * c->train->ranks;
+}
+
 /* Adds the rows of a model on an engine and a device. */
 static void fill_device(hl_plan *plan, const hl_configuration *base, const axes *a) {
   size_t count = a->dtypes.count * a->thread_count * a->mode_count * a->batch_count * a->load_count;
@@ -245,11 +253,11 @@ static void fill_device(hl_plan *plan, const hl_configuration *base, const axes 
     rest /= a->load_count;
     c->batch_size = a->batches[rest % a->batch_count];
     rest /= a->batch_count;
-    if (base->memory) c->train = a->modes[rest % a->mode_count];
+    if (a->modes) c->train = a->modes[rest % a->mode_count];
     /* One batch: more would be in the baseline of one mode only. */
     if (c->memory && c->train) c->n_images = c->batch_size;
     rest /= a->mode_count;
-    c->threads = a->threads[rest % a->thread_count];
+    c->threads = threads_of(c, a->threads[rest % a->thread_count], a->most_ranks);
     c->dtype = a->dtypes.items[rest / a->thread_count];
   }
 }
@@ -327,6 +335,8 @@ static hl_status read_modes(const hl_options *o, hl_arena *arena, axes *a, hl_er
   const char *mode = hl_options_get(o, HL_OPTION_MODE);
   bool both = strcmp(mode, "both") == 0;
   a->mode_count = 0;
+  a->modes = hl_arena_array(arena, 2, sizeof *a->modes);
+  if (!a->modes) return no_memory(error);
   if (both || strcmp(mode, "inference") == 0) a->modes[a->mode_count++] = NULL;
   if (both || strcmp(mode, "training") == 0) {
     hl_train_spec *train;
@@ -359,6 +369,10 @@ static hl_status build(const hl_options *o, const hl_plan_model *models, size_t 
   base.train = train;
   base.memory = o->command == 'Y';
   a->mode_count = 1;
+  if (status == HL_OK && is_train)
+    status = hl_train_ranks_read(o, &plan->arena, train, &a->modes, &a->mode_count, error);
+  for (size_t i = 0; status == HL_OK && is_train && i < a->mode_count; i++)
+    if (a->modes[i]->ranks > a->most_ranks) a->most_ranks = a->modes[i]->ranks;
   if (status == HL_OK && base.memory) {
     status = read_modes(o, &plan->arena, a, error);
     plan->method.adaptive = hl_options_given(o, HL_OPTION_MEMORY_LIMIT);

@@ -6,6 +6,7 @@
 #include "plan/configuration.h"
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *const schedules[] = {[HL_SCHEDULE_CONSTANT] = "constant",
@@ -100,7 +101,6 @@ typedef struct int_option {
 static const int_option ints[] = {
     INT(EPOCHS, epochs, 1, HL_TRAIN_STEPS_LIMIT, 0),
     INT(STEPS, steps, 1, HL_TRAIN_STEPS_LIMIT, 0),
-    INT(RANKS, ranks, 1, HL_TRAIN_RANKS_LIMIT, 1),
     INT(LOADER_THREADS, loader_threads, 0, HL_TRAIN_LOADERS_LIMIT, 1),
     INT(ACCUMULATE, accumulate, 1, 1000000, 1),
     INT(PATIENCE, patience, 0, HL_TRAIN_STEPS_LIMIT, 10),
@@ -141,8 +141,11 @@ static hl_status check(const hl_options *o, const hl_train_spec *s, hl_error *er
   if (sgd && moments) return invalid(error, "--beta1, --beta2 and --epsilon are of adam and adamw");
   if (s->min_learning_rate > s->learning_rate)
     return invalid(error, "--min-learning-rate is above --learning-rate");
-  if (s->ranks > 1 && strcmp(s->trainer, "ddp") != 0)
+  bool together = strcmp(s->trainer, "ddp") == 0;
+  if (hl_options_given(o, HL_OPTION_RANKS) && !together)
     return invalid(error, "--ranks needs --trainer ddp");
+  if (together && !hl_options_given(o, HL_OPTION_RANKS))
+    return invalid(error, "--trainer ddp needs --ranks N: so many processes");
   if (s->checkpoint_steps && !s->checkpoint)
     return invalid(error, "--checkpoint-steps needs --checkpoint FILE");
   bool decays = s->schedule == HL_SCHEDULE_EXPONENTIAL || s->schedule == HL_SCHEDULE_PLATEAU;
@@ -158,7 +161,7 @@ hl_status hl_train_spec_read(const hl_options *options, hl_arena *arena, hl_trai
   enum { epochs_if_nothing_is_said = 3 };
   hl_train_spec *s = hl_arena_array(arena, 1, sizeof *s);
   if (!s) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the plan");
-  *s = (hl_train_spec){0};
+  *s = (hl_train_spec){.ranks = 1};
   hl_status status = read_words(options, s, error);
   if (status == HL_OK) status = read_resume(options, s, error);
   if (status == HL_OK) status = read_numbers(options, s, error);
@@ -170,6 +173,34 @@ hl_status hl_train_spec_read(const hl_options *options, hl_arena *arena, hl_trai
   if (status != HL_OK) return status;
   if (!s->epochs && !s->steps) s->epochs = epochs_if_nothing_is_said;
   *ret_spec = s;
+  return HL_OK;
+}
+
+hl_status hl_train_ranks_read(const hl_options *options, hl_arena *arena, hl_train_spec *spec,
+                              const hl_train_spec ***ret_specs, size_t *ret_count,
+                              hl_error *error) {
+  const char *text = hl_options_get(options, HL_OPTION_RANKS);
+  size_t most = 1, count = 0;
+  for (const char *at = text; at && *at; at++) most += *at == ',';
+  const hl_train_spec **specs = hl_arena_array(arena, most, sizeof *specs);
+  hl_train_spec *copies = hl_arena_array(arena, most, sizeof *copies);
+  if (!specs || !copies) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the plan");
+  for (const char *at = text; at;) {
+    char word[24];
+    size_t length = strcspn(at, ",");
+    snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), at);
+    hl_train_spec *copy = &copies[count];
+    *copy = *spec;
+    hl_status status = hl_parse_int(word, 1, HL_TRAIN_RANKS_LIMIT, "--ranks", &copy->ranks, error);
+    if (status != HL_OK) return status;
+    bool seen = false; /* "2,02" */
+    for (size_t i = 0; i < count; i++) seen = seen || specs[i]->ranks == copy->ranks;
+    if (!seen) specs[count++] = copy;
+    at = at[length] ? at + length + 1 : NULL;
+  }
+  if (count == 0) specs[count++] = spec;
+  *ret_specs = specs;
+  *ret_count = count;
   return HL_OK;
 }
 
@@ -212,6 +243,8 @@ void hl_train_spec_options(const hl_train_spec *spec, hl_text *out) {
     if (is_told(s, reals[i].id) && (always || value != reals[i].otherwise))
       option_real(out, reals[i].id, value);
   }
+  if (strcmp(s->trainer, "ddp") == 0)
+    hl_text_format(out, " --%s %" PRId64, hl_option_name(HL_OPTION_RANKS), s->ranks);
   if (s->nesterov) hl_text_append(out, " --nesterov");
   if (s->recompute) hl_text_append(out, " --recompute");
   option_text(out, HL_OPTION_TRANSFORM, s->transform);

@@ -54,6 +54,10 @@ typedef struct hl_train_spec {
 hl_status hl_train_spec_read(const hl_options *options, hl_arena *arena, hl_train_spec **ret_spec,
                              hl_error *error);
 
+/* One for each number of --ranks, which may be a list: copies of `spec`, in the arena. */
+hl_status hl_train_ranks_read(const hl_options *options, hl_arena *arena, hl_train_spec *spec,
+                              const hl_train_spec ***ret_specs, size_t *ret_count, hl_error *error);
+
 /* The same for `hotlap memory`: what decides which memory a step needs. */
 void hl_train_spec_memory_options(const hl_train_spec *spec, hl_text *out);
 

@@ -18,8 +18,7 @@ void hl_ranks_place_release(hl_ranks_place *place) {
 
 /* -- finding --------------------------------------------------------------------------------- */
 
-static char *find_in_path(const char *name) {
-  const char *path = getenv("PATH");
+static char *find_in_path(const char *path, const char *name) {
   while (path && *path) {
     size_t length = strcspn(path, ":");
     char *candidate = hl_format("%.*s/%s", (int)length, path, name);
@@ -50,33 +49,32 @@ static char *find_object(const char *program) {
   return found;
 }
 
-hl_status hl_ranks_find(const hl_configuration *configuration, const char *program,
-                        hl_ranks_place *place, hl_launch *launch, hl_error *error) {
+hl_status hl_ranks_find(const hl_configuration *configuration,
+                        const hl_run_environment *environment, hl_ranks_place *place,
+                        hl_launch *launch, hl_error *error) {
   *place = (hl_ranks_place){0};
   if (!configuration->train || strcmp(configuration->train->trainer, "ddp") != 0) return HL_OK;
-  place->mpirun = find_in_path("mpirun");
+  place->mpirun = find_in_path(environment->search_path, "mpirun");
   if (!place->mpirun)
     return hl_error_set(error, HL_UNAVAILABLE,
                         "--trainer ddp: there is no mpirun in PATH; ./quickstart --mpi installs "
                         "Open MPI and builds hotlap with it");
-  place->program = realpath(program, NULL); /* /proc/self/exe would be mpirun's */
+  place->program = realpath(environment->program, NULL); /* /proc/self/exe would be mpirun's */
   if (!place->program)
-    return hl_error_errno(error, HL_UNAVAILABLE, "cannot find the hotlap program, '%s'", program);
+    return hl_error_errno(error, HL_UNAVAILABLE, "cannot find the hotlap program, '%s'",
+                          environment->program);
   place->object = find_object(place->program);
   if (!place->object)
     return hl_error_set(error, HL_UNAVAILABLE,
                         "--trainer ddp: this hotlap was built without MPI; ./quickstart --mpi "
                         "installs Open MPI and builds hotlap with it");
   launch->program = place->program;
-  launch->ranks = (hl_ranks_launch){.count = configuration->train->ranks,
-                                    .mpirun = place->mpirun,
-                                    .object = place->object};
+  launch->ranks = (hl_ranks_launch){
+      .count = configuration->train->ranks, .mpirun = place->mpirun, .object = place->object};
   return HL_OK;
 }
 
 /* -- starting -------------------------------------------------------------------------------- */
-
-extern char **environ;
 
 /* What Open MPI is to do, unless the user's environment says otherwise: ranks give the processor
  * away while they wait, and speak over shared memory, copied twice: the kernel's way to copy once
@@ -90,6 +88,13 @@ static const struct {
                 {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
                 {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
 
+static bool is_given(const char *name) {
+  size_t length = strlen(name);
+  for (char **at = environ; *at; at++)
+    if (strncmp(*at, name, length) == 0 && (*at)[length] == '=') return true;
+  return false;
+}
+
 static hl_status make_environment(const char *object, char ***ret_environment, hl_error *error) {
   size_t count = 0, at = 0;
   while (environ[count]) count++;
@@ -100,7 +105,7 @@ static hl_status make_environment(const char *object, char ***ret_environment, h
     good = (all[at++] = hl_strdup(environ[i])) != NULL;
   }
   for (size_t i = 0; i < HL_COUNT(settings) && good; i++)
-    if (!getenv(settings[i].name))
+    if (!is_given(settings[i].name))
       good = (all[at++] = hl_format("%s=%s", settings[i].name, settings[i].value)) != NULL;
   if (good) good = (all[at++] = hl_format("HOTLAP_PEERS=%s", object)) != NULL;
   *ret_environment = all;
@@ -111,8 +116,8 @@ static hl_status make_environment(const char *object, char ***ret_environment, h
 static hl_status make_words(const hl_launch *launch, char ***ret_words, hl_error *error) {
   char count[24];
   snprintf(count, sizeof count, "%" PRId64, launch->ranks.count);
-  const char *const words[] = {launch->ranks.mpirun, "-n",        count,    "--oversubscribe",
-                               "--bind-to",          "none",      launch->program, "worker"};
+  const char *const words[] = {launch->ranks.mpirun, "-n",   count,           "--oversubscribe",
+                               "--bind-to",          "none", launch->program, "worker"};
   char **all = calloc(HL_COUNT(words) + 1, sizeof *all);
   bool good = all != NULL;
   for (size_t i = 0; i < HL_COUNT(words) && good; i++)
@@ -153,8 +158,8 @@ static bool parse_death(const char *said, hl_error *error) {
   int number = 0;
   char host[64] = "";
   const char *at = strstr(said, "process rank ");
-  if (at && sscanf(at, "process rank %ld with PID %ld on node %63s exited on signal %d", &rank, &pid,
-                   host, &number) == 4) {
+  if (at && sscanf(at, "process rank %ld with PID %ld on node %63s exited on signal %d", &rank,
+                   &pid, host, &number) == 4) {
     hl_error_set(error, HL_CRASHED, "rank %ld (process %ld on %s) was killed by signal %d (%s)",
                  rank, pid, host, number, strsignal(number));
     return true;

@@ -3,7 +3,7 @@
  * only).
  *
  *     hl_ranks_place place;
- *     hl_ranks_find(configuration, program, &place, &launch, error);     (sets launch.ranks)
+ *     hl_ranks_find(configuration, environment, &place, &launch, error);     (sets launch.ranks)
  *     hl_process_start(&launch, ...);
  *     hl_ranks_place_release(&place);
  */
@@ -21,8 +21,9 @@ void hl_ranks_place_release(hl_ranks_place *place);
 
 /* Where the configuration asks for ranks: finds both and sets `launch->ranks`, which points into
  * `place`. UNAVAILABLE says what is missing and the remedy. */
-hl_status hl_ranks_find(const hl_configuration *configuration, const char *program,
-                        hl_ranks_place *place, hl_launch *launch, hl_error *error);
+hl_status hl_ranks_find(const hl_configuration *configuration,
+                        const hl_run_environment *environment, hl_ranks_place *place,
+                        hl_launch *launch, hl_error *error);
 
 typedef struct hl_ranks_command {
   char **words, **environment;

@@ -17,6 +17,7 @@
 typedef struct hl_run_environment {
   const char *program;         /* the hotlap program, for workers */
   const char *cache_directory; /* models and reference outputs; may be NULL */
+  const char *search_path;     /* PATH, to find mpirun in; NULL: nowhere */
   bool verbose;
   int wake_fd;            /* readable once the run shall end; -1: never */
   uint64_t start_ns;      /* hl_clock_ns when the command began; 0: unknown */

@@ -138,7 +138,7 @@ hl_status hl_session_open(const hl_row_context *context, const hl_configuration 
                       .verbose = environment->verbose,
                       .wake_fd = environment->wake_fd};
   hl_ranks_place place = {0};
-  hl_status status = hl_ranks_find(configuration, environment->program, &place, &launch, error);
+  hl_status status = hl_ranks_find(configuration, environment, &place, &launch, error);
   if (status == HL_OK) status = hl_process_start(&launch, &session->process, error);
   hl_ranks_place_release(&place);
   if (status != HL_OK) return status;

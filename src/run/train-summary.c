@@ -115,7 +115,7 @@ static hl_status fill_times(const hl_train_outcome *o, size_t from, hl_record *r
   const hl_row_samples samples = {.ns = ns,
                                   .images = images,
                                   .count = count,
-                                  .batch_size = r->batch_size,
+                                  .batch_size = r->batch_size * r->ranks,
                                   .steps_per_sample = 1};
   r->warmup_iterations = (int64_t)from;
   r->warmup_ms = warmup / 1e6;

@@ -1,10 +1,12 @@
 #include "worker/ranks.h"
 
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 
 /* Members of replies that are of all ranks together. */
-static const char *const sums[] = {"baseline_bytes", "weight_bytes",  "arena_bytes",      "io_bytes",
-                                   "traffic_bytes",  "peak_bytes",    "engine_peak_bytes"};
+static const char *const sums[] = {"baseline_bytes", "weight_bytes", "arena_bytes",      "io_bytes",
+                                   "traffic_bytes",  "peak_bytes",   "engine_peak_bytes"};
 
 static hl_status gradient_ready(void *context, const hl_tensor_view *gradient, hl_error *error) {
   return hl_peer_gradients_ready(context, gradient, error);
@@ -42,6 +44,7 @@ static void reduction(void *context, uint64_t *ret_reduce_ns, uint64_t *ret_expo
 hl_status hl_ranks_join(const char *path, hl_ranks *ranks, hl_error *error) {
   *ranks = (hl_ranks){0};
   if (!path) return HL_OK;
+  prctl(PR_SET_PDEATHSIG, SIGKILL); /* a rank does not outlive mpirun, which started it */
   hl_status status = hl_peers_join(path, &ranks->peers, error);
   if (status != HL_OK) return status;
   status = hl_peer_gradients_new(hl_peers_ops(ranks->peers), hl_peers_count(ranks->peers),
@@ -97,6 +100,12 @@ hl_status hl_ranks_agree(hl_ranks *ranks, hl_status status, json_t *reply, hl_er
   for (size_t i = 0; i < HL_COUNT(sums) && status == HL_OK; i++)
     status = sum_up(ranks, reply, sums[i], error);
   return status;
+}
+
+void hl_ranks_threads(const hl_ranks *ranks, hl_configuration *configuration) {
+  int64_t count = ranks->peers ? hl_peers_count(ranks->peers) : 1;
+  configuration->threads /= count;
+  if (configuration->threads < 1) configuration->threads = 1;
 }
 
 const hl_training_peers *hl_ranks_training(const hl_ranks *ranks) {

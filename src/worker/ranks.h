@@ -34,6 +34,9 @@ hl_status hl_ranks_share(hl_ranks *ranks, hl_message *message, hl_error *error);
 /* After a request: as hl_peers_agree; where all are fine, sums of rank 0's reply are filled in. */
 hl_status hl_ranks_agree(hl_ranks *ranks, hl_status status, json_t *reply, hl_error *error);
 
+/* Threads of a configuration are of all ranks together: this one's part, at least one. */
+void hl_ranks_threads(const hl_ranks *ranks, hl_configuration *configuration);
+
 /* For hl_training_open; NULL: alone. */
 const hl_training_peers *hl_ranks_training(const hl_ranks *ranks);
 

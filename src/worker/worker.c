@@ -25,7 +25,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 enum { most_samples = 1 << 16, most_outputs = 64, most_notes = 16, most_reason = 64 << 10 };
@@ -174,6 +173,7 @@ static hl_status verb_configure(worker *w, const json_t *request, json_t *reply,
   w->configure = json_deep_copy(request);
   if (!w->configure) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a message");
   hl_status status = hl_message_to_configuration(w->configure, &w->arena, &w->configuration, error);
+  if (status == HL_OK) hl_ranks_threads(&w->ranks, &w->configuration);
   if (status == HL_OK)
     status = hl_model_file_open(&w->configuration,
                                 hl_json_get_text(w->configure, "cache_directory", NULL), &w->file,
@@ -184,11 +184,10 @@ static hl_status verb_configure(worker *w, const json_t *request, json_t *reply,
     status = hl_worker_device_open(&w->device, w->configuration.device, reply, error);
   if (status == HL_OK) status = hl_worker_energy_open(&w->energy, system_root(), error);
   if (status == HL_OK)
-    status =
-        trains(w)
-            ? hl_training_open(&w->configuration, &w->file, &host, hl_ranks_training(&w->ranks),
-                               &w->train.training, error)
-            : hl_inference_open(&w->configuration, &w->file, &host, &w->inference, error);
+    status = trains(w)
+                 ? hl_training_open(&w->configuration, &w->file, &host,
+                                    hl_ranks_training(&w->ranks), &w->train.training, error)
+                 : hl_inference_open(&w->configuration, &w->file, &host, &w->inference, error);
   if (status != HL_OK) return status;
   w->is_open = true;
   describe(w, reply);
@@ -568,13 +567,6 @@ static hl_status next_request(worker *w, hl_message *ret_message, hl_error *erro
   return hl_ranks_share(&w->ranks, ret_message, error);
 }
 
-/* Where mpirun started it: a rank does not outlive mpirun. */
-static hl_status join(worker *w, hl_error *error) {
-  const char *path = getenv("HOTLAP_PEERS");
-  if (path) prctl(PR_SET_PDEATHSIG, SIGKILL);
-  return hl_ranks_join(path, &w->ranks, error);
-}
-
 int hl_worker_main(void) {
   static worker w; /* large, and lives as long as the process */
   hl_error error = {0};
@@ -590,7 +582,7 @@ int hl_worker_main(void) {
                          : hl_error_set(&error, HL_OUT_OF_MEMORY, "no memory for samples");
   if (status == HL_OK) {
     touch_samples(&w);
-    status = join(&w, &error);
+    status = hl_ranks_join(getenv("HOTLAP_PEERS"), &w.ranks, &error);
   }
   if (status == HL_OK && hl_ranks_speaks(&w.ranks))
     status = hl_control_start(&w.control, &w.channel, &error);

@@ -274,8 +274,9 @@ static hl_status count_batches(hl_training_data *d, hl_error *error) {
   if (__builtin_mul_overflow(d->configuration->batch_size, d->ranks, &batch)) batch = INT64_MAX;
   if (batch > count && d->ranks > 1)
     return hl_error_set(error, HL_INVALID_ARGUMENT,
-                        "%s: %" PRId64 " samples are less than a joint batch of %" PRId64 ", %" PRId64
-                        " for each of %" PRId64 " ranks; give a smaller --batch-size or fewer "
+                        "%s: %" PRId64 " samples are less than a joint batch of %" PRId64
+                        ", %" PRId64 " for each of %" PRId64
+                        " ranks; give a smaller --batch-size or fewer "
                         "--ranks",
                         d->name, count, batch, d->configuration->batch_size, d->ranks);
   if (batch > count)
@@ -316,12 +317,11 @@ hl_status hl_training_data_open(const hl_configuration *configuration, const hl_
                                 hl_loss loss, int64_t rank, int64_t ranks,
                                 hl_training_data *ret_data, hl_error *error) {
   const char *path = configuration->test_data;
-  hl_training_data d = {
-      .configuration = configuration,
-      .name = path ? path : "the synthetic data",
-      .loss = loss,
-      .rank = rank,
-      .ranks = ranks};
+  hl_training_data d = {.configuration = configuration,
+                        .name = path ? path : "the synthetic data",
+                        .loss = loss,
+                        .rank = rank,
+                        .ranks = ranks};
   hl_status status = open_data(&d, file, error);
   if (status == HL_OK)
     *ret_data = d;

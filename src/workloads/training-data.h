@@ -48,8 +48,9 @@ typedef struct hl_training_data {
   char *description;
 } hl_training_data;
 
-/* Opens the data for a model file that is read whole; `rank` of `ranks` processes takes its part. BAD_DATA, INVALID_ARGUMENT (a loss that does
- * not fit the outputs, a batch larger than the data), UNIMPLEMENTED ... with the remedy. */
+/* Opens the data for a model file that is read whole; `rank` of `ranks` processes takes its part.
+ * BAD_DATA, INVALID_ARGUMENT (a loss that does not fit the outputs, a batch larger than the data),
+ * UNIMPLEMENTED ... with the remedy. */
 hl_status hl_training_data_open(const hl_configuration *configuration, const hl_model_file *file,
                                 hl_loss loss, int64_t rank, int64_t ranks,
                                 hl_training_data *ret_data, hl_error *error);

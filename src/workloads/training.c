@@ -89,7 +89,8 @@ static hl_status open_training(hl_training *t, const hl_host *host, hl_error *er
   hl_learning_init(&t->learning, t->spec, total_steps(t));
   t->values = calloc(t->data.source->port_count, sizeof *t->values);
   t->words = calloc((size_t)t->peers.count, sizeof(word));
-  return t->values && t->words ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a batch");
+  return t->values && t->words ? HL_OK
+                               : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a batch");
 }
 
 hl_status hl_training_open(const hl_configuration *configuration, const hl_model_file *file,
@@ -134,22 +135,23 @@ uint64_t hl_training_seed(int64_t seed, int64_t rank) {
 hl_program_spec hl_training_specify(const hl_training *t, hl_port *ports,
                                     hl_training_spec *ret_training) {
   const hl_train_spec *s = t->spec;
-  *ret_training = (hl_training_spec){.size = sizeof *ret_training,
-                                     .loss = t->loss,
-                                     .optimizer = s->optimizer,
-                                     .nesterov = s->nesterov,
-                                     .momentum = s->momentum,
-                                     .beta1 = s->beta1,
-                                     .beta2 = s->beta2,
-                                     .epsilon = s->epsilon,
-                                     .weight_decay = s->weight_decay,
-                                     .clip_norm = s->clip_norm,
-                                     .seed = hl_training_seed(t->configuration->seed, t->peers.rank),
-                                     .accumulate = (uint32_t)s->accumulate,
-                                     .recompute = s->recompute,
-                                     .gradient_ready = t->peers.gradient_ready,
-                                     .gradients_wait = t->peers.gradients_wait,
-                                     .context = t->peers.gradient_context};
+  *ret_training =
+      (hl_training_spec){.size = sizeof *ret_training,
+                         .loss = t->loss,
+                         .optimizer = s->optimizer,
+                         .nesterov = s->nesterov,
+                         .momentum = s->momentum,
+                         .beta1 = s->beta1,
+                         .beta2 = s->beta2,
+                         .epsilon = s->epsilon,
+                         .weight_decay = s->weight_decay,
+                         .clip_norm = s->clip_norm,
+                         .seed = hl_training_seed(t->configuration->seed, t->peers.rank),
+                         .accumulate = (uint32_t)s->accumulate,
+                         .recompute = s->recompute,
+                         .gradient_ready = t->peers.gradient_ready,
+                         .gradients_wait = t->peers.gradients_wait,
+                         .context = t->peers.gradient_context};
   for (size_t i = 0; i < t->file->input_count; i++) {
     ports[i] = t->file->inputs[i];
     int32_t axis = hl_model_file_input_axis(t->file, i);

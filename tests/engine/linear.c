@@ -7,8 +7,9 @@
  * that a checkpoint has an optimiser's. The phases take 4, 1, 3 and 2 of ten parts of a step.
  *
  * Options: nan_at=N  the loss of step N is NaN; step_us=N  a step takes at least so long;
- *          crash_at=N  the process is killed in step N; slow_at=N  step N takes 20 s; phases=off
- * does not tell them.
+ *          only_rank=R  the others' steps do nothing of that; exit_at=N  the process ends with
+ *          status 3 in step N; fail_at=N  step N fails; crash_at=N  the process is killed in step
+ * N; slow_at=N  step N takes 20 s; phases=off does not tell them.
  */
 #include <hotlap/engine.h>
 
@@ -22,7 +23,7 @@
 enum { most_inputs = 64, state_count = 4 };
 
 struct hl_engine {
-  long nan_at, step_us, crash_at, slow_at;
+  long nan_at, step_us, crash_at, slow_at, exit_at, fail_at;
   int silent;
 };
 struct hl_model {
@@ -77,8 +78,14 @@ static hl_status open_engine(const hl_host *host, const hl_engine_config *config
     if (strcmp(key, "step_us") == 0) engine->step_us = atol(value);
     if (strcmp(key, "crash_at") == 0) engine->crash_at = atol(value);
     if (strcmp(key, "slow_at") == 0) engine->slow_at = atol(value);
+    if (strcmp(key, "exit_at") == 0) engine->exit_at = atol(value);
+    if (strcmp(key, "fail_at") == 0) engine->fail_at = atol(value);
     if (strcmp(key, "phases") == 0) engine->silent = strcmp(value, "off") == 0;
   }
+  const char *rank = getenv("OMPI_COMM_WORLD_RANK"), *only = NULL;
+  for (size_t i = 0; i < config->option_count; i++)
+    if (strcmp(config->options[i].key, "only_rank") == 0) only = config->options[i].value;
+  if (only && rank && strcmp(only, rank) != 0) *engine = (hl_engine){.silent = engine->silent};
   *ret_engine = engine;
   return HL_OK;
 }
@@ -152,38 +159,56 @@ static void update(hl_program *p, float *weight, float *momentum, float gradient
   *weight -= rate * (p->spec.nesterov ? gradient + (float)p->spec.momentum * *momentum : *momentum);
 }
 
-static void learn(hl_request *r) {
+static hl_status share(const hl_program *p, const char *name, float *values, int64_t count,
+                       hl_error *error) {
+  const hl_tensor_view view = {.name = name,
+                               .dtype = HL_FLOAT32,
+                               .rank = 1,
+                               .dims = {count},
+                               .data = values,
+                               .bytes = (uint64_t)count * sizeof *values};
+  return p->spec.gradient_ready(p->spec.context, &view, error);
+}
+
+static hl_status learn(hl_request *r, hl_error *error) {
   hl_program *p = r->program;
   const float *x = r->views[0].data, *t = r->views[1].data;
   float rate = *(const float *)r->views[2].data, gradient[most_inputs] = {0}, bias = 0;
   r->loss = 0;
   for (int64_t i = 0; i < p->batch; i++) {
-    float error = predict(p, x + i * p->inputs) - t[i];
-    r->loss += error * error / (float)p->batch;
+    float off = predict(p, x + i * p->inputs) - t[i];
+    r->loss += off * off / (float)p->batch;
     for (int64_t d = 0; d < p->inputs; d++)
-      gradient[d] += 2 * error * x[i * p->inputs + d] / (float)p->batch;
-    bias += 2 * error / (float)p->batch;
+      gradient[d] += 2 * off * x[i * p->inputs + d] / (float)p->batch;
+    bias += 2 * off / (float)p->batch;
   }
-  if (!isfinite(r->loss)) return;
+  if (p->spec.gradient_ready) {
+    hl_status status = share(p, "w", gradient, p->inputs, error);
+    if (status == HL_OK) status = share(p, "b", &bias, 1, error);
+    if (status == HL_OK) status = p->spec.gradients_wait(p->spec.context, error);
+    if (status != HL_OK) return status;
+  }
+  if (!isfinite(r->loss)) return HL_OK;
   for (int64_t d = 0; d < p->inputs; d++) update(p, &p->w[d], &p->w_momentum[d], gradient[d], rate);
   update(p, p->b, p->b_momentum, bias, rate);
+  return HL_OK;
 }
 
 static hl_status submit(hl_request *r, hl_error *error) {
-  (void)error;
+  hl_status status = HL_OK;
   const hl_engine *e = r->program->engine;
   int64_t step = *(const int64_t *)r->views[3].data;
   uint64_t start = now_ns();
   if (e->crash_at == step) raise(SIGKILL);
-  if (e->nan_at == step)
-    r->loss = NAN;
-  else
-    learn(r);
+  if (e->exit_at == step) _Exit(3);
+  if (e->fail_at == step) return fail(error, HL_BAD_DATA, "failed as it was told to");
   uint64_t least_ns = e->slow_at == step ? 20000000000 : (uint64_t)e->step_us * 1000;
   while (now_ns() - start < least_ns) {
   }
+  status = learn(r, error);
+  if (e->nan_at == step) r->loss = NAN;
   r->step_ns = now_ns() - start;
-  return HL_OK;
+  return status;
 }
 
 static hl_status wait_done(hl_request *request, hl_error *error) {
