@@ -112,10 +112,11 @@ static hl_status fill_times(const hl_train_outcome *o, size_t from, hl_record *r
     ns[i] = o->steps[from + i].total_ns;
     images[i] = (uint64_t)o->steps[from + i].images;
   }
+  int64_t ranks = r->ranks > 0 ? r->ranks : 1; /* of whom all images of a step are */
   const hl_row_samples samples = {.ns = ns,
                                   .images = images,
                                   .count = count,
-                                  .batch_size = r->batch_size * r->ranks,
+                                  .batch_size = r->batch_size * ranks,
                                   .steps_per_sample = 1};
   r->warmup_iterations = (int64_t)from;
   r->warmup_ms = warmup / 1e6;
