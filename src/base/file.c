@@ -121,12 +121,17 @@ static hl_status find_target(const char *path, char **ret_target, hl_error *erro
   return *ret_target ? HL_OK : hl_error_errno(error, HL_IO, "cannot write '%s'", path);
 }
 
+enum { tries = 100 }; /* names may be left over from a dead process of the same id */
+
+static char *name_beside(const char *target) {
+  static atomic_uint serial;
+  return hl_format("%s.%ld-%u.part", target, (long)getpid(), atomic_fetch_add(&serial, 1u));
+}
+
 static hl_status begin_beside(const char *path, char *target, hl_new_file *ret_file,
                               hl_error *error) {
-  static atomic_uint serial;
-  enum { tries = 100 }; /* names may be left over from a dead process of the same id */
   for (int i = 0; i < tries; i++) {
-    char *name = hl_format("%s.%ld-%u.part", target, (long)getpid(), atomic_fetch_add(&serial, 1u));
+    char *name = name_beside(target);
     if (!name) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory to write '%s'", path);
     /* Mode 0666 less umask: mkstemp and chmod would have to change umask, which is the whole
      * process's, in order to know it. */
@@ -144,23 +149,76 @@ static hl_status begin_beside(const char *path, char *target, hl_new_file *ret_f
   return hl_error_errno(error, HL_IO, "cannot create '%s'", path);
 }
 
-hl_status hl_file_begin(const char *path, hl_new_file *ret_file, hl_error *error) {
+/* What a descriptor is called in /proc, by which a file without a name gets one. */
+typedef struct fd_name {
+  char text[32];
+} fd_name;
+
+static fd_name name_of_fd(int fd) {
+  fd_name name;
+  snprintf(name.text, sizeof name.text, "/proc/self/fd/%d", fd);
+  return name;
+}
+
+/* In the target's directory; -1 where its file system has no files without names (NFS). */
+static int open_nameless(const char *target) {
+  const char *slash = strrchr(target, '/');
+  HL_CLEANUP(hl_free_pointer)
+  char *directory = slash ? hl_format("%.*s", (int)(slash - target) + 1, target) : hl_strdup(".");
+  int fd = directory ? open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666) : -1;
+  if (fd < 0 || access(name_of_fd(fd).text, F_OK) == 0) return fd;
+  close(fd);
+  return -1;
+}
+
+/* A name of its own, which can then take the place of another: link() replaces nothing. */
+static hl_status give_name(hl_new_file *file, hl_error *error) {
+  fd_name own = name_of_fd(file->fd);
+  for (int i = 0; i < tries; i++) {
+    file->temporary = name_beside(file->target);
+    if (!file->temporary)
+      return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory to write '%s'", file->path);
+    if (linkat(AT_FDCWD, own.text, AT_FDCWD, file->temporary, AT_SYMLINK_FOLLOW) == 0) return HL_OK;
+    int saved = errno;
+    free(file->temporary);
+    file->temporary = NULL;
+    errno = saved;
+    if (errno != EEXIST) break;
+  }
+  return hl_error_errno(error, HL_IO, "cannot replace '%s'", file->path);
+}
+
+static hl_status begin(const char *path, bool named, hl_new_file *ret_file, hl_error *error) {
   char *target = NULL;
+  if (!path[0]) return hl_error_set(error, HL_IO, "the name of the file to write is empty");
   hl_status status = find_target(path, &target, error);
-  if (status == HL_OK) status = begin_beside(path, target, ret_file, error);
+  if (status != HL_OK) return status;
+  *ret_file = (hl_new_file){.fd = named ? -1 : open_nameless(target), .path = path};
+  ret_file->target = target;
+  if (ret_file->fd >= 0) return HL_OK;
+  status = begin_beside(path, target, ret_file, error);
   if (status != HL_OK) free(target);
   return status;
+}
+
+hl_status hl_file_begin(const char *path, hl_new_file *ret_file, hl_error *error) {
+  return begin(path, false, ret_file, error);
+}
+
+hl_status hl_file_begin_named(const char *path, hl_new_file *ret_file, hl_error *error) {
+  return begin(path, true, ret_file, error);
 }
 
 hl_status hl_file_end(hl_new_file *file, hl_status status, hl_error *error) {
   const char *path = file->path;
   if (status == HL_OK && fsync(file->fd) != 0 && errno != EINVAL && errno != EROFS)
     status = hl_error_errno(error, HL_IO, "cannot write '%s'", path);
+  if (status == HL_OK && !file->temporary) status = give_name(file, error);
   if (close(file->fd) != 0 && status == HL_OK)
     status = hl_error_errno(error, HL_IO, "cannot write '%s'", path);
   if (status == HL_OK && rename(file->temporary, file->target) != 0)
     status = hl_error_errno(error, HL_IO, "cannot replace '%s'", path);
-  if (status != HL_OK) unlink(file->temporary);
+  if (status != HL_OK && file->temporary) unlink(file->temporary);
   free(file->temporary);
   free(file->target);
   *file = (hl_new_file){.fd = -1};

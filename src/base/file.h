@@ -1,7 +1,7 @@
 /*
  * base/file.h - whole files, safely.
  *
- * Writing is atomic: a temporary file in the same directory, fsync, rename; a reader sees the old
+ * Writing is atomic: a new file in the same directory, fsync, rename; a reader sees the old
  * file or the new one, never a part. Thread-safe.
  */
 #ifndef HL_BASE_FILE_H
@@ -37,9 +37,13 @@ typedef struct hl_new_file {
   int fd;
   const char *path; /* borrowed */
   char *target;     /* what is replaced: `path`, or where it leads as a symbolic link; owned */
-  char *temporary;  /* beside the target; owned */
+  char *temporary;  /* beside the target; NULL where it has no name yet; owned */
 } hl_new_file;
+/* Without a name until its end, so that a process that is killed leaves nothing behind; a temporary
+ * name on a file system that has no such files. */
 hl_status hl_file_begin(const char *path, hl_new_file *ret_file, hl_error *error);
+/* With a name from the start, for a library that opens `temporary` itself. */
+hl_status hl_file_begin_named(const char *path, hl_new_file *ret_file, hl_error *error);
 /* Closes it; with `status` HL_OK it replaces `path`, else it is removed and `status` returned. */
 hl_status hl_file_end(hl_new_file *file, hl_status status, hl_error *error);
 

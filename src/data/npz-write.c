@@ -90,7 +90,7 @@ hl_status hl_npz_write(const char *path, const hl_tensor_view *arrays, size_t co
   HL_CLEANUP(hl_free_pointer) char *headers = calloc(count + 1, HL_NPY_WRITE_MAX);
   if (!headers) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory");
   hl_new_file file;
-  status = hl_file_begin(path, &file, error);
+  status = hl_file_begin_named(path, &file, error);
   if (status != HL_OK) return status;
   /* libzip replaces the temporary file by one of its own, which the descriptor must follow. */
   status = write_zip(file.temporary, arrays, count, packed, headers, path, error);

@@ -4,12 +4,14 @@
 
 #include <dirent.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -125,6 +127,45 @@ static void a_failed_write_leaves_the_old_file(void **state) {
   assert_non_null(strstr(error.msg, "nowhere/x"));
 }
 
+/* Killed over a file that it writes: only its descriptor led there. */
+static void a_killed_writer_leaves_nothing(void **state) {
+  (void)state;
+  hl_new_file file;
+  assert_int_equal(hl_file_write(at("whole"), "old", 3, NULL), HL_OK);
+  assert_int_equal(hl_file_begin(at("whole"), &file, NULL), HL_OK);
+  bool nameless = !file.temporary;
+  assert_int_equal(hl_file_end(&file, HL_INTERRUPTED, NULL), HL_INTERRUPTED);
+  if (!nameless) skip(); /* no such files in /tmp */
+  size_t before = entries();
+  pid_t pid = fork();
+  if (pid == 0) {
+    if (hl_file_begin(at("whole"), &file, NULL) != HL_OK || write(file.fd, "part", 4) != 4)
+      _exit(1);
+    kill(getpid(), SIGKILL);
+  }
+  int status = 0;
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  assert_true(WIFSIGNALED(status));
+  assert_int_equal(entries(), before);
+  char *read = NULL;
+  assert_int_equal(hl_file_read(at("whole"), 10, &read, NULL, NULL), HL_OK);
+  assert_string_equal(read, "old");
+  free(read);
+}
+
+static void a_library_gets_a_name(void **state) {
+  (void)state;
+  hl_new_file file;
+  size_t before = entries();
+  assert_int_equal(hl_file_begin_named(at("named"), &file, NULL), HL_OK);
+  assert_int_equal(access(file.temporary, W_OK), 0);
+  assert_int_equal(hl_file_end(&file, HL_OK, NULL), HL_OK);
+  assert_int_equal(entries(), before + 1);
+  hl_error error = {0};
+  assert_int_equal(hl_file_write("", "x", 1, &error), HL_IO);
+  assert_non_null(strstr(error.msg, "empty"));
+}
+
 static void devices_stay_and_links_lead(void **state) {
   (void)state;
   hl_error error = {0};
@@ -166,6 +207,8 @@ int main(void) {
       cmocka_unit_test(limits_hold),
       cmocka_unit_test(what_is_no_file_is_told),
       cmocka_unit_test(a_failed_write_leaves_the_old_file),
+      cmocka_unit_test(a_killed_writer_leaves_nothing),
+      cmocka_unit_test(a_library_gets_a_name),
       cmocka_unit_test(devices_stay_and_links_lead),
       cmocka_unit_test(directories_are_made_with_parents),
   };
