@@ -182,8 +182,20 @@ hl_status hl_channel_receive(hl_channel *channel, uint64_t deadline_ns, int wake
   return status;
 }
 
+json_t *hl_json_make_text(const char *value) {
+  json_t *text = json_string(value);
+  HL_CLEANUP(hl_free_pointer) char *copy = text ? NULL : hl_strdup(value);
+  if (!copy) return text;
+  for (char *c = copy; *c;) {
+    size_t length = (unsigned char)*c < 0x80 ? 1 : hl_utf8_length((unsigned char *)c);
+    if (length == 0) *c = '?';
+    c += length ? length : 1;
+  }
+  return json_string(copy);
+}
+
 void hl_json_set_text(json_t *object, const char *key, const char *value) {
-  json_t *text = value ? json_string(value) : NULL;
+  json_t *text = value ? hl_json_make_text(value) : NULL;
   json_object_set_new(object, key, text ? text : json_null());
 }
 

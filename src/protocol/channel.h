@@ -47,7 +47,10 @@ void hl_message_release(hl_message *message);
 hl_status hl_channel_receive(hl_channel *channel, uint64_t deadline_ns, int wake_fd,
                              hl_message *ret_message, hl_error *error);
 
-/* Sets a member; a real that is not finite, and a text that is NULL or no UTF-8, become null. */
+/* A text; '?' stands for bytes that are no UTF-8, as a damaged file's words have. */
+json_t *hl_json_make_text(const char *value);
+
+/* Sets a member; a real that is not finite, and a text that is NULL, become null. */
 void hl_json_set_text(json_t *object, const char *key, const char *value);
 void hl_json_set_int(json_t *object, const char *key, uint64_t value);
 void hl_json_set_real(json_t *object, const char *key, double value);

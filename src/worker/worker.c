@@ -70,7 +70,7 @@ static void add_note(const char *engine, const char *sentence) {
   (void)engine;
   if (!said_notes) said_notes = json_array();
   if (json_array_size(said_notes) < most_notes)
-    json_array_append_new(said_notes, json_string(sentence));
+    json_array_append_new(said_notes, hl_json_make_text(sentence));
 }
 
 static void keep_whole(const char *text) {

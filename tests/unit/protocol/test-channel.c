@@ -207,6 +207,17 @@ static void what_is_sent_is_received(void **state) {
   hl_channel_release(&from);
 }
 
+/* A message names what a damaged file holds: it must not be lost for a byte of it. */
+static void words_of_damaged_files_arrive(void **state) {
+  (void)state;
+  json_t *object = json_object();
+  hl_json_set_text(object, "a", "\xff of \xc3\xa9 \xc3");
+  hl_json_set_text(object, "b", NULL);
+  assert_string_equal(hl_json_get_text(object, "a", ""), "? of \xc3\xa9 ?");
+  assert_true(json_is_null(json_object_get(object, "b")));
+  json_decref(object);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(messages_arrive_in_pieces),
@@ -216,6 +227,7 @@ int main(void) {
       cmocka_unit_test(large_attachments_arrive_whole),
       cmocka_unit_test(silence_ends_at_the_deadline),
       cmocka_unit_test(what_is_sent_is_received),
+      cmocka_unit_test(words_of_damaged_files_arrive),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
