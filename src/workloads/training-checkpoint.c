@@ -1,13 +1,17 @@
 #include "workloads/training-checkpoint.h"
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "base/training-names.h"
 #include "graph/onnx-checkpoint.h"
 #include "graph/onnx.h"
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const char sum_key[] = "states"; /* of the line with the hash of them all */
 
 /* Operators, names and shapes: what states can be put into. */
 static uint64_t hash_network(const hl_graph *graph) {
@@ -50,6 +54,25 @@ static void put_settings(const hl_training *t, uint64_t network, hl_text *out) {
   put_int(out, "accumulate", t->spec->accumulate);
   put_int(out, "seed", c->seed);
   put_text(out, "data", t->data.description);
+}
+
+/* A bit that flipped on a disk would go unnoticed into the weights. In any order. */
+static uint64_t add_state(uint64_t sum, const hl_tensor_view *state) {
+  return sum +
+         hl_hash_bytes(hl_hash_text(HL_HASH_START, state->name), state->data, (size_t)state->bytes);
+}
+
+static hl_status put_sum(hl_training *t, const hl_checkpoint *c, hl_text *out, hl_error *error) {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < c->count; i++) {
+    hl_tensor_view view = {0};
+    hl_status status = t->ops.state_read(t->program, c->ports[i].name, &view, error);
+    if (status != HL_OK) return status;
+    view.name = c->ports[i].name;
+    sum = add_state(sum, &view);
+  }
+  hl_text_format(out, "%s %016" PRIx64 "\n", sum_key, sum);
+  return HL_OK;
 }
 
 static void put_place(const hl_training *t, hl_text *out) {
@@ -108,21 +131,23 @@ static hl_status check_settings(const hl_training *t, uint64_t network, const ch
 }
 
 static bool read_int(const char *facts, const char *key, int64_t *ret_value) {
+  char text[32];
   size_t length;
   const char *at = find_line(facts, key, &length);
-  if (!at) return false;
-  char *end = NULL;
-  *ret_value = strtoll(at, &end, 10);
-  return end == at + length && *ret_value >= 0;
+  if (!at || length >= sizeof text) return false;
+  memcpy(text, at, length);
+  text[length] = '\0';
+  return hl_parse_int(text, 0, HL_TRAIN_STEPS_LIMIT, key, ret_value, NULL) == HL_OK;
 }
 
+/* As put_place() writes it. */
 static bool read_real(const char *facts, const char *key, double *ret_value) {
   size_t length;
   const char *at = find_line(facts, key, &length);
-  if (!at) return false;
+  if (!at || length == 0 || *at == ' ') return false;
   char *end = NULL;
   *ret_value = strtod(at, &end);
-  return end == at + length;
+  return end == at + length && !isnan(*ret_value);
 }
 
 static hl_status read_place(hl_training *t, const char *facts, const char *path, hl_error *error) {
@@ -135,6 +160,7 @@ static hl_status read_place(hl_training *t, const char *facts, const char *path,
               read_real(facts, "plateau-rate", &rate) &&
               read_real(facts, "plateau-best", &s->best) &&
               read_real(facts, "early-best", &s->lows);
+  good = good && isfinite(sum) && rate >= 0;
   if (!good || batch >= t->data.batches || step / t->data.batches != epoch ||
       step % t->data.batches != batch)
     return hl_error_set(error, HL_BAD_DATA,
@@ -150,7 +176,8 @@ static hl_status read_place(hl_training *t, const char *facts, const char *path,
 /* -- states ---------------------------------------------------------------------------------- */
 
 static hl_status write_state(hl_training *t, const hl_port *port, const hl_graph *network,
-                             const hl_graph *states, const char *path, hl_error *error) {
+                             const hl_graph *states, const char *path, uint64_t *sum,
+                             hl_error *error) {
   const hl_graph *holder = network;
   hl_value_id id = hl_graph_find(network, port->name);
   if (id < 0 || !network->values[id].data) {
@@ -174,6 +201,7 @@ static hl_status write_state(hl_training *t, const hl_port *port, const hl_graph
                          .data = (void *)(uintptr_t)value->data,
                          .bytes = value->bytes};
   memcpy(view.dims, port->dims, sizeof view.dims);
+  *sum = add_state(*sum, &view);
   return t->ops.state_write(t->program, &view, error);
 }
 
@@ -195,12 +223,26 @@ hl_status hl_training_save(hl_training *training, const char *path, hl_error *er
   if (status != HL_OK) return status;
   put_settings(t, hash_network(network), &facts);
   put_place(t, &facts);
+  status = put_sum(t, &c, &facts, error);
   c.facts = facts.data;
-  status = facts.failed ? hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a checkpoint")
-                        : hl_checkpoint_write(network, &c, path, error);
+  if (status == HL_OK && facts.failed)
+    status = hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a checkpoint");
+  if (status == HL_OK) status = hl_checkpoint_write(network, &c, path, error);
   hl_text_release(&facts);
   hl_graph_free(network);
   return status;
+}
+
+static hl_status check_sum(uint64_t sum, const char *facts, const char *path, hl_error *error) {
+  char text[20];
+  size_t length = 0;
+  const char *kept = find_line(facts, sum_key, &length);
+  snprintf(text, sizeof text, "%016" PRIx64, sum);
+  if (kept && length == strlen(text) && strncmp(kept, text, length) == 0) return HL_OK;
+  return hl_error_set(error, HL_BAD_DATA,
+                      "checkpoint '%s' is damaged: its weights and optimiser's state are not those "
+                      "that were kept",
+                      path);
 }
 
 static hl_status take_over(hl_training *t, const hl_graph *network, const hl_graph *states,
@@ -208,6 +250,7 @@ static hl_status take_over(hl_training *t, const hl_graph *network, const hl_gra
   hl_graph *own = NULL;
   const hl_port *ports = NULL;
   size_t count = 0;
+  uint64_t sum = 0;
   hl_status status = hl_onnx_read(t->file->path, &own, error);
   if (status != HL_OK) return status;
   status = check_settings(t, hash_network(own), facts, path, error);
@@ -215,8 +258,8 @@ static hl_status take_over(hl_training *t, const hl_graph *network, const hl_gra
   if (status == HL_OK) status = read_place(t, facts, path, error);
   if (status == HL_OK) status = t->ops.states(t->program, &ports, &count, error);
   for (size_t i = 0; i < count && status == HL_OK; i++)
-    status = write_state(t, &ports[i], network, states, path, error);
-  return status;
+    status = write_state(t, &ports[i], network, states, path, &sum, error);
+  return status == HL_OK ? check_sum(sum, facts, path, error) : status;
 }
 
 hl_status hl_training_resume(hl_training *training, const char *path, hl_error *error) {

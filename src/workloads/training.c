@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/training-names.h"
+#include "graph/onnx.h"
 #include "workloads/open-engine.h"
 #include "workloads/training-checkpoint.h"
 #include "workloads/training-fault.h"
@@ -37,6 +38,23 @@ static hl_status check_wishes(const hl_training *t, hl_error *error) {
   return HL_OK;
 }
 
+/* Data, a store or a plug-in would be lost; what an earlier run kept is to be replaced. */
+static hl_status check_replaced(const char *path, hl_error *error) {
+  hl_mapping there;
+  hl_graph *graph = NULL;
+  if (hl_file_map(path, UINT64_MAX, &there, NULL) != HL_OK) return HL_OK; /* said by writing */
+  size_t bytes = there.bytes;
+  hl_file_unmap(&there);
+  if (bytes == 0) return HL_OK;
+  if (hl_onnx_read(path, &graph, NULL) != HL_OK)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "--checkpoint '%s' would replace a file that is no ONNX model; name "
+                        "another file, or remove it first",
+                        path);
+  hl_graph_free(graph);
+  return HL_OK;
+}
+
 /* Before hours of training, not after: can the file be written, and is it nothing else? */
 static hl_status check_checkpoint(const hl_training *t, hl_error *error) {
   const char *path = t->spec->checkpoint, *model = t->configuration->model;
@@ -47,7 +65,8 @@ static hl_status check_checkpoint(const hl_training *t, hl_error *error) {
                         "--checkpoint '%s' would replace the model that is trained; name another "
                         "file",
                         path);
-  hl_status status = hl_file_begin(path, &file, error);
+  hl_status status = check_replaced(path, error);
+  if (status == HL_OK) status = hl_file_begin(path, &file, error);
   if (status != HL_OK) return status;
   (void)hl_file_end(&file, HL_INTERRUPTED, NULL); /* removes what was begun */
   return HL_OK;

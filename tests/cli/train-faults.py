@@ -1,5 +1,6 @@
 """hotlap train on bad input: what is said, what stays, and that nothing is trained by mistake."""
 import os
+import re
 import resource
 import signal
 import struct
@@ -110,6 +111,41 @@ def checkpoints_that_do_not_fit():
         damaged = file('damaged.onnx', good[:at] + bytes([good[at] ^ 0xFF]) + good[at + 1:])
         run = resume(damaged, '--quiet') if at % 4 == 0 else None
         assert run is None or run.status in (0, 2, 3), run.explain()
+
+
+@case
+def a_damaged_checkpoint_is_never_gone_on_from():
+    row('--steps', 5, '--checkpoint', 'whole.onnx')
+    whole = (HOME / 'whole.onnx').read_bytes()
+
+    def refused(data, part):
+        run = train('--epochs', 3, '--resume-from', file('hurt.onnx', data))
+        assert 'hurt.onnx' in failed(run, 'FAILED', part)['reason']
+
+    weight = whole.index(b'B\x01wJ') + 5  # TensorProto: the name, then the data and its length
+    state = whole.index(b'w/momentumJ') + 12
+    for at in (weight, weight + 3, state, state + 5):  # one bit of a weight or of the optimiser's state
+        refused(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:], 'damaged')
+    for key, values in ((b'plateau-rate', (b'-5.', b'nan(')), (b'plateau-best', (b'nan(',)), (b'loss-sum', (b'nan(', b'inf'))):
+        line = re.search(b'\n' + key + b' ([^\n]*)\n', whole)
+        for value in values:  # as long as what it replaces
+            value = b'nan(' + b'0' * 20 if value == b'nan(' else value + b'0' * 20
+            value = value[:len(line[1]) - 1] + (b')' if value.startswith(b'nan') else b'0')
+            refused(whole[:line.start(1)] + value + whole[line.end(1):], 'does not say where training stood')
+    refused(whole.replace(b'loss mse', b'loss m\xffe'), 'was made with loss m?e')
+
+
+@case
+def a_checkpoint_takes_the_place_of_networks_only():
+    for name, content in (('data.npz', (HOME / 'linear.npz').read_bytes()), ('notes.txt', b'all that I know')):
+        path = file(name, content)
+        train('--epochs', 1, '--checkpoint', path, source=HOME / 'linear.npz').fails(2, name, 'no ONNX model', 'remove it')
+        assert path.read_bytes() == content
+    train('--epochs', 1, '--checkpoint', HOME / 'linear.npz').fails(2, 'no ONNX model')
+    train('--epochs', 1, '--checkpoint', HOME / 'rows.db', '--store', HOME / 'rows.db').fails(2, 'no ONNX model')
+    row('--epochs', 1, '--checkpoint', file('made-by-mktemp', b''))
+    row('--epochs', 1, '--checkpoint', 'made-by-mktemp')
+    failed(train('--epochs', 1, '--checkpoint', ''), 'FAILED', 'the name of the file to write is empty')
 
 
 @case
