@@ -105,6 +105,33 @@ static void put_epochs(const hl_record *r, hl_text *out) {
   }
 }
 
+void hl__markdown_training_definitions(hl_text *out) {
+  static const char *const keys[] = {"throughput_ips",
+                                     "latency_p50_ms",
+                                     "latency_p95_ms",
+                                     "memory_mb",
+                                     "training_steps",
+                                     "first_loss",
+                                     "final_loss",
+                                     "data_wait_percent",
+                                     "data_load_first_ms",
+                                     "data_load_ms",
+                                     "transfer_first_ms",
+                                     "forward_first_ms",
+                                     "loss_first_ms",
+                                     "backward_first_ms",
+                                     "optimizer_first_ms",
+                                     "first_call_ms",
+                                     "total_time_ms",
+                                     "data_setup_ms",
+                                     "model_initialization_ms",
+                                     "first_epoch_ms",
+                                     "training_ms",
+                                     "checkpoint_ms",
+                                     NULL};
+  hl__markdown_definitions(keys, out);
+}
+
 void hl__markdown_training(const hl_records *records, const char *plot, hl_text *out) {
   size_t told = 0;
   for (size_t i = 0; i < records->count; i++) told += is_told(&records->items[i]);

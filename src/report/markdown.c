@@ -124,7 +124,9 @@ static void put_configuration(const hl_report_input *input, hl_text *out) {
   hl_text_append(out, "\n\n");
 }
 
-static void put_machine(const hl_run_info *info, hl_text *out) {
+/* `steps`: rows repeat a step until it is known; training takes the steps as they come, and no
+ * limit of the machine is measured beside it. */
+static void put_machine(const hl_run_info *info, bool steps, hl_text *out) {
   char text[HL_NUMBER_BYTES];
   hl_text_append(out, "## Machine and Versions\n\n");
   line(out, "CPU", info->cpu);
@@ -134,9 +136,11 @@ static void put_machine(const hl_run_info *info, hl_text *out) {
               "GB");
   line(out, "Operating system", info->os);
   line(out, "Kernel", info->kernel);
-  number_line(out, "Measured peak", info->peak_gflops, "GFLOP/s");
-  number_line(out, "Measured peak, bfloat16", info->peak_bfloat16_gflops, "GFLOP/s");
-  number_line(out, "Measured bandwidth", info->peak_bandwidth_gbs, "GB/s");
+  if (steps) {
+    number_line(out, "Measured peak", info->peak_gflops, "GFLOP/s");
+    number_line(out, "Measured peak, bfloat16", info->peak_bfloat16_gflops, "GFLOP/s");
+    number_line(out, "Measured bandwidth", info->peak_bandwidth_gbs, "GB/s");
+  }
   line(out, "hotlap", info->hotlap_version);
   line(out, "Machine id", info->machine_id);
   line(out, "Run", info->id);
@@ -145,23 +149,26 @@ static void put_machine(const hl_run_info *info, hl_text *out) {
   hl_text_char(out, '\n');
 }
 
-static void put_method(const hl_run_info *info, hl_text *out) {
+static void put_method(const hl_run_info *info, bool steps, hl_text *out) {
   char text[HL_NUMBER_BYTES];
   hl_text_append(out, "## Method\n\n");
-  if (info->warmup && strcmp(info->warmup, "auto") == 0)
+  if (!steps)
+    line(out, "Steady steps",
+         "those after the first 3, or after the first 1 of a run of at most 10");
+  else if (info->warmup && strcmp(info->warmup, "auto") == 0)
     line(out, "Warm-up", "auto: until the steady state, outside the measurement");
   else
     line(out, "Warm-up", info->warmup);
   line(out, "Percentiles", info->percentiles);
-  number_line(out, "Budget of a row", info->max_time_s, "s");
+  if (steps) number_line(out, "Budget of a row", info->max_time_s, "s");
   number_line(out, "First step", info->first_step_ms, "ms after the command, all set-up included");
-  number_line(out, "Overhead of hotlap", info->overhead_ns, "ns a step (null engine)");
+  if (steps) number_line(out, "Overhead of hotlap", info->overhead_ns, "ns a step (null engine)");
   number_line(out, "Clock", info->clock_read_ns, "ns a read (CLOCK_MONOTONIC)");
   number_line(out, "Clock resolution", info->clock_resolution_ns, "ns");
   if (info->memory_limit_mb != HL_INT_NULL)
     hl_text_format(out, "- **Memory limit of a worker**: %s MB\n",
                    hl_report_int(info->memory_limit_mb, "—", text));
-  number_line(out, "Safety margin", 100 * info->safety_margin, "% of memory");
+  if (steps) number_line(out, "Safety margin", 100 * info->safety_margin, "% of memory");
   hl_text_append(out,
                  "- One fresh process per row; each row is saved as soon as it is measured.\n\n");
 }
@@ -315,14 +322,10 @@ static void put_bottleneck(const hl_report_input *input, hl_text *out) {
     hl_text_format(out, "None: %s.\n\n", hl__markdown_nothing(input->records));
 }
 
-static void put_definitions(hl_text *out) {
-  static const char *const keys[] = {
-      "batch_size",     "throughput_ips",        "throughput_ci_ips",    "latency_p50_ms",
-      "latency_p95_ms", "latency_p99_ms",        "latency_per_image_ms", "memory_mb",
-      "efficiency",     "measurement_iterations"};
+void hl__markdown_definitions(const char *const *keys, hl_text *out) {
   hl_text_append(out, "## What the Numbers Mean\n\n");
-  for (size_t i = 0; i < HL_COUNT(keys); i++) {
-    const hl_metric *m = hl_metric_find(keys[i]);
+  for (; *keys; keys++) {
+    const hl_metric *m = hl_metric_find(*keys);
     if (!m) continue;
     hl_text_format(out, "- **%s**", m->title);
     if (m->unit[0]) hl_text_format(out, " (%s)", m->unit);
@@ -330,9 +333,25 @@ static void put_definitions(hl_text *out) {
     hl_markdown_text(out, m->doc);
     hl_text_append(out, ".\n");
   }
+  hl_text_append(out, "- **—**: not known.\n");
+}
+
+static void put_definitions(hl_text *out) {
+  static const char *const keys[] = {"batch_size",
+                                     "throughput_ips",
+                                     "throughput_ci_ips",
+                                     "latency_p50_ms",
+                                     "latency_p95_ms",
+                                     "latency_p99_ms",
+                                     "latency_per_image_ms",
+                                     "memory_mb",
+                                     "efficiency",
+                                     "measurement_iterations",
+                                     NULL};
+  hl__markdown_definitions(keys, out);
   hl_text_append(out, "- **± %**: half the width of the 95 % interval of the throughput.\n"
                       "- **Optimal batch size**: the smallest whose throughput interval overlaps "
-                      "that of the best.\n- **—**: not known.\n");
+                      "that of the best.\n");
 }
 
 static void put_pictures(const hl_report_input *input, hl_text *out) {
@@ -388,7 +407,8 @@ void hl_report_markdown(const hl_report_input *input, const char *plot, hl_text 
   }
   put_failed(input->records, out);
   put_notes(input->records, out);
-  put_machine(input->info, out);
-  put_method(input->info, out);
+  put_machine(input->info, !training, out);
+  put_method(input->info, !training, out);
   if (steps) put_definitions(out);
+  if (training) hl__markdown_training_definitions(out);
 }

@@ -26,6 +26,10 @@ void hl__markdown_requirements(const hl_records *records, hl_text *out);
 
 /* Of training runs; `plot` is the picture's name, or NULL. Nothing where there are none. */
 void hl__markdown_training(const hl_records *records, const char *plot, hl_text *out);
+void hl__markdown_training_definitions(hl_text *out);
+
+/* "What the Numbers Mean": a line from metrics.def for each key, up to a NULL. */
+void hl__markdown_definitions(const char *const *keys, hl_text *out);
 
 /* Of load tests; `plot` is the picture's name, or NULL. */
 void hl__markdown_load(const hl_records *records, const char *plot, hl_text *out);

@@ -13,7 +13,23 @@ const char *const hl__memory_titles[HL_MEMORY_KINDS] = {
     [HL_ALLOCATION_GRADIENT] = "grads",    [HL_ALLOCATION_ACTIVATION_GRADIENT] = "activ.g.",
     [HL_ALLOCATION_WORKSPACE] = "work",    [HL_ALLOCATION_INPUT_OUTPUT] = "outputs"};
 
+const char *const hl__memory_names[HL_MEMORY_KINDS] = {
+    [HL_ALLOCATION_WEIGHT] = "weights",
+    [HL_ALLOCATION_OPTIMIZER] = "optimiser's state",
+    [HL_ALLOCATION_ACTIVATION] = "activations",
+    [HL_ALLOCATION_SAVED] = "kept for backward",
+    [HL_ALLOCATION_GRADIENT] = "gradients",
+    [HL_ALLOCATION_ACTIVATION_GRADIENT] = "activations' gradients",
+    [HL_ALLOCATION_WORKSPACE] = "workspace",
+    [HL_ALLOCATION_INPUT_OUTPUT] = "outputs"};
+
 enum { NAME_WIDTH = 18 };
+
+const char *hl__memory_mb(uint64_t bytes, char ret_text[HL_NUMBER_BYTES]) {
+  if (bytes >= 100) return hl_report_number((double)bytes / 1e6, "-", ret_text);
+  snprintf(ret_text, HL_NUMBER_BYTES, bytes ? "%.6f" : "0", (double)bytes / 1e6); /* to the byte */
+  return ret_text;
+}
 
 bool hl__memory_is_told(const hl_records *records) {
   for (size_t i = 0; i < records->count; i++)
@@ -72,9 +88,10 @@ void hl__memory_growth_sentence(const hl_memory_growth *g, bool of_batch, hl_tex
   hl_text_format(out, "%.*s, %s, %s: ", (int)(of_batch ? strlen(r->model) : strcspn(r->model, ":")),
                  r->model, r->mode ? r->mode : "?", hl_memory_measure_name(g->measure));
   put(out, g->line.a0);
+  hl_text_format(out, " MB %c ", g->line.a1 < 0 ? '-' : '+');
   if (of_batch) {
-    hl_text_format(out, " MB + %s MB for each sample (%zu batches, %g to %g); ",
-                   hl_report_number(g->line.a1, "-", text), g->count, g->low, g->high);
+    hl_text_format(out, "%s MB for each sample (%zu batches, %g to %g); ",
+                   hl_report_number(fabs(g->line.a1), "-", text), g->count, g->low, g->high);
     hl_text_format(
         out, "the cost of one more sample is %s: ", g->constant ? "constant" : "not constant");
     put(out, g->step_low);
@@ -82,13 +99,13 @@ void hl__memory_growth_sentence(const hl_memory_growth *g, bool of_batch, hl_tex
     put(out, g->step_high);
     hl_text_append(out, " MB");
   } else {
-    hl_text_format(out, " MB + %s bytes for each parameter (batch %" PRId64 ", %zu models)",
-                   hl_report_number(g->line.a1 * 1e6, "-", text), r->batch_size, g->count);
+    hl_text_format(out, "%s bytes for each parameter (batch %" PRId64 ", %zu models)",
+                   hl_report_number(fabs(g->line.a1) * 1e6, "-", text), r->batch_size, g->count);
   }
   if (g->count < 3)
-    hl_text_append(out, "; two points cannot show whether it is linear\n");
+    hl_text_append(out, "; two points cannot show whether it is linear");
   else
-    hl_text_format(out, "; %s: the farthest point lies %s from the line, R2 %.5f\n",
+    hl_text_format(out, "; %s: the farthest point lies %s from the line, R2 %.5f",
                    g->linear ? "linear" : "not linear", deviation(g, text), g->line.r_squared);
 }
 
@@ -107,7 +124,7 @@ void hl__memory_pair_sentence(const hl_memory_pair *p, hl_text *out) {
   put(out, t->memory_mb);
   hl_text_append(out, " / ");
   put(out, i->memory_mb);
-  hl_text_append(out, " MB)\n");
+  hl_text_append(out, " MB)");
 }
 
 /* -- growth and overhead as tables --------------------------------------------------------------
@@ -202,11 +219,10 @@ static void append_cells(hl_text *out, const uint64_t *kinds, uint64_t total, bo
   char text[HL_NUMBER_BYTES];
   for (int k = 0; k < HL_MEMORY_KINDS; k++)
     if (is_shown((hl_allocation_kind)k, training)) {
-      double value = (double)kinds[k] / 1e6;
-      hl_report_pad(out, kinds[k] ? hl_report_number(value, "-", text) : "0", -8);
+      hl_report_pad(out, hl__memory_mb(kinds[k], text), -8);
       hl_text_char(out, ' ');
     }
-  hl_report_pad(out, hl_report_number((double)total / 1e6, "-", text), -8);
+  hl_report_pad(out, hl__memory_mb(total, text), -8);
   hl_text_char(out, '\n');
 }
 
@@ -222,16 +238,36 @@ static void append_head(hl_text *out, const char *what, bool training) {
   hl_text_char(out, '\n');
 }
 
-/* A name in its column: what is too long loses its beginning, where layers are alike. */
+/* "upsamples.1.conv_block.conv1" with 3 letters of each part but the last: "ups.1.con.conv1". */
+static void shorten(const char *name, int letters, hl_text *out) {
+  for (const char *part = name; *part;) {
+    size_t length = strcspn(part, "."), kept = length;
+    if (part[length] && kept > (size_t)letters) kept = (size_t)letters;
+    while (kept < length && ((unsigned char)part[kept] & 0xc0) == 0x80) kept++;
+    hl_text_append_n(out, part, kept);
+    part += length;
+    if (*part) hl_text_char(out, *part++);
+  }
+}
+
+/* A name in its column. What is too long is shortened part by part, since both the beginnings and
+ * the ends of layers' names are alike; what is then still too long loses its beginning. */
 static void append_name(hl_text *out, const char *name) {
+  enum { MOST = NAME_WIDTH - 1 };
   char text[4 * NAME_WIDTH];
-  size_t length = strlen(name);
-  const char *from = name;
-  if (hl_report_columns(name) > NAME_WIDTH - 1) {
-    from = name + length - (NAME_WIDTH - 2);
+  hl_text fitted = HL_TEXT_INIT;
+  hl_text_append(&fitted, name);
+  for (int letters = 8; letters > 0 && hl_report_columns(fitted.data) > MOST; letters--) {
+    hl_text_clear(&fitted);
+    shorten(name, letters, &fitted);
+  }
+  const char *from = fitted.data;
+  if (hl_report_columns(from) > MOST) {
+    from += fitted.length - (MOST - 1);
     while (((unsigned char)*from & 0xc0) == 0x80) from++;
   }
-  snprintf(text, sizeof text, "%s%s", from == name ? "" : "…", from);
+  snprintf(text, sizeof text, "%s%s", from == fitted.data ? "" : "…", from);
+  hl_text_release(&fitted);
   hl_text_blank(text, "");
   hl_text_append(out, "  ");
   hl_report_pad(out, text, NAME_WIDTH);

@@ -1,6 +1,7 @@
 #include "report/memory-markdown.h"
 
 #include "formats/markdown.h"
+#include "report/markdown.h"
 #include "report/number.h"
 #include <inttypes.h>
 #include <math.h>
@@ -97,7 +98,7 @@ static void put_sentences(const hl_memory_analysis *a, hl_text *out) {
 static void put_head(hl_text *out, const char *what) {
   hl_text_format(out, "\n| %s |", what);
   for (int k = 0; k < HL_MEMORY_KINDS; k++)
-    hl_text_format(out, " %s |", hl_allocation_kind_name((hl_allocation_kind)k));
+    hl_text_format(out, " %c%s |", hl__memory_names[k][0] - 'a' + 'A', hl__memory_names[k] + 1);
   hl_text_append(out, " MB |\n|---|");
   for (int k = 0; k <= HL_MEMORY_KINDS; k++) hl_text_append(out, "--:|");
   hl_text_char(out, '\n');
@@ -107,9 +108,10 @@ static void put_kinds(hl_text *out, const char *name, const uint64_t *kinds, uin
   hl_text_append(out, "| ");
   hl_markdown_text(out, name);
   hl_text_append(out, " |");
-  for (int k = 0; k < HL_MEMORY_KINDS; k++) cell(out, (double)kinds[k] / 1e6);
-  cell(out, (double)total / 1e6);
-  hl_text_char(out, '\n');
+  char text[HL_NUMBER_BYTES];
+  for (int k = 0; k < HL_MEMORY_KINDS; k++)
+    hl_text_format(out, " %s |", hl__memory_mb(kinds[k], text));
+  hl_text_format(out, " %s |\n", hl__memory_mb(total, text));
 }
 
 static void put_layers(const hl_memory_layer *layers, size_t count, size_t most, hl_text *out) {
@@ -220,6 +222,27 @@ static void put_failed(const hl_records *records, hl_text *out) {
   }
 }
 
+static void put_definitions(hl_text *out) {
+  static const char *const keys[] = {"plan_peak_mb",
+                                     "weights_mb",
+                                     "optimizer_state_mb",
+                                     "activations_mb",
+                                     "saved_mb",
+                                     "gradients_mb",
+                                     "activation_gradients_mb",
+                                     "workspace_mb",
+                                     "outputs_mb",
+                                     "planned_memory_mb",
+                                     "memory_mb",
+                                     "engine_memory_mb",
+                                     "allocated_mb",
+                                     "reserved_mb",
+                                     "resident_mb",
+                                     NULL};
+  hl_text_char(out, '\n');
+  hl__markdown_definitions(keys, out);
+}
+
 static void put_pictures(const char *pictures, hl_text *out) {
   while (*pictures) {
     size_t length = strcspn(pictures, "\n");
@@ -268,4 +291,5 @@ void hl__markdown_memory(const hl_report_input *input, size_t layers, const char
   if (pictures[0]) hl_text_append(out, "\n## Pictures\n");
   put_pictures(pictures, out);
   put_failed(records, out);
+  put_definitions(out);
 }

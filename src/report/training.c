@@ -50,14 +50,14 @@ static void append_epoch(const hl_epoch *e, hl_text *out) {
   put(out, e->loss, 12);
   put(out, e->learning_rate, 12);
   put(out, e->elapsed_ms / 1e3, 10);
-  put(out, e->data_wait_ms / 1e3, 12);
+  put(out, e->data_wait_ms, 12);
   hl_text_append(out, e->whole ? "\n" : "  not whole\n");
 }
 
 static void append_epochs(const hl_record *r, hl_text *out) {
   size_t count = r->epochs.count, from = count > most_epochs ? count - most_epochs : 0;
   if (count == 0) return;
-  hl_text_append(out, "  epoch   steps        loss        rate    time s   waiting s\n");
+  hl_text_append(out, "  epoch   steps        loss        rate    time s  waiting ms\n");
   if (from) hl_text_format(out, "  (%zu before these)\n", from);
   for (size_t i = from; i < count; i++) append_epoch(&r->epochs.items[i], out);
 }

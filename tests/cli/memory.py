@@ -124,6 +124,16 @@ def tables_add_up():
 
 
 @case
+def names_of_layers_are_told_apart():
+    """Of dynunet they are longer than their column, and alike at both ends."""
+    run = memory('--batch-sizes', 1, '--mode', 'training', '--layers', 100, models=('dynunet',))
+    part = re.search(r'layer, at the peak.*\n((?:  .*\n)+?)  resident', run.out).group(1)
+    names = [line.split()[0] for line in part.splitlines()]
+    assert len(names) > 20 and len(set(names)) == len(names), names
+    assert width(run.out) <= 100 and not re.search(r'\de-\d', part), run.out
+
+
+@case
 def largest_batch_within_a_limit():
     limit = 400
     shown = memory('--batch-sizes', 1, '--mode', 'training', '--memory-limit', limit, '--json', '--max-batch', 4096,
@@ -166,6 +176,7 @@ def files_and_store():
     run = hotlap('memory', MODEL, '--batch-sizes', '2,4', '--threads', 1, '--store', store, '--output-dir', out)
     run.passes()
     text = (out / 'MEMORY_REPORT.md').read_text()
+    assert '**Kept for backward** (MB): activations' in text and '+ -' not in text and ' ;' not in text, text
     for part in ('## Inference Memory', '## Training Memory', '## Training Overhead', '## Scaling',
                  '## Planned and Measured', '## By Phase and by Layer'):
         assert part in text, part

@@ -189,6 +189,8 @@ def files_of_every_format():
     assert 'backward_ms' in head and 'training' in line
     report = (where / 'BENCHMARK_REPORT.md').read_text()
     assert 'Training Report' in report and '| Epoch |' in report and 'Bottleneck' not in report, report
+    assert '**Full training** (ms): time of all steps' in report and '**Steady steps**' in report, report
+    assert 'Safety margin' not in report and 'Warm-up' not in report, 'of a sweep'
     if shutil.which('gnuplot'):
         train('--epochs', 3, '--output-dir', where, '--plot-results').passes()
         assert (where / 'performance_analysis.png').read_bytes().startswith(b'\x89PNG')
