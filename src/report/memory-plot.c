@@ -16,20 +16,11 @@ static const char *const kind_colours[HL_MEMORY_KINDS] = {
     [HL_ALLOCATION_ACTIVATION] = "#F0E442", [HL_ALLOCATION_SAVED] = "#009E73",
     [HL_ALLOCATION_GRADIENT] = "#D55E00",   [HL_ALLOCATION_ACTIVATION_GRADIENT] = "#E69F00",
     [HL_ALLOCATION_WORKSPACE] = "#999999",  [HL_ALLOCATION_INPUT_OUTPUT] = "#CC79A7"};
-static const char *const kind_titles[HL_MEMORY_KINDS] = {
-    [HL_ALLOCATION_WEIGHT] = "weights",
-    [HL_ALLOCATION_OPTIMIZER] = "optimiser''s state",
-    [HL_ALLOCATION_ACTIVATION] = "activations",
-    [HL_ALLOCATION_SAVED] = "kept for backward",
-    [HL_ALLOCATION_GRADIENT] = "gradients",
-    [HL_ALLOCATION_ACTIVATION_GRADIENT] = "activations'' gradients",
-    [HL_ALLOCATION_WORKSPACE] = "workspace",
-    [HL_ALLOCATION_INPUT_OUTPUT] = "outputs"};
 static const char *const phase_colours[HL_PHASE_COUNT] = {"#56B4E9", "#F0E442", "#D55E00",
                                                           "#009E73"};
 static const char *const grey = "#606060";
 static const int shapes[HL_PLOT_LINES] = {7, 5, 9, 13, 11, 15};
-enum { BARS = 24 };
+enum { BARS = 24, LABEL = 34, LABEL_BYTES = 100 }; /* most bars, columns and bytes of a label */
 
 static hl_status nothing(hl_error *error, const char *what) {
   return hl_error_set(error, HL_UNAVAILABLE, "no picture of %s: no row has it", what);
@@ -127,13 +118,24 @@ static size_t largest_pairs(const hl_memory_analysis *a, const hl_memory_pair **
   return count;
 }
 
+static void name_bar(const hl_record *r, char ret_label[LABEL_BYTES]) {
+  snprintf(ret_label, LABEL_BYTES, "%.60s, batch %" PRId64, r->model, r->batch_size);
+}
+
+/* Inches that the row's label takes where labels are written upwards, at font size 8. */
+static double label_inches(const hl_record *r) {
+  char label[LABEL_BYTES];
+  name_bar(r, label);
+  size_t columns = hl_report_columns(label);
+  return 0.2 + 0.063 * (double)(columns < LABEL ? columns : LABEL);
+}
+
 static void pairs_panel(const hl_memory_pair *const *pairs, size_t count, hl_text *out) {
   hl_text_append(out, "$p << EOD\n");
   for (size_t i = 0; i < count; i++) {
-    char label[100];
-    snprintf(label, sizeof label, "%.60s, batch %" PRId64, pairs[i]->training->model,
-             pairs[i]->training->batch_size);
-    hl_plot_quote(out, label, 40);
+    char label[LABEL_BYTES];
+    name_bar(pairs[i]->training, label);
+    hl_plot_quote(out, label, LABEL);
     hl_text_format(out, " %.9g %.9g %.9g\n", finite_or_nan(pairs[i]->inference->memory_mb),
                    finite_or_nan(pairs[i]->training->memory_mb), finite_or_nan(pairs[i]->measured));
   }
@@ -141,7 +143,7 @@ static void pairs_panel(const hl_memory_pair *const *pairs, size_t count, hl_tex
                       "set style data histograms\nset style histogram clustered gap 1.5\n"
                       "set style fill solid 0.85 noborder\nset xrange [-0.7:*]\n"
                       "set offsets 0.2,0.2,0,0\n");
-  hl_text_append(out, count > 2 ? "set xtics rotate by -20 scale 0 font ',8'\n"
+  hl_text_append(out, count > 2 ? "set xtics rotate by 90 right scale 0 font ',8'\n"
                                 : "set xtics scale 0 font ',9'\n");
   hl_text_append(out,
                  "stats $p using 3 nooutput\nset yrange [0:1.2*STATS_max]\n"
@@ -167,11 +169,14 @@ hl_status hl_memory_plot_comparison(const hl_report_input *input, hl_plot_kind k
     hl_text data = HL_TEXT_INIT;
     hl_text_append(&data, out.data);
     hl_text_clear(&out);
-    begin(&out, kind, panels == 2 ? 12 : 7, 5);
+    double bottom = 1.5, height = 3.5; /* inches: for the key, and of the panels */
+    for (size_t i = 0; i < pair_count && pair_count > 2; i++)
+      bottom = fmax(bottom, label_inches(pairs[i]->training));
+    begin(&out, kind, panels == 2 ? 12 : 7, bottom + height);
     hl_text_append(&out, data.data);
     hl_text_release(&data);
-    hl_text_format(&out, "set multiplot layout 1,%d margins %s spacing 0.08,0.1\n", panels,
-                   panels == 2 ? "0.06,0.985,0.3,0.92" : "0.12,0.97,0.3,0.92");
+    hl_text_format(&out, "set multiplot layout 1,%d margins %s,%.4f,0.92 spacing 0.08,0.1\n",
+                   panels, panels == 2 ? "0.06,0.985" : "0.12,0.97", bottom / (bottom + height));
     if (curves) growth_panel(&a, curves, &out);
     if (pair_count) pairs_panel(pairs, pair_count, &out);
     hl_text_append(&out, "unset multiplot\n");
@@ -184,68 +189,77 @@ hl_status hl_memory_plot_comparison(const hl_report_input *input, hl_plot_kind k
 
 /* ---- what a training step holds ---- */
 
-static void breakdown_data(const hl_records *records, size_t *ret_bars, size_t *ret_left_out,
-                           double *ret_top, hl_text *out) {
-  size_t bars = 0, left_out = 0;
-  *ret_top = 0;
+typedef struct breakdown {
+  size_t bars, left_out; /* rows */
+  double top;            /* MB */
+  double label;          /* inches of the longest label */
+} breakdown;
+
+static breakdown breakdown_data(const hl_records *records, hl_text *out) {
+  breakdown b = {0};
   hl_text_append(out, "$b << EOD\n");
   for (size_t i = 0; i < records->count; i++) {
     const hl_record *r = &records->items[i];
     if (!hl_workload_is_memory(r->workload) || !hl_record_passed(r) || !is_training(r) ||
         !isfinite(r->plan_peak_mb))
       continue;
-    if (bars == BARS) {
-      left_out++;
+    if (b.bars == BARS) {
+      b.left_out++;
       continue;
     }
-    char label[100];
-    snprintf(label, sizeof label, "%.60s, batch %" PRId64, r->model, r->batch_size);
-    hl_plot_quote(out, label, 34);
+    char label[LABEL_BYTES];
+    name_bar(r, label);
+    hl_plot_quote(out, label, LABEL);
     hl_text_format(out, " %.9g %.9g %.9g %.9g %.9g %.9g %.9g %.9g", r->weights_mb,
                    r->optimizer_state_mb, r->activations_mb, r->saved_mb, r->gradients_mb,
                    r->activation_gradients_mb, r->workspace_mb, r->outputs_mb);
     hl_text_format(out, " %.9g %.9g %.9g %.9g\n", finite_or_nan(r->forward_peak_mb),
                    finite_or_nan(r->loss_peak_mb), finite_or_nan(r->backward_peak_mb),
                    finite_or_nan(r->optimizer_peak_mb));
-    *ret_top = fmax(*ret_top, r->plan_peak_mb);
-    bars++;
+    b.top = fmax(b.top, r->plan_peak_mb);
+    b.label = fmax(b.label, label_inches(r));
+    b.bars++;
   }
   hl_text_append(out, "EOD\n");
-  *ret_bars = bars;
-  *ret_left_out = left_out;
+  return b;
 }
 
 hl_status hl_memory_plot_breakdown(const hl_report_input *input, hl_plot_kind kind,
                                    const char *program, hl_text *ret_picture, hl_error *error) {
   hl_text out = HL_TEXT_INIT;
-  size_t bars = 0, left_out = 0;
-  double top = 0;
-  begin(&out, kind, 13, 6);
-  breakdown_data(input->records, &bars, &left_out, &top, &out);
-  if (bars == 0) {
-    hl_text_release(&out);
+  static const double height = 4.2; /* inches of the panels */
+  hl_text data = HL_TEXT_INIT;
+  breakdown b = breakdown_data(input->records, &data);
+  if (b.bars == 0) {
+    hl_text_release(&data);
     return nothing(error, "what a training step holds");
   }
-  hl_text_append(&out, "set multiplot layout 1,2 margins 0.06,0.985,0.31,0.93 spacing 0.06,0.1\n"
-                       "set style data histograms\nset style fill solid 0.9 noborder\n"
+  begin(&out, kind, 13, b.label + height);
+  hl_text_append(&out, data.data);
+  hl_text_release(&data);
+  hl_text_format(&out, "set multiplot layout 1,2 margins 0.06,0.985,%.4f,0.93 spacing 0.06,0.1\n",
+                 b.label / (b.label + height));
+  hl_text_append(&out, "set style data histograms\nset style fill solid 0.9 noborder\n"
                        "set boxwidth 0.8\nset ylabel 'MB'\n"
                        "set xtics rotate by 90 right scale 0 font ',8'\n"
                        "set key inside top left horizontal Left reverse maxcols 3 width -2\n");
-  hl_text_format(&out, "set yrange [0:%.9g]\n", 1.3 * top); /* room for the key */
+  hl_text_format(&out, "set yrange [0:%.9g]\n", 1.3 * b.top); /* room for the key */
   hl_text_append(&out, "set title 'At the fullest step of training, planned'\n"
                        "set style histogram rowstacked\nplot ");
-  for (int k = 0; k < HL_MEMORY_KINDS; k++)
-    hl_text_format(&out, "%s$b using %d%s lc rgb '%s' title '%s'", k ? ", \\\n  " : "", k + 2,
-                   k ? "" : ":xtic(1)", kind_colours[k], kind_titles[k]);
+  for (int k = 0; k < HL_MEMORY_KINDS; k++) {
+    hl_text_format(&out, "%s$b using %d%s lc rgb '%s' title ", k ? ", \\\n  " : "", k + 2,
+                   k ? "" : ":xtic(1)", kind_colours[k]);
+    hl_plot_quote(&out, hl__memory_names[k], 40);
+  }
   hl_text_append(&out, "\nset title 'Fullest step of each phase, planned'\n"
                        "set style histogram clustered gap 1\nplot ");
   for (int p = 0; p < HL_PHASE_COUNT; p++)
     hl_text_format(&out, "%s$b using %d%s lc rgb '%s' title '%s'", p ? ", \\\n  " : "",
                    p + 2 + HL_MEMORY_KINDS, p ? "" : ":xtic(1)", phase_colours[p],
                    hl_phase_name((hl_phase)p));
-  if (left_out)
+  if (b.left_out)
     hl_text_format(&out, ", \\\n  NaN with points pt -1 title '(%zu more rows are not drawn)'",
-                   left_out);
+                   b.left_out);
   hl_text_append(&out, "\nunset multiplot\n");
   hl_status status = hl_gnuplot_picture(program, &out, kind == HL_PLOT_PNG, ret_picture, error);
   hl_text_release(&out);
@@ -372,9 +386,10 @@ static void arena_script(const hl_record *r, const hl_memory_sums *sums, size_t 
   for (int k = 0; k < HL_MEMORY_KINDS; k++) {
     if (sums->most[k] == sums->always[k]) continue; /* none of it in the arena */
     hl_text_format(out,
-                   "%s$k%d using (($1+$2)/2):(($3+$4)/2):1:2:3:4 with boxxyerror lc rgb '%s' title "
-                   "'%s'",
-                   first ? "" : ", \\\n  ", k, kind_colours[k], kind_titles[k]);
+                   "%s$k%d using (($1+$2)/2):(($3+$4)/2):1:2:3:4 with boxxyerror lc rgb '%s' "
+                   "title ",
+                   first ? "" : ", \\\n  ", k, kind_colours[k]);
+    hl_plot_quote(out, hl__memory_names[k], 40);
     first = false;
   }
   if (first) hl_text_append(out, "NaN notitle");

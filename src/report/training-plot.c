@@ -103,6 +103,7 @@ static void loss_panel(plot *p) {
   static const double far = 30;
   hl_text_append(p->out, "set lmargin at screen 0.08\nset rmargin at screen 0.6\n"
                          "set xlabel 'Step'\nset ylabel 'Loss'\nset xrange [0:*]\n"
+                         "set title 'Loss: each step, and mean of an epoch'\n"
                          "set key top right samplen 2.2 spacing 1.15 font ',10' opaque nobox\n");
   if (p->low > 0 && p->high / p->low > far) hl_text_append(p->out, "set logscale y 10\n");
   for (size_t run = 0; run < p->count; run++) {
@@ -122,10 +123,11 @@ static void loss_panel(plot *p) {
 static void spans_panel(plot *p) {
   hl_text_append(p->out,
                  "set lmargin at screen 0.68\nset rmargin at screen 0.97\nunset xlabel\n"
-                 "set ylabel 'Steady step (ms)'\nset yrange [0:*]\n"
+                 "set title 'Parts of a steady step'\n"
+                 "set ylabel 'Time (ms)'\nset yrange [0:*]\n"
                  "set style data histograms\nset style histogram rowstacked\nset boxwidth 0.6\n"
                  "set style fill solid 0.85 noborder\nset key outside bottom center horizontal "
-                 "samplen 1 font ',9'\nset xtics (");
+                 "Left reverse samplen 1 font ',9'\nset xtics (");
   for (size_t run = 0; run < p->count; run++) {
     hl_text name = HL_TEXT_INIT;
     hl_text_format(&name, "batch %" PRId64, p->runs[run]->batch_size);
@@ -153,7 +155,8 @@ hl_status hl_training_plot_script(const hl_report_input *input, hl_text *out, hl
   hl_text_format(out,
                  "set datafile missing 'NaN'\nset encoding utf8\nset border 3 lc rgb '%s' lw 0.8\n"
                  "set tics nomirror out scale 0.6 tc rgb '#202020'\nset grid x y lc rgb '#d8d8d8' "
-                 "lw 0.7 lt 1\nset bmargin at screen 0.13\nset tmargin at screen 0.9\nset "
+                 "lw 0.7 lt 1\nset title font 'sans-serif Bold,12.5'\nset bmargin at screen 0.13\n"
+                 "set tmargin at screen 0.86\nset "
                  "multiplot\n",
                  grey);
   put_heading(&p, input->info);
