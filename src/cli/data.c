@@ -5,6 +5,7 @@
 #include "data/npz.h"
 #include "imaging/ptychography-simulate.h"
 #include "imaging/volume-generate.h"
+#include "workloads/volume-set.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,6 +121,14 @@ static int make(const hl_options *options, hl_error *error) {
   return status == HL_OK ? HL_EXIT_OK : hl_cli_fail(error, HL_EXIT_USAGE);
 }
 
+static void append_volumes(const char *path, hl_text *text) {
+  if (!hl_volume_set_is(path)) return;
+  hl_text_format(text,
+                 "Volumes: train with them by  hotlap train dynunet --loss dice-ce --data %s\n"
+                 "         predict them by     hotlap predict dynunet --data %s\n",
+                 path, path);
+}
+
 static int show(const hl_options *options, hl_error *error) {
   hl_text text = HL_TEXT_INIT;
   hl_status status = HL_OK;
@@ -130,6 +139,8 @@ static int show(const hl_options *options, hl_error *error) {
     status = hl_data_describe_json(options->positionals[1], &text, error);
   else
     status = hl_data_describe(options->positionals[1], &text, error);
+  if (status == HL_OK && !hl_options_on(options, HL_OPTION_JSON))
+    append_volumes(options->positionals[1], &text);
   if (status == HL_OK && (fputs(text.data, stdout) == EOF || fflush(stdout) == EOF))
     status = hl_error_set(error, HL_IO, "cannot write to standard output");
   hl_text_release(&text);

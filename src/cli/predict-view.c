@@ -53,8 +53,9 @@ void hl_cli_predict_volume(void *context, const hl_predict_result *result) {
   const hl_predict_volume *v = &r->volumes[r->count - 1];
   hl_text line = HL_TEXT_INIT;
   if (r->count == 1) hl_text_format(&line, "%s\n", r->data);
-  hl_text_format(&line, "%s: %" PRId64 " x %" PRId64 " x %" PRId64 ", %" PRId64 " windows, %.3f s",
-                 v->name, v->depth, v->height, v->width, v->windows, v->total_s);
+  hl_text_format(&line, "%s: %" PRId64 " x %" PRId64 " x %" PRId64 ", %" PRId64 " window%s, %.3f s",
+                 v->name, v->depth, v->height, v->width, v->windows, v->windows == 1 ? "" : "s",
+                 v->total_s);
   if (!isnan(v->dice)) hl_text_format(&line, ", Dice %.4f", v->dice);
   if (!isnan(v->correlation))
     hl_text_format(&line, ", correlation %.4f, MSE %.4g", v->correlation, v->mse);
@@ -82,17 +83,17 @@ void hl_cli_predict_text(const hl_predict_request *request, const hl_predict_res
   const hl_predict_result *r = result;
   totals t = add_up(r);
   const hl_configuration *c = q->configuration;
-  printf("\n%s on %s, %s, %" PRId64 " windows a call, %" PRId64
+  printf("\n%s on %s, %s, %" PRId64 " window%s a call, %" PRId64
          " threads, overlap %g, %s weights\n",
-         c->model, r->engine ? r->engine : c->engine, c->dtype, c->batch_size, c->threads,
-         q->overlap, q->gaussian ? "Gaussian" : "equal");
+         c->model, r->engine ? r->engine : c->engine, c->dtype, c->batch_size,
+         c->batch_size == 1 ? "" : "s", c->threads, q->overlap, q->gaussian ? "Gaussian" : "equal");
   printf("  %-9s %12s %8s %13s %13s\n", "part", "all", "share", "first batch", "mean batch");
   for (int i = 0; i < HL_PREDICT_PARTS; i++) print_part(i, &t, r);
   printf("  %-9s %10.3f s\n", "all", r->total_s);
-  printf("%zu volumes in %.3f s: %.4g volumes/s, %.4g windows/s, %.4g Mvoxel/s\n", r->count,
-         r->total_s, (double)r->count / r->total_s, (double)t.windows / r->total_s,
-         (double)t.voxels / 1e6 / r->total_s);
-  printf("before: configured in %.3f s, loaded in %.3f s, prepared in %.3f s; peak memory %.1f MB, "
+  printf("%zu volume%s in %.3f s: %.4g volumes/s, %.4g windows/s, %.4g Mvoxel/s\n", r->count,
+         r->count == 1 ? "" : "s", r->total_s, (double)r->count / r->total_s,
+         (double)t.windows / r->total_s, (double)t.voxels / 1e6 / r->total_s);
+  printf("set-up: engine %.3f s, model loaded %.3f s, compiled %.3f s; peak memory %.1f MB, "
          "%.1f MB above the start\n",
          r->configure_s, r->load_s, r->prepare_s, r->peak_mb, r->memory_mb);
   double dice = mean_of(r, offsetof(hl_predict_volume, dice));
