@@ -132,8 +132,6 @@ static hl_status check(const hl_options *o, const hl_train_spec *s, hl_error *er
   bool sgd = s->optimizer == HL_OPTIMIZER_SGD;
   bool moments = hl_options_given(o, HL_OPTION_BETA1) || hl_options_given(o, HL_OPTION_BETA2) ||
                  hl_options_given(o, HL_OPTION_EPSILON);
-  if (s->epochs && s->steps)
-    return invalid(error, "--epochs and --steps both say how long: give one of them");
   if (!sgd && (s->momentum > 0 || s->nesterov))
     return invalid(error, "--momentum and --nesterov are of --optimizer sgd");
   if (s->nesterov && !(s->momentum > 0))

@@ -75,7 +75,7 @@ static hl_status read_numbers(const json_t *object, hl_train_spec *spec, hl_erro
     if (!(value >= 0)) return bad(error, reals[i].name);
     *(double *)(void *)(base + reals[i].field) = value;
   }
-  if ((spec->epochs == 0) == (spec->steps == 0)) return bad(error, "epochs");
+  if (spec->epochs == 0 && spec->steps == 0) return bad(error, "epochs");
   return HL_OK;
 }
 

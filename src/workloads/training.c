@@ -84,12 +84,13 @@ static void choose_loss(hl_training *t) {
     t->loss = t->file->classifier ? HL_LOSS_CROSS_ENTROPY : HL_LOSS_MEAN_SQUARE;
 }
 
-/* Steps that the whole run has, those before a checkpoint included. */
+/* Steps that the whole run has, those before a checkpoint included: of --steps and --epochs what is
+ * less. */
 static int64_t total_steps(const hl_training *t) {
-  int64_t most = 0;
-  if (t->spec->steps) return t->spec->steps;
-  if (__builtin_mul_overflow(t->spec->epochs, t->data.batches, &most)) return INT64_MAX;
-  return most;
+  int64_t most = INT64_MAX;
+  if (t->spec->epochs && __builtin_mul_overflow(t->spec->epochs, t->data.batches, &most))
+    most = INT64_MAX;
+  return t->spec->steps && t->spec->steps < most ? t->spec->steps : most;
 }
 
 static hl_status open_training(hl_training *t, const hl_host *host, hl_error *error) {

@@ -54,6 +54,8 @@ def steps_end_within_an_epoch():
     assert [(e['steps'], e['whole']) for e in r['epochs']] == [(12, True), (5, False)], r['epochs']
     near(r['epochs'][1]['loss'], sum(r['step_losses'][12:]) / 5)
     assert row('--steps', 17)['step_losses'] == r['step_losses'], 'the same twice'
+    assert row('--steps', 17, '--epochs', 9)['training_steps'] == 17, 'what comes first'
+    assert row('--steps', 99, '--epochs', 1)['step_losses'] == r['step_losses'][:12]
     assert row('--steps', 17, '--seed', 7)['step_losses'] != r['step_losses'], 'another order of the samples'
     one, four = (row('--steps', 17, '--loader-threads', n)['step_losses'] for n in (0, 4))
     assert one == four == r['step_losses'], 'the loader decides nothing'

@@ -105,7 +105,7 @@ static void members_out_of_range_are_named(void **state) {
   (void)state;
   static const struct {
     const char *key, *value;
-  } cases[] = {{"epochs", "-1"},        {"epochs", "\"x\""},  {"steps", "5"},
+  } cases[] = {{"epochs", "-1"},        {"epochs", "\"x\""},  {"epochs", "0"},
                {"accumulate", "0"},     {"ranks", "0"},       {"loader_threads", "257"},
                {"learning_rate", "-1"}, {"beta1", "null"},    {"loss", "\"hinge\""},
                {"schedule", "7"},       {"optimizer", "null"}};
@@ -118,8 +118,7 @@ static void members_out_of_range_are_named(void **state) {
     json_object_set_new(message, cases[i].key, json_loads(cases[i].value, JSON_DECODE_ANY, NULL));
     if (hl_train_message_read(message, &p.arena, &spec, &error) != HL_INVALID_ARGUMENT)
       fail_msg("%s = %s was taken", cases[i].key, cases[i].value);
-    assert_non_null(
-        strstr(error.msg, strcmp(cases[i].key, "steps") == 0 ? "epochs" : cases[i].key));
+    assert_non_null(strstr(error.msg, cases[i].key));
     json_decref(message);
   }
   release(&p);
