@@ -25,7 +25,7 @@ static const command commands[] = {
      "say whether a configuration, command or commit is faster, and how sure that is"},
     {"models", hl_cli_models, "list the built-in networks; export or quantise one as an ONNX file"},
     {"engines", hl_cli_engines, "list the engines: usable, or why not"},
-    {"data", hl_cli_data, "make a simulated scan, or show what a file holds"},
+    {"data", hl_cli_data, "make a simulated scan or volumes, or show what a file holds"},
     {"doctor", hl_cli_doctor, "what this machine is, and what would spoil a measurement"},
     {"history", hl_cli_history,
      "list stored runs, or show a metric over commits and where it changed"},

@@ -132,6 +132,12 @@ def options_in_examples_exist():
 
 
 @case
+def every_page_is_found_from_the_readme():
+    for path in (SOURCE / 'docs').glob('*.md'):
+        assert f'](docs/{path.name})' in page('README.md'), f'README.md does not name docs/{path.name}'
+
+
+@case
 def links_lead_somewhere():
     for path in PAGES:
         for target in re.findall(r'\]\(([^)#]+)', path.read_text()):
