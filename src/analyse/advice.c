@@ -291,11 +291,12 @@ static bool hints(const hl_analysis_input *input, hl_analysis_group *g) {
 
 /* Nothing passed: what happened most, and a cautious default. */
 static bool fallback(const hl_analysis_input *input, hl_analysis_group *g) {
-  size_t no_memory = 0;
+  size_t no_memory = 0, absent = 0;
   const hl_record *smallest = NULL;
   for (size_t i = 0; i < g->failed_count; i++) {
     const hl_record *r = hl__analysis_record(input, g->failed_rows[i]);
     no_memory += r->outcome && strcmp(r->outcome, "OUT_OF_MEMORY") == 0;
+    absent += r->outcome && strcmp(r->outcome, "UNIMPLEMENTED") == 0;
     if (!smallest || (r->batch_size >= 1 && r->batch_size < smallest->batch_size)) smallest = r;
   }
   hl_text text = HL_TEXT_INIT;
@@ -316,13 +317,14 @@ static bool fallback(const hl_analysis_input *input, hl_analysis_group *g) {
     size_t shown = strnlen(reason, 200);
     if (reason[shown])
       while (shown > 0 && ((unsigned char)reason[shown] & 0xC0) == 0x80) shown--;
-    hl_text_format(&text,
-                   "No row passed (%zu of %zu failed; batch %" PRId64 ": %.*s%s): until that is "
-                   "solved use batch 1, the cautious default",
+    hl_text_format(&text, "No row passed (%zu of %zu failed; batch %" PRId64 ": %.*s%s)",
                    g->failed_count, g->row_count, smallest->batch_size, (int)shown, reason,
                    reason[shown] ? " …" : "");
+    if (absent < g->failed_count) /* what does not exist has no batch size that is cautious */
+      hl_text_append(&text, ": until that is solved use batch 1, the cautious default");
   }
-  return add(g, HL_ADVICE_FALLBACK, smallest ? 1 : HL_INT_NULL, hl_text_take(&text));
+  bool cautious = smallest && absent < g->failed_count;
+  return add(g, HL_ADVICE_FALLBACK, cautious ? 1 : HL_INT_NULL, hl_text_take(&text));
 }
 
 /* Why differs: outputs beyond the tolerance, NaN, weights that are no numbers. */

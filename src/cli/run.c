@@ -13,8 +13,9 @@ static const char usage[] =
     "Measures all entries of a plan as one run. PLAN is a YAML file (docs/plans.md), or the name "
     "of\n"
     "one that comes with hotlap (neurallayers). KEY=VALUE takes the place of that key in every\n"
-    "entry, ENTRY.KEY=VALUE in one: batch-sizes=1,8 throughput.iterations=20. A row that fails\n"
-    "costs itself only.\n";
+    "entry, ENTRY.KEY=VALUE in one: batch-sizes=1,8 throughput.iterations=20. --quick measures "
+    "what\n"
+    "the plan says suffices for a first look. A row that fails costs itself only.\n";
 
 /* The plan's options of the run, then those of the command line, which are stronger. */
 static int parse_again(hl_sweep *s, const hl_plan_file *file, int argc, char **argv) {
@@ -45,7 +46,8 @@ static hl_status read_plan(const hl_options *options, hl_arena *arena, hl_plan_f
   size_t count = options->positional_count - 1;
   hl_status status = suite ? hl_cli_suite_words(words, count, arena, error) : HL_OK;
   if (status == HL_OK) status = hl_cli_plan_find(suite ? suite : name, &path, error);
-  if (status == HL_OK) status = hl_plan_file_read(path, words, count, ret_file, error);
+  bool quick = hl_options_on(options, HL_OPTION_QUICK);
+  if (status == HL_OK) status = hl_plan_file_read(path, words, count, quick, ret_file, error);
   return status;
 }
 

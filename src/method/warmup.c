@@ -30,6 +30,11 @@ static uint64_t left(uint64_t total, uint64_t spent) {
   return total > spent ? total - spent : 0;
 }
 
+/* Of a count that was asked for: as much is left for measuring. */
+static uint64_t fixed_cap_ns(const hl_warmup *w) {
+  return w->options.row_ns / 2;
+}
+
 /* Steps that are missing from the open block, by count and by time. */
 static uint64_t missing_steps(const hl_warmup *w) {
   uint64_t by_count = left(w->block_steps, w->open.steps);
@@ -43,7 +48,9 @@ static uint64_t missing_steps(const hl_warmup *w) {
 bool hl_warmup_next(hl_warmup *w, hl_slice_request *ret_request) {
   if (w->verdict != HL_WARMUP_RUNNING) return false;
   if (w->options.fixed_steps > 0) {
-    *ret_request = (hl_slice_request){left((uint64_t)w->options.fixed_steps, w->steps), UINT64_MAX};
+    uint64_t most_ns =
+        w->options.budget_binds_fixed ? left(fixed_cap_ns(w), w->elapsed_ns) : UINT64_MAX;
+    *ret_request = (hl_slice_request){left((uint64_t)w->options.fixed_steps, w->steps), most_ns};
   } else if (w->steps < HL_WARMUP_DROP) {
     /* The first call alone: it may compile, and what it costs is reported apart. */
     uint64_t steps = w->steps == 0 ? 1 : HL_WARMUP_DROP - w->steps;
@@ -156,7 +163,8 @@ hl_status hl_warmup_add(hl_warmup *w, const hl_slice *slice, hl_error *error) {
   w->elapsed_ns += slice->elapsed_ns;
   if (w->options.fixed_steps >= 0) {
     w->step_ns = slice_step_ns(slice);
-    if (w->steps >= (uint64_t)w->options.fixed_steps) w->verdict = HL_WARMUP_FIXED;
+    bool spent = w->options.budget_binds_fixed && w->elapsed_ns >= fixed_cap_ns(w);
+    if (w->steps >= (uint64_t)w->options.fixed_steps || spent) w->verdict = HL_WARMUP_FIXED;
     return HL_OK;
   }
   if (!dropped) return add_to_block(w, slice, error);
@@ -178,6 +186,12 @@ int8_t hl_warmup_steady(const hl_warmup *warmup) {
 void hl_warmup_explain(const hl_warmup *w, char *ret_text, size_t size) {
   if (size) ret_text[0] = '\0';
   double seconds = (double)w->elapsed_ns / 1e9;
+  if (w->verdict == HL_WARMUP_FIXED && w->options.fixed_steps > 0 &&
+      w->steps < (uint64_t)w->options.fixed_steps)
+    snprintf(ret_text, size,
+             "warmup_cut: %" PRIu64 " of %" PRId64
+             " warm-up steps took %.3g s, half of the row's %.3g s or more",
+             w->steps, w->options.fixed_steps, seconds, (double)w->options.row_ns / 1e9);
   if (w->verdict == HL_WARMUP_NO_STEADY_STATE)
     snprintf(ret_text, size,
              "no_steady_state: step time or page faults still changed after %" PRIu64

@@ -31,8 +31,9 @@ typedef enum hl_warmup_verdict {
 } hl_warmup_verdict;
 
 typedef struct hl_warmup_options {
-  int64_t fixed_steps; /* run exactly these, without a check; negative: auto */
-  uint64_t row_ns;     /* the budget of the whole row */
+  int64_t fixed_steps;     /* run exactly these, without a check; negative: auto */
+  uint64_t row_ns;         /* the budget of the whole row */
+  bool budget_binds_fixed; /* of fixed_steps no more than half of that time, and one at least */
 } hl_warmup_options;
 
 enum { HL_WARMUP_DROP = 3, HL_WARMUP_BLOCKS = 5 };

@@ -12,7 +12,8 @@ enum { most_overrides = 64, override_bytes = 4096 };
 static const hl_option_id of_run[] = {HL_OPTION_OUTPUT_DIR, HL_OPTION_EXPORT_FORMAT,
                                       HL_OPTION_PLOT_RESULTS, HL_OPTION_SKIP_FAILED};
 
-static const char *const own_keys[] = {"name", "description", "defaults", "entries", "plots"};
+static const char *const own_keys[] = {"name",    "description", "defaults",
+                                       "entries", "plots",       "quick"};
 
 static hl_status no_memory(hl_error *error) {
   return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the plan");
@@ -49,10 +50,10 @@ static hl_status unknown_key(const hl_plan_file *file, const hl_yaml *key, hl_er
       nearest = name;
     }
   }
-  return hl_yaml_refuse(&file->yaml, key, error, "unknown key '%.60s'%s%s%s", key->text,
-                        nearest ? "; did you mean '" : "", nearest ? nearest : "",
-                        nearest ? "'?"
-                                : "; a plan has name, description, defaults, entries, plots");
+  return hl_yaml_refuse(
+      &file->yaml, key, error, "unknown key '%.60s'%s%s%s", key->text,
+      nearest ? "; did you mean '" : "", nearest ? nearest : "",
+      nearest ? "'?" : "; a plan has name, description, defaults, entries, plots, quick");
 }
 
 /* -- the whole --------------------------------------------------------------------------------- */
@@ -255,6 +256,43 @@ static hl_status check_overrides(const hl__override *overrides, size_t count, hl
   return HL_OK;
 }
 
+/* "KEY=VALUE" of a pair under 'quick', a list with commas. */
+static hl_status quick_text(hl_plan_file *file, const hl_yaml *key, const hl_yaml *value,
+                            const char **ret_text, hl_error *error) {
+  const char *const *values = NULL;
+  size_t count = 0;
+  hl_status status = read_texts(file, value, key->text, &values, &count, error);
+  if (status != HL_OK) return status;
+  hl_text text = HL_TEXT_INIT;
+  for (size_t i = 0; i < count; i++)
+    hl_text_format(&text, "%s%c%s", i ? "" : key->text, i ? ',' : '=', values[i]);
+  *ret_text = text.failed ? NULL : hl_arena_text(&file->yaml.arena, text.data);
+  hl_text_release(&text);
+  return *ret_text ? HL_OK : no_memory(error);
+}
+
+/* What the plan itself takes in the place of its values when it is to be quick. */
+static hl_status read_quick(hl_plan_file *file, bool wanted, const char **texts, size_t *ret_count,
+                            hl_error *error) {
+  const hl_yaml *map = hl_yaml_find(file->yaml.root, "quick");
+  if (!map && wanted)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "%s: --quick: the plan does not say what it would leave out; a mapping "
+                        "'quick' does, such as {batch-sizes: [1, 8]}",
+                        file->yaml.name);
+  if (!map) return HL_OK;
+  if (map->kind != HL_YAML_MAP || map->count > most_overrides)
+    return hl_yaml_refuse(&file->yaml, map, error,
+                          "'quick' takes a mapping of at most %d KEY or ENTRY.KEY to values",
+                          most_overrides);
+  for (size_t i = 0; i < map->count; i++) {
+    hl_status status = quick_text(file, map->keys[i], map->items[i], &texts[i], error);
+    if (status != HL_OK) return status;
+  }
+  *ret_count = wanted ? map->count : 0;
+  return HL_OK;
+}
+
 /* -- the file ---------------------------------------------------------------------------------- */
 
 static hl_status read_entry(hl_plan_file *file, const hl_yaml *node, const hl_yaml *defaults,
@@ -294,7 +332,8 @@ static hl_status read_only_entry(hl_plan_file *file, hl__override *overrides, si
   for (size_t i = 0; i < root->count; i++) {
     hl_option_id id;
     const char *key = root->keys[i]->text;
-    bool of_plan = strcmp(key, "plots") == 0 || strcmp(key, "name") == 0;
+    bool of_plan =
+        strcmp(key, "plots") == 0 || strcmp(key, "name") == 0 || strcmp(key, "quick") == 0;
     if (of_plan || is_of_run(key, &id)) continue;
     if (strcmp(key, "defaults") == 0)
       return hl_yaml_refuse(&file->yaml, root->keys[i], error,
@@ -305,19 +344,23 @@ static hl_status read_only_entry(hl_plan_file *file, hl__override *overrides, si
   return read_entry(file, entry, NULL, 0, overrides, override_count, error);
 }
 
-static hl_status interpret(hl_plan_file *file, const char *const *texts, size_t count,
-                           hl_error *error) {
+static hl_status interpret(hl_plan_file *file, const char *const *given, size_t given_count,
+                           bool quick, hl_error *error) {
   const hl_yaml *root = file->yaml.root;
   if (root->kind != HL_YAML_MAP)
     return hl_yaml_refuse(&file->yaml, root, error,
                           "a plan is a mapping that begins with 'entries:' or 'model:'");
-  if (count > most_overrides)
+  if (given_count > most_overrides)
     return hl_error_set(error, HL_LIMIT, "more than %d KEY=VALUE for a plan", most_overrides);
-  hl__override overrides[most_overrides];
+  const char *texts[2 * most_overrides] = {0};
+  hl__override overrides[2 * most_overrides];
+  size_t count = 0;
   file->steps = hl_arena_array(&file->yaml.arena, HL_PLAN_STEPS + 1, sizeof *file->steps);
   if (!file->steps) return no_memory(error);
   const hl_yaml *entries = hl_yaml_find(root, "entries");
-  hl_status status = HL_OK;
+  hl_status status = read_quick(file, quick, texts, &count, error);
+  for (size_t i = 0; i < given_count && status == HL_OK; i++)
+    texts[count++] = given[i]; /* behind those of the plan: they are stronger */
   for (size_t i = 0; i < count && status == HL_OK; i++)
     status = read_override(file, texts[i], entries, &overrides[i], error);
   if (status == HL_OK) status = read_whole(file, entries != NULL, error);
@@ -341,20 +384,20 @@ static hl_status finish(hl_plan_file *file, hl_status status, hl_plan_file *ret_
 }
 
 hl_status hl_plan_file_parse(const char *bytes, size_t count, const char *name,
-                             const char *const *overrides, size_t override_count,
+                             const char *const *overrides, size_t override_count, bool quick,
                              hl_plan_file *ret_file, hl_error *error) {
   hl_plan_file file = {0};
   hl_status status = hl_yaml_parse(bytes, count, name, &file.yaml, error);
   if (status != HL_OK) return status;
-  return finish(&file, interpret(&file, overrides, override_count, error), ret_file);
+  return finish(&file, interpret(&file, overrides, override_count, quick, error), ret_file);
 }
 
 hl_status hl_plan_file_read(const char *path, const char *const *overrides, size_t override_count,
-                            hl_plan_file *ret_file, hl_error *error) {
+                            bool quick, hl_plan_file *ret_file, hl_error *error) {
   hl_plan_file file = {0};
   hl_status status = hl_yaml_read(path, &file.yaml, error);
   if (status != HL_OK) return status;
-  return finish(&file, interpret(&file, overrides, override_count, error), ret_file);
+  return finish(&file, interpret(&file, overrides, override_count, quick, error), ret_file);
 }
 
 void hl_plan_file_release(hl_plan_file *file) {

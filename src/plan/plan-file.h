@@ -11,7 +11,7 @@
  *         exclude: [{hidden: 128, precision: bfloat16}]
  *
  *     hl_plan_file file;
- *     hl_status status = hl_plan_file_read("sizes.yaml", overrides, count, &file, error);
+ *     hl_status status = hl_plan_file_read("sizes.yaml", overrides, count, false, &file, error);
  *     for (size_t i = 0; i < file.step_count; i++)
  *       ... file.steps[i] is a command line: model, options ...
  *     hl_plan_file_release(&file);
@@ -77,13 +77,13 @@ typedef struct hl_plan_file {
 } hl_plan_file;
 
 /* `overrides`: KEY=VALUE for every entry, ENTRY.KEY=VALUE for one; ENGINE.KEY=VALUE is an option of
- * an engine. BAD_DATA and LIMIT name FILE:LINE:COLUMN; INVALID_ARGUMENT names the override;
+ * an engine. `quick`: those that the plan has under that name come first. BAD_DATA and LIMIT name FILE:LINE:COLUMN; INVALID_ARGUMENT names the override;
  * NOT_FOUND, IO, OUT_OF_MEMORY. */
 hl_status hl_plan_file_read(const char *path, const char *const *overrides, size_t override_count,
-                            hl_plan_file *ret_file, hl_error *error);
+                            bool quick, hl_plan_file *ret_file, hl_error *error);
 /* The same of bytes in memory. */
 hl_status hl_plan_file_parse(const char *bytes, size_t count, const char *name,
-                             const char *const *overrides, size_t override_count,
+                             const char *const *overrides, size_t override_count, bool quick,
                              hl_plan_file *ret_file, hl_error *error);
 void hl_plan_file_release(hl_plan_file *file);
 

@@ -7,7 +7,7 @@
 
 static const char *const key_titles[HL_TABLE_KEYS] = {"Workload", "Model",   "Engine",
                                                       "Type",     "Threads", "Device"};
-enum { KEY_MODEL = 1 };
+enum { KEY_WORKLOAD = 0, KEY_MODEL = 1 };
 static const char *const colour_off = "\033[0m", *const colour_head = "\033[1m",
                          *const colour_bad = "\033[31m", *const colour_note = "\033[33m";
 
@@ -72,20 +72,31 @@ static const column memory_columns[] = {
 };
 enum { BATCH_WIDTH = 6 };
 
-static const column *columns_of(const hl_report_table *table, size_t *ret_count) {
-  if (table->memory) {
-    *ret_count = HL_COUNT(memory_columns);
-    return memory_columns;
-  }
-  *ret_count = table->training ? HL_COUNT(training_columns)
-               : table->load   ? HL_COUNT(load_columns)
-                               : HL_COUNT(step_columns);
-  return table->training ? training_columns : table->load ? load_columns : step_columns;
+/* Workloads, by their columns. */
+static const struct {
+  const column *columns;
+  size_t count;
+} kinds[] = {{step_columns, HL_COUNT(step_columns)},
+             {load_columns, HL_COUNT(load_columns)},
+             {training_columns, HL_COUNT(training_columns)},
+             {memory_columns, HL_COUNT(memory_columns)}};
+
+static int kind_of(const char *workload) {
+  return hl_workload_is_load(workload)       ? 1
+         : hl_workload_is_training(workload) ? 2
+         : hl_workload_is_memory(workload)   ? 3
+                                             : 0;
+}
+
+/* Whether the rows are of several: then the header is of the rows that follow it. */
+static bool is_mixed(const hl_report_table *table) {
+  return (table->kinds & (table->kinds - 1)) != 0;
 }
 
 void hl_report_table_init(hl_report_table *table, bool colour) {
   memset(table, 0, sizeof *table);
   table->colour = colour;
+  table->shown = -1;
 }
 
 /* Text on one line, cut to what fits; control characters cannot disturb a terminal. */
@@ -114,9 +125,7 @@ void hl_report_table_expect(hl_report_table *table, const char *workload, const 
                             const char *device) {
   char keys[HL_TABLE_KEYS][HL_TABLE_KEY_BYTES];
   record_keys(workload, model, engine, dtype, threads, device, keys);
-  table->load = hl_workload_is_load(workload);
-  table->training = hl_workload_is_training(workload);
-  table->memory = hl_workload_is_memory(workload);
+  table->kinds |= 1u << kind_of(workload);
   for (int i = 0; i < HL_TABLE_KEYS; i++) {
     if (table->expected == 0)
       memcpy(table->keys[i].first, keys[i], HL_TABLE_KEY_BYTES);
@@ -137,9 +146,23 @@ static void put_keys(const hl_report_table *table, const char *const keys[HL_TAB
                      hl_text *out) {
   for (int i = 0; i < HL_TABLE_KEYS; i++) {
     if (!table->keys[i].varies || i == KEY_MODEL) continue;
+    if (i == KEY_WORKLOAD && is_mixed(table)) continue; /* stands above the columns */
     hl_report_pad(out, keys[i], table->keys[i].width);
     hl_text_append(out, "  ");
   }
+}
+
+/* "Batch  images/s ..." */
+static void put_titles(const hl_report_table *table, int kind, hl_text *out) {
+  paint(table, out, colour_head);
+  put_keys(table, key_titles, out);
+  hl_report_pad(out, "Batch", -BATCH_WIDTH);
+  for (size_t c = 0; c < kinds[kind].count; c++) {
+    hl_text_char(out, ' ');
+    hl_report_pad(out, kinds[kind].columns[c].title, -kinds[kind].columns[c].width);
+  }
+  paint(table, out, colour_off);
+  hl_text_char(out, '\n');
 }
 
 void hl_report_table_header(const hl_report_table *table, hl_text *out) {
@@ -155,16 +178,8 @@ void hl_report_table_header(const hl_report_table *table, hl_text *out) {
     any = true;
   }
   if (any) hl_text_char(out, '\n');
-  put_keys(table, key_titles, out);
-  hl_report_pad(out, "Batch", -BATCH_WIDTH);
-  size_t count = 0;
-  const column *columns = columns_of(table, &count);
-  for (size_t c = 0; c < count; c++) {
-    hl_text_char(out, ' ');
-    hl_report_pad(out, columns[c].title, -columns[c].width);
-  }
   paint(table, out, colour_off);
-  hl_text_char(out, '\n');
+  if (!is_mixed(table)) put_titles(table, kind_of(table->keys[KEY_WORKLOAD].first), out);
 }
 
 /* What a reader has to know about a row that passed, in few words. */
@@ -205,14 +220,35 @@ static const char *cell_text(const column *c, const hl_record *r, char text[HL_N
   return word ? word : "-";
 }
 
-static void put_numbers(const hl_report_table *table, const hl_record *r, hl_text *out) {
+static void put_numbers(const hl_record *r, hl_text *out) {
   char text[HL_NUMBER_BYTES];
-  size_t count = 0;
-  const column *columns = columns_of(table, &count);
-  for (size_t c = 0; c < count; c++) {
+  int kind = kind_of(r->workload);
+  for (size_t c = 0; c < kinds[kind].count; c++) {
+    const column *at = &kinds[kind].columns[c];
     hl_text_char(out, ' ');
-    hl_report_pad(out, cell_text(&columns[c], r, text), -columns[c].width);
+    hl_report_pad(out, cell_text(at, r, text), -at->width);
   }
+}
+
+/* "# throughput: inference", and the columns of that workload, wherever either changes. */
+static void put_section(hl_report_table *table, const hl_record *record, hl_text *out) {
+  char entry[HL_TABLE_KEY_BYTES];
+  int kind = kind_of(record->workload);
+  bool mixed = is_mixed(table);
+  clean_copy(entry, sizeof entry, record->entry ? record->entry : "");
+  bool begins = strcmp(entry, table->entry) != 0, changes = mixed && kind != table->shown;
+  if (!begins && !changes) return;
+  memcpy(table->entry, entry, sizeof entry);
+  table->shown = kind;
+  table->model[0] = '\0'; /* said again below */
+  if (entry[0] || mixed) {
+    paint(table, out, colour_head);
+    hl_text_format(out, "# %s%s%s", entry, entry[0] && mixed ? ": " : "",
+                   mixed && record->workload ? record->workload : "");
+    paint(table, out, colour_off);
+    hl_text_char(out, '\n');
+  }
+  if (changes) put_titles(table, kind, out);
 }
 
 /* The model's name above its first row, and wherever it changes. */
@@ -233,12 +269,13 @@ void hl_report_table_row(hl_report_table *table, const hl_record *record, hl_tex
   record_keys(record->workload, record->model, record->engine, record->dtype, record->threads,
               record->device, keys);
   const char *cells[HL_TABLE_KEYS];
+  put_section(table, record, out);
   put_model(table, record, out);
   for (int i = 0; i < HL_TABLE_KEYS; i++) cells[i] = keys[i];
   put_keys(table, cells, out);
   hl_report_pad(out, hl_report_int(record->batch_size, "-", number), -BATCH_WIDTH);
   if (hl_record_passed(record)) {
-    put_numbers(table, record, out);
+    put_numbers(record, out);
     put_remarks(table, record, out);
   } else {
     const char *whole = record->reason ? record->reason : "no reason was given";

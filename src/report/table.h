@@ -8,7 +8,9 @@
  *     hl_report_table_row(&table, &record, &text);
  *
  * What all expected rows share stands once above the table; what differs gets a column, but for the
- * model, whose names may be long: each stands on a line of its own above its rows.
+ * model, whose names may be long: each stands on a line of its own above its rows. So does the
+ * entry of a plan. Where workloads differ, their numbers do too: the columns are named again
+ * wherever the workload changes.
  */
 #ifndef HL_REPORT_TABLE_H
 #define HL_REPORT_TABLE_H
@@ -19,7 +21,8 @@ enum { HL_TABLE_KEYS = 6, HL_TABLE_KEY_BYTES = 96, HL_TABLE_MODEL_BYTES = 512 };
 
 typedef struct hl_report_table {
   bool colour;
-  bool load, training, memory; /* rows of these workloads, which have other columns */
+  unsigned kinds; /* bit 1 << kind: workloads that are expected, each with columns of its own */
+  int shown;      /* the kind whose columns stand above the last row; -1: none yet */
   size_t expected;
   struct {
     char first[HL_TABLE_KEY_BYTES]; /* of the first row expected, shortened where it is longer */
@@ -27,6 +30,7 @@ typedef struct hl_report_table {
     int width;
   } keys[HL_TABLE_KEYS];            /* workload, model, engine, dtype, threads, device */
   char model[HL_TABLE_MODEL_BYTES]; /* of the last row, where models differ */
+  char entry[HL_TABLE_KEY_BYTES];   /* of the last row: of a plan, or "" */
 } hl_report_table;
 
 void hl_report_table_init(hl_report_table *table, bool colour);

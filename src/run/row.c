@@ -136,8 +136,9 @@ hl_status hl_row_open(hl_row *r, hl_error *error) {
   const hl_method_options *m = r->context->method;
   int64_t fixed = m->warmup_iterations;
   if (m->warmup_runs) fixed = m->warmup_runs * (int64_t)hl__row_steps_per_pass(r);
-  hl_warmup_init(&r->warmup,
-                 &(hl_warmup_options){.fixed_steps = fixed, .row_ns = hl_budget_ns(m->max_time_s)});
+  hl_warmup_init(&r->warmup, &(hl_warmup_options){.fixed_steps = fixed,
+                                                  .row_ns = hl_budget_ns(m->max_time_s),
+                                                  .budget_binds_fixed = m->max_time_given});
   status = first_call(r, error);
   if (status != HL_OK) return status;
   hl__row_phase(r->context, "checking outputs");

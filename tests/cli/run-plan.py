@@ -121,6 +121,20 @@ def files_are_written():
 
 
 @case
+def a_plan_has_a_quick_form():
+    text = 'quick: {throughput.batch-sizes: [2], iterations: 11, hidden: 16, precision: float32}\n' + TWO
+    rows = hotlap('run', plan(text), '--quick', 'iterations=12', '--json', '--store', 'none').passes().rows
+    assert [(r['entry'], r['model'], r['batch_size'], r['measurement_iterations']) for r in rows] == [
+        ('throughput', 'linear', 2, 12), ('throughput', 'layer_norm', 2, 12),
+        ('model-size', 'mlp:input_dim=64,hidden_dim=16', 8, 12)], rows
+    assert len(hotlap('run', plan(text), '--json', '--store', 'none').passes().rows) == 7
+    hotlap('run', plan(TWO), '--quick').fails(2, "plan.yaml: --quick: the plan does not say", "'quick'")
+    quick = hotlap('run', 'neurallayers', '--quick', '--dry-run', '--json').passes().document
+    whole = hotlap('run', 'neurallayers', '--dry-run', '--json').passes().document
+    assert len(quick['rows']) * 2 < len(whole['rows']) and quick['max_time_s'] < whole['max_time_s'] / 4, quick
+
+
+@case
 def an_interrupted_run_is_resumed():
     path = plan(TWO)
     hotlap('run', path, *store('resume.db')).passes()

@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   hl_plan_file file;
   hl_error error = {0};
   hl_status status = hl_plan_file_parse((const char *)data, size, "input", overrides,
-                                        size % 5 == 0 ? size % 3 : 0, &file, &error);
+                                        size % 5 == 0 ? size % 3 : 0, size % 2, &file, &error);
   if (status != HL_OK) {
     if (error.status != status || !error.msg[0]) abort();
     return 0;

@@ -182,9 +182,33 @@ static void empty_slice(void **state) {
                    HL_INVALID_ARGUMENT);
 }
 
+/* A fixed count is kept, unless a budget that was given binds it: half of the row, passed by one
+ * step only. */
+static void fixed_within_a_budget(void **state) {
+  (void)state;
+  static const struct {
+    bool binds;
+    uint64_t row_ns, steps;
+  } cases[] = {
+      {false, 1000000000, 10}, {true, 3500000000, 4}, {true, 1, 1}, {true, 100000000000, 10}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    hl_warmup w;
+    hl_warmup_init(&w, &(hl_warmup_options){.fixed_steps = 10,
+                                            .row_ns = cases[i].row_ns,
+                                            .budget_binds_fixed = cases[i].binds});
+    run(&w, half_second, 0);
+    assert_int_equal(w.verdict, HL_WARMUP_FIXED);
+    assert_int_equal(w.steps, cases[i].steps);
+    char text[200];
+    hl_warmup_explain(&w, text, sizeof text);
+    assert_int_equal(strncmp(text, "warmup_cut: ", 12) == 0, cases[i].steps < 10);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(series_table), cmocka_unit_test(cap),         cmocka_unit_test(fixed),
+      cmocka_unit_test(series_table), cmocka_unit_test(cap),
+      cmocka_unit_test(fixed),        cmocka_unit_test(fixed_within_a_budget),
       cmocka_unit_test(major_fault),  cmocka_unit_test(empty_slice),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

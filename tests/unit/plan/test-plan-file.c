@@ -13,7 +13,8 @@
 static hl_plan_file good_with(const char *text, const char *const *overrides, size_t count) {
   hl_error error = {0};
   hl_plan_file file;
-  if (hl_plan_file_parse(text, strlen(text), "p.yaml", overrides, count, &file, &error) != HL_OK)
+  if (hl_plan_file_parse(text, strlen(text), "p.yaml", overrides, count, false, &file, &error) !=
+      HL_OK)
     fail_msg("%s", error.msg);
   return file;
 }
@@ -27,7 +28,8 @@ static void refused_with(const char *text, const char *const *overrides, size_t 
   hl_error error = {0};
   hl_plan_file file;
   assert_int_equal(
-      hl_plan_file_parse(text, strlen(text), "p.yaml", overrides, count, &file, &error), status);
+      hl_plan_file_parse(text, strlen(text), "p.yaml", overrides, count, false, &file, &error),
+      status);
   if (!strstr(error.msg, part)) fail_msg("'%s' is not in: %s", part, error.msg);
 }
 
@@ -215,12 +217,50 @@ static void products_are_bounded(void **unused) {
   hl_text_release(&text);
 }
 
+/* The plan's own small form, below what the command line says. */
+static void quick_is_a_form_of_the_plan(void **unused) {
+  (void)unused;
+  static const char text[] = "quick: {batch-sizes: [1, 2], a.iterations: 3, seed: 7}\n"
+                             "entries:\n"
+                             "- {name: a, model: mlp, batch-sizes: [1, 4, 8], iterations: 9}\n"
+                             "- {name: b, model: mlp, iterations: 9, seed: [1, 2]}\n";
+  static const char *const given[] = {"seed=5"};
+  hl_plan_file file;
+  hl_error error = {0};
+  assert_int_equal(hl_plan_file_parse(text, strlen(text), "p.yaml", given, 1, true, &file, &error),
+                   HL_OK);
+  assert_int_equal(file.step_count, 2);
+  is_step(&file, 0, "a: mlp --batch-sizes=1,2 --iterations=3 --seed=5");
+  is_step(&file, 1, "b: mlp --iterations=9 --batch-sizes=1,2 --seed=5");
+  hl_plan_file_release(&file);
+  file = good(text);
+  assert_int_equal(file.step_count, 3);
+  is_step(&file, 0, "a: mlp --batch-sizes=1,4,8 --iterations=9");
+  hl_plan_file_release(&file);
+  file = good("quick: {seed: 1}\nmodel: mlp\n"); /* of a plan that is one entry, too */
+  hl_plan_file_release(&file);
+  static const struct {
+    const char *text, *part;
+  } bad[] = {{"model: mlp", "a mapping 'quick' does"},
+             {"quick: 3\nmodel: mlp", "p.yaml:1:8: 'quick' takes a mapping"},
+             {"quick: {seed: {a: 1}}\nmodel: mlp", "'seed' takes a text or a list"},
+             {"quick: {sead: 1}\nmodel: mlp", "did you mean 'seed'?"}};
+  for (size_t i = 0; i < HL_COUNT(bad); i++) {
+    error = (hl_error){0};
+    assert_int_not_equal(hl_plan_file_parse(bad[i].text, strlen(bad[i].text), "p.yaml", NULL, 0,
+                                            true, &file, &error),
+                         HL_OK);
+    if (!strstr(error.msg, bad[i].part)) fail_msg("'%s' is not in: %s", bad[i].part, error.msg);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(keys_are_those_of_the_command_line),
       cmocka_unit_test(a_matrix_is_a_product),
       cmocka_unit_test(excludes_tell_rows),
       cmocka_unit_test(overrides_are_stronger),
+      cmocka_unit_test(quick_is_a_form_of_the_plan),
       cmocka_unit_test(plots_are_read),
       cmocka_unit_test(what_is_no_plan_is_refused),
       cmocka_unit_test(products_are_bounded),

@@ -107,6 +107,37 @@ static void table_has_a_heading_for_each_model(void **state) {
   sample_release(&s);
 }
 
+/* Of a plan: each entry has a line, and each workload columns of its own, whatever came last. */
+static void table_of_several_workloads(void **state) {
+  (void)state;
+  sample s;
+  sample_init(&s);
+  static const char *const entries[] = {"steps", "steps", "runs", "more"};
+  for (size_t i = 0; i < HL_COUNT(entries); i++) {
+    sample_pass(&s, "native", 8);
+    hl_record_set_text(&s.records.items[i].entry, entries[i]);
+  }
+  hl_record_set_text(&s.records.items[1].workload, HL_WORKLOAD_MEMORY);
+  hl_record_set_text(&s.records.items[2].workload, HL_WORKLOAD_TRAINING);
+  s.records.items[2].first_loss = 0.25;
+  hl_text text = HL_TEXT_INIT;
+  hl_report_table_write(&s.records, false, &text);
+  static const char *const parts[] = {
+      "mlp:a|b, native, float32, 2 threads, cpu\n# steps: inference\n Batch  images/s",
+      "    200\n# steps: memory\n Batch      mode  weights",
+      "\n# runs: training\n Batch samples/s", "0.2500 ",
+      "\n# more: inference\n Batch  images/s   ± %   p50 ms   p95 ms   p99 ms ms/image memory MB "
+      "img/s/MB  steps\n     8     160.0"};
+  const char *at = text.data;
+  for (size_t i = 0; i < HL_COUNT(parts); i++) {
+    const char *found = strstr(at, parts[i]);
+    if (!found) fail_msg("'%s' does not follow in:\n%s", parts[i], text.data);
+    at = found;
+  }
+  hl_text_release(&text);
+  sample_release(&s);
+}
+
 /* Native twice as fast as openvino at 1, by pairs, and not told apart at 8. */
 static void make_engines(sample *s) {
   sample_init(s);
@@ -407,6 +438,7 @@ int main(void) {
       cmocka_unit_test(table_shows_what_differs),
       cmocka_unit_test(table_is_safe_on_a_terminal),
       cmocka_unit_test(table_has_a_heading_for_each_model),
+      cmocka_unit_test(table_of_several_workloads),
       cmocka_unit_test(engines_on_a_terminal),
       cmocka_unit_test(engines_in_the_report),
       cmocka_unit_test(types_on_a_terminal),
