@@ -1,9 +1,6 @@
 /* plan:FILE plan:FILE: files of operands, compared line by line. */
-#include "cli/cli.h"
-#include "cli/compare.h"
-#include "cli/run-info.h"
+#include "cli/compare-lines.h"
 #include "plan/operand-file.h"
-#include "report/lines.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,13 +20,18 @@ typedef struct lines {
   size_t count;
 } lines;
 
+static hl_status check_operands(const hl_compare *c, hl_error *error) {
+  for (size_t i = 0; i < c->count; i++)
+    if (c->operands[i].kind != HL_OPERAND_PLAN || c->count != 2)
+      return hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "a plan is compared with one other plan: plan:A.txt plan:B.txt");
+  return HL_OK;
+}
+
 static hl_status read_files(lines *l, hl_error *error) {
   const hl_compare *c = l->compare;
   for (size_t i = 0; i < c->count; i++) {
     const hl_operand *o = &c->operands[i];
-    if (o->kind != HL_OPERAND_PLAN || c->count != 2)
-      return hl_error_set(error, HL_INVALID_ARGUMENT,
-                          "a plan is compared with one other plan: plan:A.txt plan:B.txt");
     if (o->model || o->options.item_count)
       return hl_error_set(error, HL_INVALID_ARGUMENT,
                           "operand '%.300s': nothing may follow the file; options outside hold for "
@@ -82,57 +84,33 @@ static hl_status read_lines(lines *l, hl_error *error) {
   return status;
 }
 
-static hl_status measure(lines *l, hl_error *error) {
-  hl_compare *c = l->compare;
-  HL_CLEANUP(hl_free_pointer) hl_compare_options *groups = calloc(l->count, sizeof *groups);
-  if (!groups) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a plan");
+static hl_status compare_lines(lines *l, hl_error *error) {
+  HL_CLEANUP(hl_free_pointer) hl_compare_line *pairs = calloc(l->count, sizeof *pairs);
+  if (!pairs) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a plan");
   for (size_t i = 0; i < l->count; i++) {
-    groups[i] = c->how;
-    groups[i].configurations = l->items[i].configurations;
-    groups[i].count = 2;
-    groups[i].method = &l->items[i].plans[0].method;
-    groups[i].name = l->items[i].name;
-  }
-  hl_run_info info;
-  hl_run_info_init(&info);
-  info.cpu = hl_strdup(l->machine.cpu);
-  info.cores = l->machine.cores;
-  hl_status status = hl_compare_measure(c, groups, l->count, &info, error);
-  hl_run_info_release(&info);
-  return status;
-}
-
-static hl_status show(lines *l, hl_error *error) {
-  hl_compare *c = l->compare;
-  HL_CLEANUP(hl_free_pointer) hl_report_line *shown = calloc(l->count, sizeof *shown);
-  if (!shown) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the result");
-  for (size_t i = 0; i < l->count; i++)
+    hl_compare_line *to = &pairs[i];
+    to->method = &l->items[i].plans[0].method;
+    to->name = l->items[i].name;
     for (size_t side = 0; side < 2; side++) {
-      shown[i].texts[side] = l->files[side].lines[i].text;
-      shown[i].numbers[side] = l->files[side].lines[i].number;
+      to->configurations[side] = l->items[i].configurations[side];
+      to->shown.texts[side] = l->files[side].lines[i].text;
+      to->shown.numbers[side] = l->files[side].lines[i].number;
     }
-  const hl_report_lines report = {.operands = {c->texts[0], c->texts[1]},
-                                  .lines = shown,
-                                  .comparisons = &c->comparisons,
-                                  .seed = c->how.seed,
-                                  .margin = c->how.margin,
-                                  .alpha = c->how.alpha};
-  hl_text text = HL_TEXT_INIT;
-  if (hl_options_on(&c->options, HL_OPTION_JSON))
-    hl_report_lines_json(&report, &text);
-  else if (!hl_options_on(&c->options, HL_OPTION_QUIET))
-    hl_report_lines_text(&report, &text);
-  c->shown = hl_text_take(&text);
-  return c->shown ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the result");
+  }
+  return hl_compare_lines(l->compare, pairs, l->count, &l->machine, &(hl_report_left_out){0},
+                          error);
 }
 
 hl_status hl_compare_plan_operands(hl_compare *compare, hl_error *error) {
   lines l = {.compare = compare};
-  hl_status status = read_files(&l, error);
+  hl_status status = check_operands(compare, error);
+  if (status != HL_OK) return status;
+  if (hl_compare_is_rows(&compare->operands[0]) || hl_compare_is_rows(&compare->operands[1]))
+    return hl_compare_plan_rows(compare, error);
+  status = read_files(&l, error);
   if (status == HL_OK) status = hl_machine_read(&l.machine, error);
   if (status == HL_OK) status = read_lines(&l, error);
-  if (status == HL_OK) status = measure(&l, error);
-  if (status == HL_OK) status = show(&l, error);
+  if (status == HL_OK) status = compare_lines(&l, error);
   for (size_t i = 0; l.items && i < l.count; i++) {
     for (size_t side = 0; side < 2; side++) {
       hl_plan_release(&l.items[i].plans[side]);

@@ -3,7 +3,7 @@
  *
  *     compare.c          options, operands, which kind, what was found, exit status
  *     compare-live.c     configurations, measured now
- *     compare-plan.c     files of configurations, line by line
+ *     compare-plan.c     plans, line by line or row by row (cli/compare-lines.h)
  *     compare-measure.c  how either is measured
  *     compare-command.c  commands, measured now
  *     compare-git.c      commits, for either

@@ -12,6 +12,19 @@ static void put_line(const hl_report_line *line, hl_text *out) {
     hl_text_format(out, "%s -> %s", line->texts[0], line->texts[1]);
 }
 
+static void put_left_out(const hl_report_left_out *l, hl_text *out) {
+  for (int k = 0; k < 2; k++) {
+    if (l->alone[k])
+      hl_text_format(out, "Left out: %zu row%s of %c without a counterpart of %c\n", l->alone[k],
+                     l->alone[k] == 1 ? "" : "s", 'A' + k, 'B' - k);
+    if (l->other[k])
+      hl_text_format(out,
+                     "Left out: %zu row%s of %c of training, load or memory: only inference "
+                     "takes turns\n",
+                     l->other[k], l->other[k] == 1 ? "" : "s", 'A' + k);
+  }
+}
+
 void hl_report_lines_text(const hl_report_lines *r, hl_text *out) {
   hl_text_format(out, "A  %s\nB  %s\n", r->operands[0], r->operands[1]);
   hl__report_pairs_head(out);
@@ -24,6 +37,7 @@ void hl_report_lines_text(const hl_report_lines *r, hl_text *out) {
     hl_text_char(out, '\n');
   }
   hl__report_pairs_legend("B, line by line", r->comparisons->count, r->alpha, r->seed, out);
+  put_left_out(&r->left_out, out);
   for (size_t i = 0; i < r->comparisons->count; i++) {
     const hl_comparison *c = &r->comparisons->items[i];
     char head[40];
@@ -43,6 +57,13 @@ void hl_report_lines_json(const hl_report_lines *r, hl_text *out) {
   hl_json_text(&json, "a", r->operands[0]);
   hl_json_text(&json, "b", r->operands[1]);
   hl_json_text(&json, "correction", "holm");
+  hl_json_object(&json, "left_out");
+  for (int k = 0; k < 2; k++) {
+    hl_json_int(&json, k ? "b_without_counterpart" : "a_without_counterpart",
+                (int64_t)r->left_out.alone[k]);
+    hl_json_int(&json, k ? "b_without_turns" : "a_without_turns", (int64_t)r->left_out.other[k]);
+  }
+  hl_json_end(&json);
   hl_json_array(&json, "comparisons");
   for (size_t i = 0; i < r->comparisons->count; i++) {
     hl_json_object(&json, NULL);

@@ -12,11 +12,18 @@ typedef struct hl_report_line {
   size_t numbers[2]; /* in their files */
 } hl_report_line;
 
+/* Rows of each plan that were not compared. */
+typedef struct hl_report_left_out {
+  size_t alone[2]; /* the other plan has no such row */
+  size_t other[2]; /* of a workload that takes no turns */
+} hl_report_left_out;
+
 typedef struct hl_report_lines {
   const char *operands[2]; /* as given, the baseline first */
   const hl_report_line *lines;
   const hl_comparisons *comparisons; /* one for each line */
-  uint64_t seed;                     /* of the order */
+  hl_report_left_out left_out;
+  uint64_t seed; /* of the order */
   double margin, alpha;
 } hl_report_lines;
 

@@ -242,7 +242,8 @@ hl_status hl_report_write(const hl_report_input *input, const char *directory, u
   hl_error plot_error = {0};
   hl_status plot_status = HL_OK;
   bool only_memory = is_all_memory(input->records);
-  bool plotted = (formats & HL_REPORT_PLOT) && !only_memory &&
+  /* A plan with pictures of its own has them in this one's place. */
+  bool plotted = (formats & HL_REPORT_PLOT) && !only_memory && !input->picture_count &&
                  write_plots(&w, input, &plot_status, &plot_error);
   if (hl__memory_is_told(input->records))
     write_memory(&w, input, formats, &plot_status, &plot_error);

@@ -74,4 +74,65 @@ def bad_plans_are_named():
         refused(arguments, *parts, command='compare')
 
 
+A_YAML = '''
+defaults: {engine: "null", simulated-clock: 1e6+1e5}
+entries:
+  - {name: x, model: linear, batch-sizes: [1, 8]}
+  - {name: y, model: mlp, batch-sizes: 4, precision: [float32, bfloat16]}
+  - {name: t, workload: training, model: mlp, steps: 3, engine: native}
+'''
+B_YAML = '''
+defaults: {engine: "null", simulated-clock: 1300000+1e5}
+entries:
+  - {name: y, model: mlp, batch-sizes: 4, precision: [bfloat16, float32]}
+  - {name: x, model: linear, batch-sizes: [8, 1, 2]}
+'''
+
+
+def yaml(name, text):
+    return f'plan:{file(name, text.encode())}'
+
+
+@case
+def rows_of_yaml_plans_are_matched_by_configuration():
+    a, b = yaml('a.yaml', A_YAML), yaml('b.yaml', B_YAML)
+    run = compare(a, b, '--json', '--fail-if', 'slower')
+    assert run.status == 4, run.explain()
+    found = run.document
+    # The second plan has them in another order, one more, and no training.
+    assert [(c['model'], c['batch_size'], c['a'] == c['b'], c['verdict']) for c in found['comparisons']] == [
+        ('linear', 1, True, 'slower'), ('linear', 8, True, 'slower'), ('mlp', 4, True, 'slower'), ('mlp', 4, True, 'slower')], found
+    assert all(abs(c['ratio'] - e) < 1e-3 for c, e in zip(found['comparisons'], (11 / 14, 18 / 21, 14 / 17, 14 / 17))), found
+    assert ['float32' in c['a'] for c in found['comparisons']] == [True, True, True, False], found
+    assert (found['comparisons'][0]['a_line'], found['comparisons'][0]['b_line']) == (4, 5), found
+    assert found['left_out'] == {'a_without_counterpart': 0, 'a_without_turns': 1, 'b_without_counterpart': 1, 'b_without_turns': 0}, found
+    compare(a, b).passes('Left out: 1 row of A of training', 'Left out: 1 row of B without a counterpart of A')
+
+
+@case
+def words_behind_a_yaml_plan_are_its_overrides():
+    a = yaml('a.yaml', A_YAML)
+    one = compare(a, a + ' dtype=float32 x.batch-sizes=8', '--json').passes().document['comparisons']
+    assert [(c['model'], c['batch_size']) for c in one] == [('linear', 8), ('mlp', 4)], one
+    # The same rows of another engine or type are set against each other.
+    other = compare(a + ' dtype=float32', a + ' dtype=bfloat16', '--batch-sizes', '2', '--json').passes().document['comparisons']
+    assert [(c['model'], c['batch_size'], 'float32' in c['a'], 'bfloat16' in c['b']) for c in other] == [
+        ('linear', 2, True, True), ('mlp', 2, True, True)], other
+
+
+@case
+def yaml_plans_that_cannot_be_matched_are_named():
+    a = yaml('a.yaml', A_YAML)
+    twice = yaml('twice.yaml', A_YAML.replace('name: x', 'name: u') + '  - {name: v, model: linear, batch-sizes: 1}\n')
+    for arguments, parts in (((a, twice), ("row 'x: linear", 'against 2 rows', 'narrow either')),
+                             ((twice, a), ("row 'x: linear", 'against 2 rows')),
+                             ((a, yaml('other.yaml', 'model: mlp\nbatch-sizes: 3\n')), ('no row of', 'same batch size')),
+                             ((a, plan('text.txt', 'mlp')), ('is a list of configurations',)),
+                             ((a, a + ' other'), ("'other' is no KEY=VALUE",)),
+                             ((a, a + ' x.batch-sizes=many'), ("'many' is not a whole number",)),
+                             ((a, f'plan:{HOME}/nosuch.yaml'), ('nosuch.yaml',)),
+                             ((a, yaml('bad.yaml', 'modell: mlp\n')), ('bad.yaml:1:1: ', "did you mean 'model'"))):
+        refused(arguments, *parts, command='compare')
+
+
 main()
