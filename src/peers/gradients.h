@@ -28,6 +28,7 @@ typedef struct hl_peer_times {
   uint64_t ready_ns;   /* in hl_peer_gradients_ready: copying, beginning and moving sums on */
   uint64_t bytes;      /* of gradients */
   uint64_t sums;       /* begun */
+  uint64_t checksum;   /* of the sums' bits: equal on all ranks that got the same */
 } hl_peer_times;
 
 hl_status hl_peer_gradients_new(const hl_transport_ops *ops, int64_t count, size_t bucket_bytes,

@@ -101,6 +101,12 @@ static int64_t first_failure(const hl_peers *p) {
   return any;
 }
 
+static bool all_say_the_same(const hl_peers *p, const hl_error *all) {
+  for (int64_t r = 1; r < p->count; r++)
+    if (p->statuses[r] != p->statuses[0] || strcmp(all[r].msg, all[0].msg) != 0) return false;
+  return true;
+}
+
 hl_status hl_peers_agree(hl_peers *peers, hl_status status, hl_error *error) {
   hl_peers *p = peers;
   int64_t mine = status;
@@ -115,8 +121,8 @@ hl_status hl_peers_agree(hl_peers *peers, hl_status status, hl_error *error) {
   if (sent == HL_OK) {
     const hl_peer *member = &p->members[failed];
     status = (hl_status)p->statuses[failed];
-    all[failed].msg[sizeof all[failed].msg - 1] = '\0';
-    if (p->count > 1)
+    for (int64_t r = 0; r < p->count; r++) all[r].msg[sizeof all[r].msg - 1] = '\0';
+    if (!all_say_the_same(p, all))
       hl_error_set(error, status, "rank %" PRId64 " (process %" PRId64 " on %s): %.380s", failed,
                    member->pid, member->host, all[failed].msg);
     else

@@ -43,7 +43,7 @@ hl_status hl_peers_gather(hl_peers *peers, const void *mine, size_t bytes, void 
                           hl_error *error);
 
 /* OK where all are. Else all get the failure of the first rank that has one of its own, which is
- * named: INTERRUPTED is no failure of its own. Collective. */
+ * named: INTERRUPTED is none, and what all say in the same words needs no name. Collective. */
 hl_status hl_peers_agree(hl_peers *peers, hl_status status, hl_error *error);
 
 #endif

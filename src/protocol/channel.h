@@ -15,6 +15,8 @@
 #define HL_PROTOCOL_VERSION 1
 /* Exit status of a worker that a deadline ended. */
 #define HL_WORKER_EXIT_DEADLINE 124
+/* What rank 0 says before that on standard error, in front of which rank the others wait for. */
+#define HL_RANKS_LATE "hotlap worker: late: "
 #define HL_CHANNEL_LINE ((size_t)1 << 20)
 #define HL_CHANNEL_BYTES ((size_t)1 << 30)
 

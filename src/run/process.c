@@ -128,8 +128,11 @@ static const char *remedy_of(const char *verb) {
 }
 
 static hl_status too_late(const hl_process *process, hl_error *error) {
-  return hl_error_set(error, HL_TIMED_OUT, "'%s' did not end within %g s%s", process->verb,
-                      process->timeout_s, remedy_of(process->verb));
+  HL_CLEANUP(hl_free_pointer)
+  char *who = process->by_mpirun ? hl_ranks_late(process->said_fd, process->ranks) : NULL;
+  return hl_error_set(error, HL_TIMED_OUT, "'%s' did not end within %g s%s%s%s", process->verb,
+                      process->timeout_s, who ? ": " : "", who ? who : "",
+                      remedy_of(process->verb));
 }
 
 static void keep_whole(hl_process *process, const json_t *reply) {
@@ -202,7 +205,9 @@ hl_status hl_process_configure(hl_process *process, const hl_configuration *conf
                                hl_error *error) {
   json_t *members = hl_message_from_configuration(configuration, cache_directory);
   if (!members) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a message");
-  return hl_process_call(process, "configure", members, timeout_s, ret_reply, error);
+  hl_status status = hl_process_call(process, "configure", members, timeout_s, ret_reply, error);
+  if (status == HL_OK) process->ranks = json_incref(json_object_get(ret_reply->object, "ranks"));
+  return status;
 }
 
 /* The last line that the worker wrote to standard error, without control characters. */
@@ -259,7 +264,8 @@ static hl_status explain_death(const hl_process *process, int wait_status, hl_er
                         WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)), separator, said);
   if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == HL_WORKER_EXIT_DEADLINE)
     return too_late(process, error);
-  if (process->by_mpirun && hl_ranks_death(process->said_fd, error)) return HL_CRASHED;
+  if (process->by_mpirun && hl_ranks_death(process->said_fd, process->ranks, error))
+    return HL_CRASHED;
   return hl_error_set(error, HL_CRASHED, "the worker ended with exit status %d%s%s",
                       WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1, separator, said);
 }
@@ -297,6 +303,8 @@ hl_status hl_process_end(hl_process *process, hl_status cause, hl_error *error) 
   close_fd(&process->said_fd);
   free(process->whole);
   process->whole = NULL;
+  json_decref(process->ranks);
+  process->ranks = NULL;
   process->pid = -1;
   return status;
 }

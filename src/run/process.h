@@ -44,6 +44,7 @@ typedef struct hl_process {
   double timeout_s;
   double clock_read_ns, clock_resolution_ns; /* as the worker measured them */
   bool paused;
+  json_t *ranks;  /* who they are: pid and host of each; owned, NULL: one process */
   bool by_mpirun; /* it is asked to end before it is killed: it has processes to end itself */
   char *whole; /* the message of the last failure, if it is longer than an error holds; or NULL */
 } hl_process;

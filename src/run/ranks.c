@@ -1,6 +1,7 @@
 #include "run/ranks.h"
 
 #include "base/text.h"
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -151,17 +152,57 @@ void hl_ranks_command_release(hl_ranks_command *command) {
 
 /* -- dying ----------------------------------------------------------------------------------- */
 
+enum { most_said = 64 << 10 };
+
+/* The end of what was said; free() it. NULL: nothing. */
+static char *read_said(int fd) {
+  struct stat st;
+  if (fd < 0 || fstat(fd, &st) != 0 || st.st_size <= 0) return NULL;
+  off_t from = st.st_size > most_said ? st.st_size - most_said : 0;
+  char *said = calloc(1, most_said + 1);
+  if (!said) return NULL;
+  ssize_t n = pread(fd, said, most_said, from);
+  for (ssize_t i = 0; i < n; i++)
+    if (said[i] == '\0') said[i] = ' ';
+  return said;
+}
+
+/* " (process 7 on HOST)", or "" where that is unknown. mpirun may have forgotten it: it says 0. */
+static void name_rank(const json_t *ranks, long rank, char *out, size_t size) {
+  const json_t *member = rank < 0 ? NULL : json_array_get(ranks, (size_t)rank);
+  out[0] = '\0';
+  if (member)
+    snprintf(out, size, " (process %" PRId64 " on %s)", hl_json_get_int(member, "pid", 0),
+             hl_json_get_text(member, "host", "?"));
+}
+
+/* The last line that a worker said, as ": hotlap worker: no memory"; "" where none did. */
+static void last_words(const char *said, char *out, size_t size) {
+  static const char mark[] = "hotlap worker: ";
+  const char *last = NULL;
+  for (const char *at = strstr(said, mark); at; at = strstr(at + 1, mark)) last = at;
+  out[0] = '\0';
+  if (last)
+    snprintf(out, size, ": %.*s", (int)strcspn(last + sizeof mark - 1, "\n"),
+             last + sizeof mark - 1);
+}
+
 /* Open MPI 4: "mpirun noticed that process rank 1 with PID 7 on node HOST exited on signal 9
- * (Killed)."; of an exit status "Process name: [[1,1],1]" and "Exit code: 3" on two lines. */
-static bool parse_death(const char *said, hl_error *error) {
-  long rank = 0, pid = 0;
+ * (Killed).", broken into lines anywhere; of an exit status "Process name: [[1,1],1]" and "Exit
+ * code: 3". */
+static bool parse_death(char *said, const json_t *ranks, hl_error *error) {
+  long rank = 0;
   int number = 0;
-  char host[64] = "";
+  char who[120], words[200];
+  last_words(said, words, sizeof words);
+  for (char *c = said; *c; c++)
+    if (*c == '\n') *c = ' ';
   const char *at = strstr(said, "process rank ");
-  if (at && sscanf(at, "process rank %ld with PID %ld on node %63s exited on signal %d", &rank,
-                   &pid, host, &number) == 4) {
-    hl_error_set(error, HL_CRASHED, "rank %ld (process %ld on %s) was killed by signal %d (%s)",
-                 rank, pid, host, number, strsignal(number));
+  if (at && sscanf(at, "process rank %ld with PID %*d on node %*s exited on signal %d", &rank,
+                   &number) == 2) {
+    name_rank(ranks, rank, who, sizeof who);
+    hl_error_set(error, HL_CRASHED, "rank %ld%s was killed by signal %d (%s)%s", rank, who, number,
+                 strsignal(number), words);
     return true;
   }
   at = strstr(said, "Process name: [[");
@@ -169,22 +210,45 @@ static bool parse_death(const char *said, hl_error *error) {
   if (!code || sscanf(at, "Process name: [[%*d,%*d],%ld]", &rank) != 1 ||
       sscanf(code, "Exit code: %d", &number) != 1)
     return false;
-  hl_error_set(error, HL_CRASHED, "rank %ld ended with exit status %d", rank, number);
+  name_rank(ranks, rank, who, sizeof who);
+  hl_error_set(error, HL_CRASHED, "rank %ld%s ended with exit status %d%s", rank, who, number,
+               words);
   return true;
 }
 
-bool hl_ranks_death(int fd, hl_error *error) {
-  enum { most = 64 << 10 };
-  struct stat st;
-  if (fd < 0 || fstat(fd, &st) != 0 || st.st_size <= 0) return false;
-  off_t from = st.st_size > most ? st.st_size - most : 0;
-  char *said = calloc(1, most + 1);
-  if (!said) return false;
-  ssize_t n = pread(fd, said, most, from);
-  /* Lines are broken where they would be long. */
-  for (ssize_t i = 0; i < n; i++)
-    if (said[i] == '\n' || said[i] == '\0') said[i] = ' ';
-  bool found = n > 0 && parse_death(said, error);
+bool hl_ranks_death(int fd, const json_t *ranks, hl_error *error) {
+  char *said = read_said(fd);
+  bool found = said && parse_death(said, ranks, error);
   free(said);
   return found;
+}
+
+/* Whether a process stands still by a signal: the third word of its stat, behind its name. */
+static bool is_stopped(int64_t pid) {
+  char path[64], text[512] = "";
+  snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  ssize_t n = read(fd, text, sizeof text - 1);
+  close(fd);
+  const char *name_end = n > 0 ? strrchr(text, ')') : NULL;
+  return name_end && strlen(name_end) > 2 && name_end[2] == 'T';
+}
+
+char *hl_ranks_late(int fd, const json_t *ranks) {
+  char *said = read_said(fd);
+  const char *at = said ? strstr(said, HL_RANKS_LATE) : NULL;
+  hl_text text = HL_TEXT_INIT;
+  if (at) {
+    at += sizeof HL_RANKS_LATE - 1;
+    hl_text_append_n(&text, at, strcspn(at, "\n"));
+  }
+  free(said);
+  for (size_t r = 0; r < json_array_size(ranks); r++) {
+    char who[120];
+    if (!is_stopped(hl_json_get_int(json_array_get(ranks, r), "pid", 0))) continue;
+    name_rank(ranks, (long)r, who, sizeof who);
+    hl_text_format(&text, "%srank %zu%s is stopped by a signal", text.length ? "; " : "", r, who);
+  }
+  return text.length ? hl_text_take(&text) : NULL;
 }

@@ -35,7 +35,12 @@ hl_status hl_ranks_command_make(const hl_launch *launch, hl_ranks_command *ret_c
 void hl_ranks_command_release(hl_ranks_command *command);
 
 /* Reads what mpirun said (`fd`, -1: nothing is known) of the rank that ended first: rank, host,
- * process, signal or exit status go to `error`. False: it said nothing of the kind. */
-bool hl_ranks_death(int fd, hl_error *error);
+ * process, signal or exit status, and its last words, go to `error`. `ranks` (may be NULL) is who
+ * they are. False: it said nothing of the kind. */
+bool hl_ranks_death(int fd, const json_t *ranks, hl_error *error);
+
+/* Which rank the others wait for, as rank 0 said when its time was over, or which is stopped; NULL:
+ * unknown. free() it. */
+char *hl_ranks_late(int fd, const json_t *ranks);
 
 #endif

@@ -1,6 +1,10 @@
 /* From the steps of a training run to the numbers of its row. */
+#include "base/text.h"
 #include "method/summary.h"
+#include "protocol/channel.h"
 #include "run/train.h"
+#include "statistics/percentile.h"
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +12,7 @@
 
 enum { most_losses = 1 << 20 };
 static const double waiting_share = 0.05; /* beyond it the loader is the bottleneck */
+static const double slow_rank = 1.25;     /* times as long as the others' median */
 
 /* Caches, pages and the loader's head start are of the first steps; a short run keeps the more. */
 static size_t warmup_of(size_t steps) {
@@ -78,6 +83,60 @@ static void fill_loader(const hl_train_outcome *o, size_t from, hl_record *r) {
   judge_loader(r);
 }
 
+/* Of several ranks; those of one are zeros. */
+static void fill_reduction(const hl_train_outcome *o, size_t from, hl_record *r) {
+  double reduce = 0, exposed = 0, agree = 0, count = (double)(o->count - from) * 1e6;
+  for (size_t i = from; i < o->count; i++) {
+    reduce += (double)o->steps[i].reduce_ns;
+    exposed += (double)o->steps[i].exposed_ns;
+    agree += (double)o->steps[i].agree_ns;
+  }
+  r->reduce_ms = reduce / count;
+  r->reduce_exposed_ms = exposed / count;
+  r->reduce_overlapped_ms = (reduce - exposed) / count;
+  r->rank_wait_ms = agree / count;
+}
+
+static int by_size(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Median of all but one. */
+static double median_of_others(const double *ms, size_t count, size_t but) {
+  double others[HL_TRAIN_RANKS_LIMIT];
+  size_t n = 0;
+  for (size_t i = 0; i < count; i++)
+    if (i != but) others[n++] = ms[i];
+  qsort(others, n, sizeof *others, by_size);
+  return hl_percentile(others, n, 50, HL_PERCENTILE_LINEAR);
+}
+
+void hl_train_judge_ranks(const json_t *rank_ns, const json_t *ranks, hl_record *record) {
+  double ms[HL_TRAIN_RANKS_LIMIT];
+  size_t count = json_array_size(rank_ns), slow = 0;
+  hl_text text = HL_TEXT_INIT;
+  if (count < 1 || count > HL_TRAIN_RANKS_LIMIT) return;
+  for (size_t i = 0; i < count; i++) {
+    ms[i] = json_number_value(json_array_get(rank_ns, i)) / 1e6;
+    if (ms[i] > ms[slow]) slow = i;
+    hl_text_format(&text, "%s%.4g", i ? ", " : "", ms[i]);
+  }
+  hl_record_set_text(&record->rank_compute_ms, text.data);
+  hl_text_clear(&text);
+  double others = count > 1 ? median_of_others(ms, count, slow) : ms[0];
+  if (ms[slow] > slow_rank * others) {
+    const json_t *member = json_array_get(ranks, slow);
+    hl_text_format(&text,
+                   "rank %zu (process %" PRId64 " on %s): its steps take %.4g ms without waiting, "
+                   "%.2f times as long as the others' %.4g ms",
+                   slow, hl_json_get_int(member, "pid", 0), hl_json_get_text(member, "host", "?"),
+                   ms[slow], ms[slow] / others, others);
+    hl_record_set_text(&record->slow_rank, text.data);
+  }
+  hl_text_release(&text);
+}
+
 static hl_status fill_losses(const hl_train_outcome *o, hl_record *r, hl_error *error) {
   size_t kept = o->count < most_losses ? o->count : most_losses;
   r->first_loss = o->steps[0].loss;
@@ -133,6 +192,7 @@ hl_status hl_train_summarise(const hl_train_outcome *outcome, hl_record *record,
   record->training_ms = (double)o->elapsed_ns / 1e6;
   fill_spans(o, from, record);
   fill_loader(o, from, record);
+  if (record->trainer && strcmp(record->trainer, "ddp") == 0) fill_reduction(o, from, record);
   hl_status status = fill_losses(o, record, error);
   return status == HL_OK ? fill_times(o, from, record, error) : status;
 }

@@ -22,6 +22,8 @@ void hl_train_describe(const json_t *reply, const hl_configuration *configuratio
   hl_record_set_text(&record->optimizer, hl_optimizer_name(spec->optimizer));
   hl_record_set_text(&record->schedule, hl_schedule_name(spec->schedule));
   record->ranks = spec->ranks;
+  record->joint_batch_size = spec->ranks * configuration->batch_size;
+  hl_record_set_text(&record->transport, hl_json_get_text(reply, "transport", NULL));
   record->batches_per_epoch = hl_json_get_int(reply, "batches", HL_INT_NULL);
   record->data_setup_ms = hl_json_get_real(reply, "data_setup_ns", (double)NAN) / 1e6;
   record->loader_threads = spec->loader_threads;
@@ -48,6 +50,7 @@ typedef struct run {
   hl_energy_totals energy;
   bool done;
   char stop[32];
+  json_t *rank_ns; /* what each rank's step took */
   int64_t threads_needed;
   char checkpoint_error[512]; /* of the last checkpoint, "" */
   char data_problems[512];    /* what was made good in reading, "" */
@@ -114,6 +117,11 @@ static void take_reply(run *r, const json_t *reply) {
   r->checkpoint_step = hl_json_get_int(reply, "checkpoint_step", 0);
   if (r->row->configuration->train->checkpoint)
     r->row->record->checkpoint_ms = hl_json_get_real(reply, "checkpoint_ns", (double)NAN) / 1e6;
+  json_t *rank_ns = json_object_get(reply, "rank_compute_ns");
+  if (rank_ns) {
+    json_decref(r->rank_ns);
+    r->rank_ns = json_incref(rank_ns);
+  }
   snprintf(r->stop, sizeof r->stop, "%s", hl_json_get_text(reply, "stop", ""));
   snprintf(r->checkpoint_error, sizeof r->checkpoint_error, "%s",
            hl_json_get_text(reply, "checkpoint_error", ""));
@@ -215,6 +223,8 @@ static hl_status fill(run *r, hl_error *error) {
   record->model_initialization_ms = record->load_ms + record->prepare_ms;
   hl_row_noise_fill(&r->noise, (double)r->outcome.count, false, record);
   hl_status status = hl_train_summarise(&r->outcome, record, error);
+  if (status == HL_OK && r->rank_ns)
+    hl_train_judge_ranks(r->rank_ns, r->row->session.process.ranks, record);
   if (status == HL_OK) hl_energy_fill(&r->energy, "more --epochs", record);
   return status;
 }
@@ -258,6 +268,7 @@ hl_status hl_row_train(hl_row *row, hl_error *error) {
     status = hl_error_set(error, HL_INTERRUPTED, "interrupted");
   else if (status == HL_INTERRUPTED)
     status = salvage(&r, status, error);
+  json_decref(r.rank_ns);
   hl_train_outcome_release(&r.outcome);
   return status;
 }

@@ -23,6 +23,10 @@ void hl_train_outcome_release(hl_train_outcome *outcome);
  * record/metrics.def has them. INVALID_ARGUMENT without a step, OUT_OF_MEMORY. */
 hl_status hl_train_summarise(const hl_train_outcome *outcome, hl_record *record, hl_error *error);
 
+/* From the median times of the ranks' steps without waiting, in ns: their list, and the rank that
+ * is slow, if one is: by more than a quarter than the median of the others. */
+void hl_train_judge_ranks(const json_t *rank_ns, const json_t *ranks, hl_record *record);
+
 /* Opens the worker, trains to the end and fills the record. INTERRUPTED after a wake: the record is
  * filled with what there was, and `stop` is "interrupted", if a step was done. */
 hl_status hl_row_train(hl_row *row, hl_error *error);

@@ -48,8 +48,9 @@ static void *listen_thread(void *argument) {
       drain(control->wake[0]);
       break;
     case HL_TIMED_OUT: /* unless the deadline was moved meanwhile */
-      if (hl_clock_ns() >= current_deadline(control)) _exit(HL_WORKER_EXIT_DEADLINE);
-      break;
+      if (hl_clock_ns() < current_deadline(control)) break;
+      if (control->late) control->late(control->late_context);
+      _exit(HL_WORKER_EXIT_DEADLINE);
     case HL_CRASHED:
       _exit(0); /* the runner is gone */
     default:    /* not our protocol */
@@ -60,8 +61,10 @@ static void *listen_thread(void *argument) {
   return NULL;
 }
 
-hl_status hl_control_start(hl_control *control, hl_channel *channel, hl_error *error) {
-  *control = (hl_control){.channel = channel, .deadline_ns = UINT64_MAX};
+hl_status hl_control_start(hl_control *control, hl_channel *channel, void (*late)(void *context),
+                           void *late_context, hl_error *error) {
+  *control = (hl_control){
+      .channel = channel, .deadline_ns = UINT64_MAX, .late = late, .late_context = late_context};
   pthread_mutex_init(&control->lock, NULL);
   pthread_cond_init(&control->changed, NULL);
   if (pipe2(control->wake, O_CLOEXEC | O_NONBLOCK) != 0)

@@ -21,10 +21,13 @@ typedef struct hl_control {
   bool has_message, outstanding;
   uint64_t deadline_ns; /* UINT64_MAX: none */
   int wake[2];
+  void (*late)(void *context); /* called before a deadline ends the process; may be NULL */
+  void *late_context;
 } hl_control;
 
 /* Starts the thread, which owns reading from `channel`. */
-hl_status hl_control_start(hl_control *control, hl_channel *channel, hl_error *error);
+hl_status hl_control_start(hl_control *control, hl_channel *channel, void (*late)(void *context),
+                           void *late_context, hl_error *error);
 
 /* Waits for the next request. Another before its answer ends the process with status 2. */
 void hl_control_next(hl_control *control, hl_message *ret_message);

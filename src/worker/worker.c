@@ -191,6 +191,7 @@ static hl_status verb_configure(worker *w, const json_t *request, json_t *reply,
   if (status != HL_OK) return status;
   w->is_open = true;
   describe(w, reply);
+  hl_ranks_describe(&w->ranks, reply);
   return HL_OK;
 }
 
@@ -364,8 +365,10 @@ static hl_status verb_train(worker *w, const json_t *request, json_t *reply, voi
                             size_t *ret_byte_count, hl_error *error) {
   hl_status status = need(trains(w) && w->is_prepared, "train", error);
   if (status != HL_OK) return status;
-  return hl_worker_train_run(&w->train, &w->noise, &w->energy, request, reply, ret_bytes,
-                             ret_byte_count, error);
+  status = hl_worker_train_run(&w->train, &w->noise, &w->energy, request, reply, ret_bytes,
+                               ret_byte_count, error);
+  if (status == HL_OK) hl_ranks_report(&w->ranks, &w->train.training, reply);
+  return status;
 }
 
 typedef hl_status (*outputs_fn)(worker *w, float **ret_values, size_t *ret_counts,
@@ -560,13 +563,6 @@ static void touch_samples(worker *w) {
   memset(w->sample_images, 1, most_samples * sizeof *w->sample_images);
 }
 
-/* The runner's, or what rank 0 passes on of it. */
-static hl_status next_request(worker *w, hl_message *ret_message, hl_error *error) {
-  *ret_message = (hl_message){0};
-  if (hl_ranks_speaks(&w->ranks)) hl_control_next(&w->control, ret_message);
-  return hl_ranks_share(&w->ranks, ret_message, error);
-}
-
 int hl_worker_main(void) {
   static worker w; /* large, and lives as long as the process */
   hl_error error = {0};
@@ -585,10 +581,11 @@ int hl_worker_main(void) {
     status = hl_ranks_join(getenv("HOTLAP_PEERS"), &w.ranks, &error);
   }
   if (status == HL_OK && hl_ranks_speaks(&w.ranks))
-    status = hl_control_start(&w.control, &w.channel, &error);
+    status = hl_control_start(&w.control, &w.channel, w.ranks.peers ? hl_ranks_tell_late : NULL,
+                              &w.ranks, &error);
   while (status == HL_OK && !w.quit) {
     hl_message message;
-    status = next_request(&w, &message, &error);
+    status = hl_ranks_next(&w.ranks, &w.control, &message, &error);
     if (status == HL_OK) status = serve(&w, message.object, &error);
     hl_message_release(&message);
   }

@@ -51,6 +51,7 @@ static void put_settings(const hl_training *t, uint64_t network, hl_text *out) {
   put_text(out, "optimizer", hl_optimizer_name(t->spec->optimizer));
   put_text(out, "dtype", c->dtype);
   put_int(out, "batch-size", c->batch_size);
+  put_int(out, "ranks", t->spec->ranks);
   put_int(out, "accumulate", t->spec->accumulate);
   put_int(out, "seed", c->seed);
   put_text(out, "data", t->data.description);
@@ -121,6 +122,10 @@ static hl_status check_settings(const hl_training *t, uint64_t network, const ch
     size_t length = strcspn(line, "\n"), name = strcspn(line, " "), then = 0;
     snprintf(key, sizeof key, "%.*s", (int)name, line);
     const char *value = line + name + 1, *before = find_line(facts, key, &then);
+    if (!before && strcmp(key, "ranks") == 0) { /* of before there could be several */
+      before = "1";
+      then = 1;
+    }
     size_t now_length = length - name - 1;
     if (!before || then != now_length || strncmp(before, value, then) != 0)
       status = differs(path, key, (int)then, before ? before : "", (int)now_length, value, error);

@@ -17,13 +17,6 @@ const char *hl_training_stop_name(hl_training_stop stop) {
   return (size_t)stop < HL_COUNT(names) ? names[stop] : "";
 }
 
-/* What each rank tells at the end of a step. */
-typedef struct word {
-  double loss;
-  int64_t images, failed, slice_ended;
-  uint64_t compute_ns;
-} word;
-
 /* -- opening --------------------------------------------------------------------------------- */
 
 static hl_status check_wishes(const hl_training *t, hl_error *error) {
@@ -108,9 +101,8 @@ static hl_status open_training(hl_training *t, const hl_host *host, hl_error *er
   if (status != HL_OK) return status;
   hl_learning_init(&t->learning, t->spec, total_steps(t));
   t->values = calloc(t->data.source->port_count, sizeof *t->values);
-  t->words = calloc((size_t)t->peers.count, sizeof(word));
-  return t->values && t->words ? HL_OK
-                               : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a batch");
+  if (!t->values) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a batch");
+  return t->peers.gather ? hl_training_ranks_init(&t->ranks, t->peers.count, error) : HL_OK;
 }
 
 hl_status hl_training_open(const hl_configuration *configuration, const hl_model_file *file,
@@ -136,7 +128,7 @@ void hl_training_release(hl_training *training) {
   if (t->engine) t->ops.close(t->engine);
   hl_training_data_release(&t->data);
   free(t->values);
-  free(t->words);
+  hl_training_ranks_release(&t->ranks);
   free(t->host);
   *t = (hl_training){0};
 }
@@ -171,7 +163,7 @@ hl_program_spec hl_training_specify(const hl_training *t, hl_port *ports,
                          .recompute = s->recompute,
                          .gradient_ready = t->peers.gradient_ready,
                          .gradients_wait = t->peers.gradients_wait,
-                         .context = t->peers.gradient_context};
+                         .context = t->peers.context};
   for (size_t i = 0; i < t->file->input_count; i++) {
     ports[i] = t->file->inputs[i];
     int32_t axis = hl_model_file_input_axis(t->file, i);
@@ -256,42 +248,6 @@ static hl_status read_number(hl_training *t, size_t output, double *ret_value, h
   float value;
   memcpy(&value, view.data, sizeof value);
   *ret_value = (double)value;
-  return HL_OK;
-}
-
-/* The same numbers on all ranks: sums are taken in the order of the ranks. */
-static void combine(hl_training *t, const word *all, hl_train_step *sample) {
-  double loss = 0;
-  sample->images = 0;
-  for (int64_t r = 0; r < t->peers.count; r++) {
-    loss += all[r].loss;
-    sample->images += all[r].images;
-  }
-  sample->loss = loss / (double)t->peers.count;
-  t->slice_ended = all[0].slice_ended != 0;
-}
-
-/* The step of all ranks from those of each. */
-static hl_status agree(hl_training *t, hl_status status, uint64_t start_ns, hl_train_step *sample,
-                       hl_error *error) {
-  const hl_training_peers *p = &t->peers;
-  t->slice_ended = t->slice_end_ns && hl_clock_ns() >= t->slice_end_ns;
-  if (!p->gather) return status;
-  p->reduction(p->context, &sample->reduce_ns, &sample->exposed_ns);
-  word mine = {.loss = sample->loss,
-               .images = sample->images,
-               .failed = status != HL_OK,
-               .slice_ended = t->slice_ended,
-               .compute_ns = sample->total_ns - sample->exposed_ns};
-  hl_status sent = p->gather(p->context, &mine, sizeof mine, t->words, error);
-  if (sent != HL_OK) return sent;
-  const word *all = t->words;
-  bool failed = false;
-  for (int64_t r = 0; r < p->count; r++) failed |= all[r].failed != 0;
-  if (failed) return p->agree(p->context, status, error);
-  combine(t, all, sample);
-  sample->agree_ns = hl_clock_ns() - start_ns - sample->total_ns;
-  sample->total_ns += sample->agree_ns;
   return HL_OK;
 }
 
@@ -380,6 +336,7 @@ hl_status hl_training_step(hl_training *training, hl_train_step *ret_sample, hl_
   hl_train_step sample = {.gradient_norm = (double)NAN};
   const hl_batch *batch = NULL;
   uint64_t start = hl_clock_ns();
+  if (t->peers.begins) t->peers.begins(t->peers.context, t->step + 1);
   hl_status status = hl_loader_next(t->data.loader, &batch, error);
   if (status == HL_OK) status = run_batch(t, batch, start, &sample, error);
   if (status == HL_OK) status = read_number(t, 0, &sample.loss, error);
@@ -390,7 +347,7 @@ hl_status hl_training_step(hl_training *training, hl_train_step *ret_sample, hl_
   if (t->peers.fails && (status != HL_OK || infinite)) t->peers.fails(t->peers.context);
   if (infinite) status = hl_training_explain(t, batch, sample.loss, error);
   if (batch) hl_loader_return(t->data.loader, batch);
-  status = agree(t, status, start, &sample, error);
+  status = hl_training_agree(t, status, start, &sample, error);
   if (status != HL_OK) return status;
   add_to_epoch(t, &sample);
   advance(t);

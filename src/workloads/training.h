@@ -18,16 +18,22 @@
 #include "plan/train-step.h"
 #include "workloads/learning-rate.h"
 #include "workloads/training-data.h"
+#include "workloads/training-ranks.h"
+
+typedef struct hl_training_reduction {
+  uint64_t reduce_ns;  /* from the first sum of gradients until all are done */
+  uint64_t exposed_ns; /* of that, nothing else was done in */
+  uint64_t checksum;   /* of the sums: the same on all ranks */
+} hl_training_reduction;
 
 /* Data parallel training: the other processes. The batch size is that of this process, which takes
  * its part of each joint batch: as many samples from rank 0's on. The functions are called by all
- * ranks, as often and in the same order, but for `fails` and `reduction`. */
+ * ranks, as often and in the same order, but for those that return nothing. */
 typedef struct hl_training_peers {
   int64_t rank, count;
   /* As in hl_training_spec: the mean over the ranks. */
   hl_status (*gradient_ready)(void *context, const hl_tensor_view *gradient, hl_error *error);
   hl_status (*gradients_wait)(void *context, hl_error *error);
-  void *gradient_context;
   /* `bytes` of each rank, in their order, to all. */
   hl_status (*gather)(void *context, const void *mine, size_t bytes, void *ret_all,
                       hl_error *error);
@@ -35,9 +41,9 @@ typedef struct hl_training_peers {
   hl_status (*agree)(void *context, hl_status status, hl_error *error);
   /* This rank's gradients will not come: nobody is to wait for them. */
   void (*fails)(void *context);
-  /* Of the last update: from its first sum until all were done, and of that what nothing else was
-   * done in; 0 where a step made none. */
-  void (*reduction)(void *context, uint64_t *ret_reduce_ns, uint64_t *ret_exposed_ns);
+  /* What this step's reduction took; zeros where it made no update. */
+  void (*reduction)(void *context, hl_training_reduction *ret_reduction);
+  void (*begins)(void *context, int64_t step); /* a step */
   void *context;
 } hl_training_peers;
 
@@ -64,9 +70,9 @@ typedef struct hl_training {
   hl_program *program;
   hl_request *request;
   hl_tensor_view *values; /* bound in each step */
-  void *words;            /* what the ranks tell of a step */
-  double learning_rate;   /* of this step */
-  float rate;             /* what "learning_rate" and "step" are bound to */
+  hl_training_ranks ranks;
+  double learning_rate; /* of this step */
+  float rate;           /* what "learning_rate" and "step" are bound to */
   int64_t number;
   /* Where it stands. */
   hl_learning learning;

@@ -32,7 +32,7 @@ static child start(void (*body)(hl_control *control, int answer)) {
     static hl_channel channel;
     static hl_control control;
     hl_channel_init(&channel, in[0], -1);
-    if (hl_control_start(&control, &channel, NULL) != HL_OK) _exit(99);
+    if (hl_control_start(&control, &channel, NULL, NULL, NULL) != HL_OK) _exit(99);
     body(&control, out[1]);
     _exit(child_done);
   }
