@@ -46,6 +46,17 @@ typedef enum hl_custom_better {
   HL_CUSTOM_LOWER = 2
 } hl_custom_better;
 
+/* An output of the network: what of it belongs to the first image, after the first step, as float32
+ * in the network's order; valid during the call. */
+typedef struct hl_custom_output {
+  uint32_t size;          /* of this struct: the next is so many bytes on, see HL_CUSTOM_OUTPUT */
+  uint32_t rank;          /* 0 where the shape is not known */
+  const int64_t *dims;    /* `rank` of them, with a batch of 1; their product is `count` */
+  const float *values;    /* of the engine */
+  const float *reference; /* of the reference evaluator in double precision; NULL: not there */
+  size_t count;           /* of values; 0: no part of it belongs to one image */
+} hl_custom_output;
+
 /* What is known of a row; valid during the call. */
 typedef struct hl_custom_facts {
   uint32_t size; /* of this struct, in bytes */
@@ -59,7 +70,21 @@ typedef struct hl_custom_facts {
    */
   const uint64_t *samples_ns;
   size_t sample_count;
+  /* Of rows whose outputs are compared before anything is timed; none of others: --no-check,
+   * training, memory, engines that give no outputs, rows that failed before. Ask HL_CUSTOM_HAS
+   * first: a hotlap that is older does not have them. */
+  const hl_custom_output *outputs;
+  size_t output_count;
 } hl_custom_facts;
+
+/* Whether this hotlap has a member of the facts: HL_CUSTOM_HAS(row, output_count). */
+#define HL_CUSTOM_HAS(row, member)                                                                 \
+  ((row)->size >= offsetof(hl_custom_facts, member) + sizeof(row)->member)
+
+/* Output number `index`, whatever the struct has grown to. */
+#define HL_CUSTOM_OUTPUT(row, index)                                                               \
+  ((const hl_custom_output *)(const void *)((const char *)(row)->outputs +                         \
+                                            (size_t)(index) * (row)->outputs->size))
 
 typedef struct hl_custom_metric {
   uint32_t abi;  /* HL_CUSTOM_ABI */

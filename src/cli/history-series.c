@@ -16,6 +16,8 @@ enum { TABLE_POINTS = 20 };
 typedef struct series {
   const hl_options *options;
   const hl_metric *metric;
+  hl_custom custom;     /* of a metric of the user's own */
+  hl_metric own_metric; /* made of it */
   hl_store_filter filter;
   hl_store_runs runs;
   hl_history_rows rows;
@@ -58,15 +60,38 @@ static hl_status unknown_metric(const char *key, hl_error *error) {
                       key);
 }
 
-static hl_status find_metric(series *s, hl_error *error) {
+static hl_status check_metric(const series *s, hl_error *error) {
   const char *key = hl_options_get(s->options, HL_OPTION_METRIC);
-  s->metric = hl_metric_find(key);
-  if (!s->metric) return unknown_metric(key, error);
   if (can_be_followed(s->metric)) return HL_OK;
   return hl_error_set(error, HL_INVALID_ARGUMENT,
                       "'%s' is neither better when higher nor when lower, so no change of it is "
                       "good or bad; take another, such as throughput_ips",
                       key);
+}
+
+/* A metric of hotlap; one of the user's own is looked for in the store. */
+static hl_status find_metric(series *s, hl_error *error) {
+  s->metric = hl_metric_find(hl_options_get(s->options, HL_OPTION_METRIC));
+  return s->metric ? check_metric(s, error) : HL_OK;
+}
+
+static hl_status find_custom(series *s, hl_store *store, hl_error *error) {
+  const char *key = hl_options_get(s->options, HL_OPTION_METRIC);
+  bool found = false;
+  hl_status status = hl_store_custom_find(store, key, &found, &s->custom, error);
+  if (status != HL_OK) return status;
+  if (!found) return unknown_metric(key, error);
+  const char *better = s->custom.better ? s->custom.better : "";
+  s->own_metric = (hl_metric){.kind = HL_METRIC_REAL,
+                              .key = s->custom.name,
+                              .unit = s->custom.unit ? s->custom.unit : "",
+                              .better = strcmp(better, "higher") == 0  ? HL_BETTER_HIGHER
+                                        : strcmp(better, "lower") == 0 ? HL_BETTER_LOWER
+                                                                       : HL_BETTER_NEITHER,
+                              .title = s->custom.name,
+                              .doc = s->custom.doc ? s->custom.doc : "a metric of a plug-in"};
+  s->metric = &s->own_metric;
+  return check_metric(s, error);
 }
 
 /* ---- where commits stand ---- */
@@ -113,7 +138,14 @@ static hl_status load(series *s, hl_error *error) {
   bool confirm = hl_options_on(s->options, HL_OPTION_CONFIRM);
   hl_status status =
       hl__history_open(s->options, confirm ? HL_STORE_WRITE : HL_STORE_READ, &store, error);
+  if (!store && status == HL_OK && !s->metric)
+    return unknown_metric(hl_options_get(s->options, HL_OPTION_METRIC), error);
   if (!store) return status;
+  if (!s->metric) status = find_custom(s, store, error);
+  if (status != HL_OK) {
+    hl_store_free(store);
+    return status;
+  }
   status = hl_store_history_load(store, s->metric, &s->filter, &s->rows, error);
   if (status == HL_OK)
     status = hl_store_change_checks_load(store, s->metric->key, &s->checks, error);
@@ -292,6 +324,7 @@ int hl_cli_history_series(const hl_options *options) {
   int exit_status = HL_EXIT_OK;
   if (hl_options_on(options, HL_OPTION_CONFIRM)) hl_interrupt_catch();
   hl_history_rows_init(&s.rows);
+  hl_custom_init(&s.custom);
   s.arguments = hl__history_compare_arguments(options);
   hl_change_checks_init(&s.checks);
   hl_status status = run(&s, &error);
@@ -306,6 +339,7 @@ int hl_cli_history_series(const hl_options *options) {
   }
   hl_history_release(&s.history);
   hl_history_rows_release(&s.rows);
+  hl_custom_release(&s.custom);
   hl_change_checks_release(&s.checks);
   hl_store_runs_release(&s.runs);
   hl_machine_release(&s.machine);

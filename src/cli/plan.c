@@ -43,8 +43,10 @@ hl_status hl_cli_plan(const hl_options *options, const hl_plan_model *models, si
   if (status != HL_OK) return status;
   const hl_method_options *method = &ret_plan->method;
   hl_requirement requirement;
+  /* Which metrics a plug-in has is asked later, once: hl_sweep_begin. */
+  const hl_requirement_knows knows = method->metric_plugin_count ? hl_requirement_any : NULL;
   for (size_t i = 0; i < method->requirement_count && status == HL_OK; i++)
-    status = hl_requirement_parse(method->requirements[i], &requirement, error);
+    status = hl_requirement_parse(method->requirements[i], knows, NULL, &requirement, error);
   if (status != HL_OK) hl_plan_release(ret_plan);
   return status;
 }

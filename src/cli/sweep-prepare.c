@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/plan.h"
 #include "cli/run-info.h"
+#include "record/requirement.h"
 #include "report/report.h"
 #include "run/custom.h"
 #include "run/git.h"
@@ -133,6 +134,24 @@ hl_status hl_sweep_prepare(hl_sweep *sweep, int argc, char **argv, hl_error *err
   return status == HL_OK ? hl_sweep_begin(s, argc, argv, error) : status;
 }
 
+static bool has_name(const void *context, const char *name) {
+  const hl_custom_names *names = context;
+  for (size_t i = 0; i < names->count; i++)
+    if (strcmp(names->names[i], name) == 0) return true;
+  return false;
+}
+
+/* Plug-ins with metrics, and what is required of those. */
+static hl_status check_customs(const hl_method_options *method, hl_error *error) {
+  hl_custom_names names;
+  hl_requirement requirement;
+  hl_status status =
+      hl_custom_check(method->metric_plugins, method->metric_plugin_count, &names, error);
+  for (size_t i = 0; i < method->requirement_count && status == HL_OK; i++)
+    status = hl_requirement_parse(method->requirements[i], has_name, &names, &requirement, error);
+  return status;
+}
+
 hl_status hl_sweep_begin(hl_sweep *sweep, int argc, char **argv, hl_error *error) {
   hl_sweep *s = sweep;
   hl_status status =
@@ -142,8 +161,7 @@ hl_status hl_sweep_begin(hl_sweep *sweep, int argc, char **argv, hl_error *error
   const hl_method_options *checked = NULL; /* of plans each entry has its own */
   for (size_t i = 0; i < s->plan.count && status == HL_OK; i++) {
     const hl_method_options *method = hl_plan_method(&s->plan, &s->plan.items[i]);
-    if (method != checked)
-      status = hl_custom_check(method->metric_plugins, method->metric_plugin_count, error);
+    if (method != checked) status = check_customs(method, error);
     checked = method;
   }
   if (status != HL_OK) return status;

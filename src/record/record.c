@@ -72,7 +72,15 @@ void hl_record_release(hl_record *record) {
   hl_epochs_release(&record->epochs);
   hl_customs_release(&record->customs);
   hl_memory_map_free(record->memory_map);
+  hl_record_outputs_free(record->outputs);
   hl_record_init(record);
+}
+
+void hl_record_outputs_free(hl_record_outputs *outputs) {
+  if (!outputs) return;
+  free(outputs->values);
+  free(outputs->reference);
+  free(outputs);
 }
 
 hl_status hl_record_copy(const hl_record *from, hl_record *ret_to, hl_error *error) {
@@ -93,6 +101,7 @@ hl_status hl_record_copy(const hl_record *from, hl_record *ret_to, hl_error *err
     ok = ok && copy.samples_ns;
   }
   copy.memory_map = NULL;
+  copy.outputs = NULL;
   copy.step_losses = NULL;
   if (from->step_loss_count) {
     copy.step_losses = malloc(from->step_loss_count * sizeof *copy.step_losses);

@@ -14,6 +14,7 @@
 #include "record/epoch.h"
 #include "record/fields.h"
 #include "record/memory-map.h"
+#include "record/outputs.h"
 #include "record/rate.h"
 
 typedef enum hl_outcome {
@@ -49,6 +50,8 @@ typedef struct hl_record {
   /* Of a row of `hotlap memory` that was measured now: owned, neither copied nor stored; or NULL.
    */
   hl_memory_map *memory_map;
+  /* With --metric-plugin, until its metrics are computed: owned, or NULL. */
+  hl_record_outputs *outputs;
 } hl_record;
 
 extern const hl_metric hl_metrics[];

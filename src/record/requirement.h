@@ -2,22 +2,28 @@
  * record/requirement.h - what is required of a row: "latency_p99_ms < 1 where batch_size = 1".
  *
  *     hl_requirement requirement;
- *     hl_status status = hl_requirement_parse("throughput_ips >= 1000", &requirement, error);
- *     hl_requirement_judged judged = hl_requirement_judge(&requirement, &record);
+ *     hl_status status = hl_requirement_parse("throughput_ips >= 1000", NULL, NULL, &requirement,
+ * error); hl_requirement_judged judged = hl_requirement_judge(&requirement, &record);
  *     puts(hl_requirement_verdict_name(judged.verdict));
  *
  *     REQUIREMENT = METRIC (< | <= | > | >=) NUMBER [where CONDITION [and CONDITION]...]
  *     CONDITION   = METRIC (< | <= | > | >= | = | !=) VALUE
  *
- * METRIC is a key of metrics.def whose value is one number; of a condition, text too. A metric that
- * has an interval is judged by it, so that no verdict rests on too few samples.
+ * METRIC is a key of metrics.def whose value is one number; of a condition, text too; or the name
+ * of a metric of the user's own (record/custom.h). A metric that has an interval is judged by it,
+ * so that no verdict rests on too few samples. Of a percentile of the latency whose interval is not
+ * known the interval of a lower one tells that it is above: no step is needed that is not there.
  */
 #ifndef HL_RECORD_REQUIREMENT_H
 #define HL_RECORD_REQUIREMENT_H
 
 #include "record/record.h"
 
-enum { HL_REQUIREMENT_CONDITIONS = 4, HL_REQUIREMENT_VALUE_BYTES = 128 };
+enum {
+  HL_REQUIREMENT_CONDITIONS = 4,
+  HL_REQUIREMENT_VALUE_BYTES = 128,
+  HL_REQUIREMENT_NAME_BYTES = 64
+};
 
 typedef enum hl_relation {
   HL_RELATION_LESS,
@@ -29,7 +35,8 @@ typedef enum hl_relation {
 } hl_relation;
 
 typedef struct hl_requirement_part {
-  const hl_metric *metric;
+  const hl_metric *metric; /* NULL: `custom` */
+  char custom[HL_REQUIREMENT_NAME_BYTES];
   hl_relation relation;
   double number; /* NaN: a text */
   char value[HL_REQUIREMENT_VALUE_BYTES];
@@ -58,8 +65,14 @@ typedef struct hl_requirement_judged {
 
 const char *hl_requirement_verdict_name(hl_requirement_verdict verdict); /* "PASS" ... */
 
-/* INVALID_ARGUMENT names the part. */
-hl_status hl_requirement_parse(const char *text, hl_requirement *ret_requirement, hl_error *error);
+/* Whether there is a metric of the user's own of that name. */
+typedef bool (*hl_requirement_knows)(const void *context, const char *name);
+/* For where any name may be one, as of a row that was measured before. */
+bool hl_requirement_any(const void *context, const char *name);
+
+/* `knows` NULL: metrics of hotlap only. INVALID_ARGUMENT names the part. */
+hl_status hl_requirement_parse(const char *text, hl_requirement_knows knows, const void *context,
+                               hl_requirement *ret_requirement, hl_error *error);
 hl_requirement_judged hl_requirement_judge(const hl_requirement *requirement,
                                            const hl_record *record);
 

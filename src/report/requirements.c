@@ -64,7 +64,8 @@ static summary *gather(const hl_records *records, size_t *ret_count) {
       summary *more = known ? NULL : realloc(list, (n + 1) * sizeof *list);
       if (more) list = more;
       if (more) list[n] = (summary){.text = text};
-      if (!more || hl_requirement_parse(text, &list[n].requirement, NULL) != HL_OK) {
+      if (!more || hl_requirement_parse(text, hl_requirement_any, NULL, &list[n].requirement,
+                                        NULL) != HL_OK) {
         free(text);
         continue;
       }

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { limit_s = 10, name_bytes = 48, unit_bytes = 31, doc_bytes = 255 };
+enum { limit_s = 10, name_bytes = HL_CUSTOM_NAME_BYTES, unit_bytes = 31, doc_bytes = 255 };
 
 /* What the child says, in pieces of one size: what an object did to its own memory cannot make this
  * process read beyond them. */
@@ -121,13 +121,16 @@ static void describe(const hl_custom_metric *metric, int fd, message *m) {
   m->better = (char)metric->better;
 }
 
-static void compute(const hl_custom_metric *metric, const hl_record *record, message *m) {
+static void compute(const hl_custom_metric *metric, const hl_record *record,
+                    const hl_custom_output *outputs, message *m) {
   const hl_custom_facts facts = {.size = sizeof facts,
                                  .context = (void *)(uintptr_t)record,
                                  .number = number,
                                  .text = text,
                                  .samples_ns = record->samples_ns,
-                                 .sample_count = record->sample_count};
+                                 .sample_count = record->sample_count,
+                                 .outputs = outputs,
+                                 .output_count = record->outputs ? record->outputs->count : 0};
   char reason[256] = "";
   double value = (double)NAN;
   m->kind = 'V';
@@ -138,6 +141,20 @@ static void compute(const hl_custom_metric *metric, const hl_record *record, mes
   hl_text_blank(reason, "");
   if (!hl_utf8_valid(reason)) reason[0] = '\0';
   snprintf(m->reason, sizeof m->reason, "%s", reason[0] ? reason : "the plug-in does not know it");
+}
+
+/* As a plug-in sees them; of a row that has none, none. */
+static void list_outputs(const hl_record_outputs *from, hl_custom_output *ret_outputs) {
+  for (size_t i = 0, at = 0; from && i < from->count; i++) {
+    const hl_record_output *o = &from->items[i];
+    ret_outputs[i] = (hl_custom_output){.size = sizeof *ret_outputs,
+                                        .rank = (uint32_t)o->rank,
+                                        .dims = o->dims,
+                                        .values = from->values + at,
+                                        .reference = from->reference ? from->reference + at : NULL,
+                                        .count = o->count};
+    at += o->count;
+  }
 }
 
 static _Noreturn void run_child(const char *path, const hl_record *record, int fd) {
@@ -152,9 +169,11 @@ static _Noreturn void run_child(const char *path, const hl_record *record, int f
     describe(list[count], fd, &m);
     say(fd, &m);
   }
+  hl_custom_output outputs[HL_RECORD_OUTPUTS];
+  if (record) list_outputs(record->outputs, outputs);
   for (size_t i = 0; record && i < count; i++) {
     describe(list[i], fd, &m);
-    compute(list[i], record, &m);
+    compute(list[i], record, outputs, &m);
     say(fd, &m);
   }
   m = (message){.kind = 'D'};
@@ -253,9 +272,10 @@ static hl_status ask(const char *path, const hl_record *record, answer *ret_answ
   return HL_OK;
 }
 
-hl_status hl_custom_check(const char *const *plugins, size_t count, hl_error *error) {
-  char names[HL_CUSTOM_MOST][name_bytes + 1];
-  size_t known = 0;
+hl_status hl_custom_check(const char *const *plugins, size_t count, hl_custom_names *ret_names,
+                          hl_error *error) {
+  hl_custom_names *known = ret_names;
+  known->count = 0;
   for (size_t i = 0; i < count; i++) {
     answer a;
     hl_status status = ask(plugins[i], NULL, &a, error);
@@ -264,15 +284,15 @@ hl_status hl_custom_check(const char *const *plugins, size_t count, hl_error *er
       return hl_error_set(error, HL_INVALID_ARGUMENT, "--metric-plugin %.200s: %s", plugins[i],
                           a.reason);
     for (size_t k = 0; k < a.count; k++) {
-      for (size_t n = 0; n < known; n++)
-        if (strcmp(names[n], a.metrics[k].name) == 0)
+      for (size_t n = 0; n < known->count; n++)
+        if (strcmp(known->names[n], a.metrics[k].name) == 0)
           return hl_error_set(error, HL_INVALID_ARGUMENT,
                               "--metric-plugin %.200s: there are two metrics '%s'", plugins[i],
-                              names[n]);
-      if (known == HL_CUSTOM_MOST)
+                              known->names[n]);
+      if (known->count == HL_CUSTOM_MOST)
         return hl_error_set(error, HL_LIMIT, "--metric-plugin: more than %d metrics in all",
                             HL_CUSTOM_MOST);
-      memcpy(names[known++], a.metrics[k].name, sizeof names[0]);
+      memcpy(known->names[known->count++], a.metrics[k].name, sizeof known->names[0]);
     }
   }
   return HL_OK;
@@ -312,5 +332,7 @@ hl_status hl_custom_compute(const char *const *plugins, size_t count, hl_record 
       status =
           add(&a.metrics[k], a.reason[0] ? a.reason : "the plug-in did not say it", record, error);
   }
+  hl_record_outputs_free(record->outputs);
+  record->outputs = NULL;
   return status;
 }

@@ -2,7 +2,8 @@
  * run/custom.h - metrics of a user's shared object (hotlap/metric.h), computed in a process of its
  * own.
  *
- *     hl_status status = hl_custom_check(plugins, count, error);   // before anything is measured
+ *     hl_status status = hl_custom_check(plugins, count, &names, error);   // before anything is
+ * measured
  *     ...
  *     status = hl_custom_compute(plugins, count, &record, error);  // record.customs
  *
@@ -15,14 +16,21 @@
 
 #include "record/record.h"
 
-enum { HL_CUSTOM_MOST = 32 };
+enum { HL_CUSTOM_MOST = 32, HL_CUSTOM_NAME_BYTES = 48 };
+
+/* What the objects of a row are called. */
+typedef struct hl_custom_names {
+  char names[HL_CUSTOM_MOST][HL_CUSTOM_NAME_BYTES + 1];
+  size_t count;
+} hl_custom_names;
 
 /* Opens each and reads its table. INVALID_ARGUMENT names the object and what is wrong with it, also
  * two metrics of one name. */
-hl_status hl_custom_check(const char *const *plugins, size_t count, hl_error *error);
+hl_status hl_custom_check(const char *const *plugins, size_t count, hl_custom_names *ret_names,
+                          hl_error *error);
 
-/* Adds all metrics of the objects to the row; those that failed are null with a reason, and what
- * cannot be said so is a note. Fails for want of memory only. */
+/* Adds all metrics of the objects to the row, whose outputs are then let go; those that failed are
+ * null with a reason, and what cannot be said so is a note. Fails for want of memory only. */
 hl_status hl_custom_compute(const char *const *plugins, size_t count, hl_record *record,
                             hl_error *error);
 

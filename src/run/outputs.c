@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Outputs that belong to no single image are not compared, and not in silence. */
@@ -70,6 +71,33 @@ hl_status hl_row_check_outputs(hl_row *r, hl_error *error) {
   if (status != HL_OK) return hl_error_set(error, HL_INTERNAL, "output check: %s", failure.msg);
   hl_record_set_text(&r->record->output_check, "reference evaluator, first image");
   return HL_OK;
+}
+
+static float *copy_reference(const hl_row *r) {
+  const hl_reference *reference = &r->context->references->current;
+  bool same = reference->values && strcmp(reference->key, r->session.reference_key) == 0 &&
+              reference->count == r->outputs.count && reference->total == r->outputs.total;
+  for (size_t i = 0; same && i < reference->count; i++)
+    same = reference->counts[i] == r->outputs.counts[i];
+  float *copy = same ? malloc(reference->total * sizeof *copy + 1) : NULL;
+  if (copy) memcpy(copy, reference->values, reference->total * sizeof *copy);
+  return copy;
+}
+
+void hl_row_keep_outputs(hl_row *r) {
+  hl_reference *from = &r->outputs;
+  hl_record_outputs *kept = from->values ? calloc(1, sizeof *kept) : NULL;
+  if (!kept) return;
+  kept->count = from->count;
+  for (size_t i = 0; i < from->count; i++) {
+    kept->items[i] = (hl_record_output){.count = from->counts[i], .rank = from->ranks[i]};
+    memcpy(kept->items[i].dims, from->dims[i], sizeof kept->items[i].dims);
+  }
+  kept->reference = copy_reference(r);
+  kept->values = from->values;
+  from->values = NULL;
+  hl_record_outputs_free(r->record->outputs);
+  r->record->outputs = kept;
 }
 
 static void mistrust(hl_record *record, const char *why) {

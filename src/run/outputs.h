@@ -14,6 +14,10 @@
  * Only a failing worker and INTERRUPTED are failures; what could not be checked is said. */
 hl_status hl_row_check_outputs(hl_row *row, hl_error *error);
 
+/* For metrics of the user's own: moves the outputs, and a copy of the reference's where it is at
+ * hand, into the record. Without memory there are none. */
+void hl_row_keep_outputs(hl_row *row);
+
 /* MISTRUSTED if the outputs differ from the reference by more than their type allows, or are no
  * numbers. */
 void hl_row_judge_outputs(hl_row *row);

@@ -111,11 +111,28 @@ hl_status hl_reference_counts(const hl_message *reply, size_t ret_counts[HL_REFE
   return HL_OK;
 }
 
+/* A shape whose product is not the number of elements is none. */
+static void take_shape(const json_t *shape, size_t elements, int *ret_rank, int64_t *ret_dims) {
+  size_t rank = json_array_size(shape), product = 1;
+  *ret_rank = 0;
+  if (rank == 0 || rank > HL_RECORD_OUTPUT_RANK) return;
+  for (size_t i = 0; i < rank; i++) {
+    json_int_t dim = json_integer_value(json_array_get(shape, i));
+    if (dim < 1 || (size_t)dim > elements / product) return;
+    ret_dims[i] = dim;
+    product *= (size_t)dim;
+  }
+  if (product == elements) *ret_rank = (int)rank;
+}
+
 hl_status hl_reference_take(hl_message *reply, hl_reference *r, hl_error *error) {
   hl_status status = hl_reference_counts(reply, r->counts, &r->count, error);
   if (status != HL_OK) return status;
   const json_t *exact = json_object_get(reply->object, "exact");
   for (size_t i = 0; i < r->count; i++) r->exact[i] = json_is_true(json_array_get(exact, i));
+  const json_t *shapes = json_object_get(reply->object, "shapes");
+  for (size_t i = 0; i < r->count; i++)
+    take_shape(json_array_get(shapes, i), r->counts[i], &r->ranks[i], r->dims[i]);
   r->total = reply->byte_count / sizeof(float);
   r->values = (float *)(void *)reply->bytes; /* malloc'ed: aligned for floats */
   reply->bytes = NULL;

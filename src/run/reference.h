@@ -14,6 +14,9 @@ typedef struct hl_reference {
   float *values; /* outputs one after another */
   size_t counts[HL_REFERENCE_OUTPUTS], count, total;
   bool exact[HL_REFERENCE_OUTPUTS]; /* integers and bools: equal or not */
+  /* Shapes, where the worker says them; rank 0: not known. */
+  int ranks[HL_REFERENCE_OUTPUTS];
+  int64_t dims[HL_REFERENCE_OUTPUTS][HL_RECORD_OUTPUT_RANK];
 } hl_reference;
 
 /* The one most recently used; a sweep has one model for many rows. */

@@ -180,6 +180,7 @@ hl_status hl_row_close(hl_row *r, hl_status status, hl_error *failure, hl_error 
   free(r->images);
   free(r->full);
   r->samples = r->images = r->full = NULL;
+  if (context->method->metric_plugin_count) hl_row_keep_outputs(r);
   hl_reference_release(&r->outputs);
   if (status == HL_INTERRUPTED) return hl_error_set(error, status, "interrupted");
   if (context->bad_input_ends && r->bad_input)

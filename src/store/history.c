@@ -21,9 +21,19 @@ static hl_status append_column(hl_store *store, const char *table, const char *c
   return status;
 }
 
+/* A metric of the user's own is no column: its value is bound to ?3 by name. */
+static hl_status append_value(hl_store *store, const hl_metric *metric, hl_text *sql,
+                              hl_error *error) {
+  if (hl_metric_find(metric->key)) return append_column(store, "rows", metric->key, sql, error);
+  hl_text_append(sql, ", (SELECT custom_metrics.value FROM custom_metrics"
+                      " WHERE custom_metrics.row_id = rows.row_id AND custom_metrics.name = ?3)");
+  return HL_OK;
+}
+
 static hl_status history_sql(hl_store *store, const hl_metric *metric, hl_text *sql,
                              hl_error *error) {
-  const hl_metric *interval = hl_metric_interval(metric);
+  bool own = !hl_metric_find(metric->key);
+  const hl_metric *interval = own ? NULL : hl_metric_interval(metric);
   HL_CLEANUP(hl_free_pointer) char *low = interval ? hl_format("%s_low", interval->key) : NULL;
   HL_CLEANUP(hl_free_pointer) char *high = interval ? hl_format("%s_high", interval->key) : NULL;
   if (interval && (!low || !high)) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory");
@@ -36,7 +46,7 @@ static hl_status history_sql(hl_store *store, const hl_metric *metric, hl_text *
     status = append_column(store, "rows", of_rows[i], sql, error);
   for (size_t i = 0; i < HL_COUNT(of_runs) && status == HL_OK; i++)
     status = append_column(store, "runs", of_runs[i], sql, error);
-  if (status == HL_OK) status = append_column(store, "rows", metric->key, sql, error);
+  if (status == HL_OK) status = append_value(store, metric, sql, error);
   if (low && status == HL_OK) status = append_column(store, "rows", low, sql, error);
   if (high && status == HL_OK) status = append_column(store, "rows", high, sql, error);
   hl_text_append(sql, " FROM rows JOIN runs ON runs.id = rows.run_id"
@@ -72,6 +82,7 @@ hl_status hl_store_history_load(hl_store *store, const hl_metric *metric,
   if (status != HL_OK) return status;
   hl_sql_bind_text(statement, 1, filter ? filter->model : NULL);
   hl_sql_bind_text(statement, 2, filter ? filter->machine : NULL);
+  if (!hl_metric_find(metric->key)) hl_sql_bind_text(statement, 3, metric->key);
   bool more = false;
   while ((status = hl_sql_step(store, statement, &more, error)) == HL_OK && more) {
     const char *finished = text_at(statement, 6);
@@ -91,6 +102,34 @@ hl_status hl_store_history_load(hl_store *store, const hl_metric *metric,
   /* Damage can look like the end of a table. */
   if (status == HL_OK && rows->count == 0) status = hl__store_check_pages(store, error);
   return status;
+}
+
+hl_status hl_store_custom_find(hl_store *store, const char *name, bool *ret_found,
+                               hl_custom *ret_custom, hl_error *error) {
+  HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
+  *ret_found = false;
+  hl_status status = hl_sql_prepare(
+      store, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'custom_metrics'",
+      &statement, error);
+  bool there = false;
+  if (status == HL_OK) status = hl_sql_step(store, statement, &there, error);
+  if (status != HL_OK || !there) return status;
+  HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *newest = NULL;
+  status = hl_sql_prepare(store,
+                          "SELECT unit, better, doc FROM custom_metrics WHERE name = ?"
+                          " ORDER BY row_id DESC LIMIT 1",
+                          &newest, error);
+  hl_sql_bind_text(newest, 1, name);
+  if (status == HL_OK) status = hl_sql_step(store, newest, ret_found, error);
+  if (status != HL_OK || !*ret_found) return status;
+  hl_custom custom;
+  hl_custom_init(&custom);
+  hl_record_set_text(&custom.name, name);
+  hl_record_set_text(&custom.unit, text_at(newest, 0));
+  hl_record_set_text(&custom.better, text_at(newest, 1));
+  hl_record_set_text(&custom.doc, text_at(newest, 2));
+  *ret_custom = custom;
+  return HL_OK;
 }
 
 hl_status hl_store_change_checks_load(hl_store *store, const char *metric, hl_change_checks *checks,

@@ -152,6 +152,11 @@ hl_status hl_store_runs_list(hl_store *store, const hl_store_filter *filter,
 hl_status hl_store_runs_salvage(hl_store *store, const hl_store_filter *filter,
                                 hl_store_runs *ret_runs, size_t *ret_lost, hl_error *error);
 
+/* The newest description of a metric of the user's own, without its value; release it if it was
+ * found. */
+hl_status hl_store_custom_find(hl_store *store, const char *name, bool *ret_found,
+                               hl_custom *ret_custom, hl_error *error);
+
 /*
  * Appends the metric of every row that passed and whose model and machine the filter takes, in the
  * order of measuring, to an initialised list; its `limit` is not used. Rows without the metric have

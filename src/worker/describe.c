@@ -31,3 +31,19 @@ void hl_worker_describe_model(const hl_model_file *file, int64_t batch, json_t *
   hl_json_set_bool(reply, "model_cached", file->memory_fd < 0);
   hl_text_release(&shape);
 }
+
+json_t *hl_worker_output_shape(const hl_model_file *file, size_t output, size_t elements) {
+  if (output >= file->output_count) return json_null();
+  const hl_port *port = &file->outputs[output];
+  json_t *shape = json_array();
+  size_t product = 1;
+  for (int32_t i = 0; shape && i < port->rank; i++) {
+    int64_t dim = port->dims[i] < 0 ? 1 : port->dims[i];
+    bool fits = dim > 0 && (size_t)dim <= elements / product;
+    product = fits ? product * (size_t)dim : SIZE_MAX;
+    if (!fits || json_array_append_new(shape, json_integer(dim)) != 0) break;
+  }
+  if (shape && product == elements) return shape;
+  json_decref(shape);
+  return json_null();
+}

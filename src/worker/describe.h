@@ -1,10 +1,15 @@
-/* What the verb `configure` says of the model. */
+/* What the worker says of the model. */
 #ifndef HL_WORKER_DESCRIBE_H
 #define HL_WORKER_DESCRIBE_H
 
 #include "protocol/channel.h"
 #include "workloads/model-file.h"
 
+/* The verb `configure`. */
 void hl_worker_describe_model(const hl_model_file *file, int64_t batch, json_t *reply);
+
+/* The declared shape of an output with one image in the place of the batch, a new reference; null
+ * where `elements`, which belong to the first image, are not all of that. */
+json_t *hl_worker_output_shape(const hl_model_file *file, size_t output, size_t elements);
 
 #endif

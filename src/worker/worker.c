@@ -401,15 +401,17 @@ static hl_status reply_outputs(worker *w, outputs_fn outputs, json_t *reply, voi
   size_t counts[most_outputs] = {0}, count = 0, total = 0;
   hl_status status = outputs(w, &values, counts, &count, error);
   if (status != HL_OK) return status;
-  json_t *list = json_array(), *exact = json_array();
-  bool good = list && exact;
+  json_t *list = json_array(), *exact = json_array(), *shapes = json_array();
+  bool good = list && exact && shapes;
   for (size_t i = 0; i < count && good; i++) {
     good = json_array_append_new(list, json_integer((json_int_t)counts[i])) == 0 &&
-           json_array_append_new(exact, json_boolean(is_exact(w, i))) == 0;
+           json_array_append_new(exact, json_boolean(is_exact(w, i))) == 0 &&
+           json_array_append_new(shapes, hl_worker_output_shape(&w->file, i, counts[i])) == 0;
     total += counts[i];
   }
   good = json_object_set_new(reply, "elements", list) == 0 && good;
   good = json_object_set_new(reply, "exact", exact) == 0 && good;
+  good = json_object_set_new(reply, "shapes", shapes) == 0 && good;
   if (!good) {
     free(values);
     return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a reply");

@@ -109,4 +109,89 @@ def the_example_of_the_documentation_works():
         assert abs(metric['value'] - 0.9 / 3600 / row['throughput_ips'] * 1e6) < 1e-9 and metric['better'] == 'lower', metric
 
 
+def compiled(index, name):
+    """The example number `index` of the documentation."""
+    compiler = shutil.which('cc')
+    if not compiler:
+        raise Skip('no compiler')
+    source = re.findall(r'```c\n(.*?)```', (SOURCE / 'docs/custom-metrics.md').read_text(), re.S)[index]
+    path, built = file(f'{name}.c', source.encode()), str(HOME / f'{name}.so')
+    subprocess.run([compiler, '-Wall', '-Wextra', '-Werror', '-shared', '-fPIC', '-I', SOURCE / 'include', path, '-o', built, '-lm'], check=True)
+    return built
+
+
+@case
+def outputs_are_seen():
+    built, where = compiled(1, 'psnr'), HOME / 'psnr'
+    more = ('--metric-plugin', built, '--store', 'none', '--iterations', '5', '--json')
+    rows = hotlap('sweep', 'mlp:hidden_dim=64', '--dtype', 'float32,bfloat16', '--batch-sizes', '1,4', *more).passes().rows
+    found = {(r['dtype'], r['batch_size']): r['custom_metrics']['psnr_db']['value'] for r in rows}
+    # 24 bits of a float and the 8 of a bfloat16; not the same numbers, and of one image at each batch.
+    assert all(v > 100 for (dtype, _), v in found.items() if dtype == 'float32'), found
+    assert all(25 < v < 80 for (dtype, _), v in found.items() if dtype == 'bfloat16'), found
+    unchecked, = hotlap('sweep', 'mlp:hidden_dim=64', '--batch-sizes', '1', '--no-check', *more).passes().rows
+    assert unchecked['custom_metrics']['psnr_db'] == {
+        'name': 'psnr_db',
+        'unit': 'dB', 'better': 'higher', 'doc': 'outputs against the reference', 'value': None,
+        'reason': 'the plug-in does not know it'}, unchecked
+    trained, = hotlap('train', 'mlp:hidden_dim=64', '--batch-sizes', '2', '--steps', '3', *[m for m in more if m not in ('--iterations', '5')]).passes().rows
+    assert trained['custom_metrics']['psnr_db']['value'] is None, trained
+
+
+@case
+def shapes_are_of_one_image():
+    source = b'''#include <hotlap/metric.h>
+    static int rank(const hl_custom_facts *row, double *value, char *reason, size_t bytes) {
+      (void)reason; (void)bytes;
+      const hl_custom_output *o = HL_CUSTOM_OUTPUT(row, 0);
+      if (!row->output_count || !o->rank) return 1;
+      *value = 0;
+      for (unsigned i = 0; i < o->rank; i++) *value = 1000 * *value + (double)o->dims[i];
+      return 0;
+    }
+    static const hl_custom_metric metric = {.abi = HL_CUSTOM_ABI, .size = sizeof metric, .name = "shape", .compute = rank};
+    static const hl_custom_metric *const list[] = {&metric, 0};
+    const hl_custom_metric *const *hl_custom_entry(void) { return list; }
+    '''
+    compiler = shutil.which('cc')
+    if not compiler:
+        raise Skip('no compiler')
+    built = str(HOME / 'shape.so')
+    subprocess.run([compiler, '-shared', '-fPIC', '-I', SOURCE / 'include', file('shape.c', source), '-o', built], check=True)
+    rows = hotlap('sweep', 'ptychopinn:N=64,gridsize=1', '--batch-sizes', '1,2', '--iterations', '2', '--metric-plugin', built,
+                  '--store', 'none', '--json').passes().rows
+    values = {r['custom_metrics']['shape']['value'] for r in rows}
+    assert len(values) == 1 and values.pop() % 1000000 in (64064, 64001), rows[0]['custom_metrics']
+
+
+@case
+def they_may_be_required():
+    db = str(HOME / 'require.db')
+    first = ('--require', 'longest_step_ms < 1.5', '--batch-sizes', '1,8', '--store', db)
+    run = sweep(*first, '--require', 'latency_p50_ms > 1 where longest_step_ms > 1.5', '--fail-if', 'unmet')
+    assert run.status == 4, run.explain()  # 1.1 ms and 1.8 ms
+    run = sweep(*first).passes('longest_step_ms < 1.5: FAIL (1 of 2 pass, 1 FAIL)', 'batch 8: FAIL, 1.8')
+    hotlap('report', '--store', db).passes('longest_step_ms < 1.5: FAIL (1 of 2 pass, 1 FAIL)')
+    rows = json.loads(hotlap('report', '--store', db, '--json').out)['rows']
+    assert [r['requirements_met'] for r in rows] == [True, False], rows
+    sweep('--require', 'longest_step < 1').fails(2, "no metric 'longest_step'")
+    hotlap('sweep', 'mlp', *QUICK, '--require', 'longest_step_ms < 1').fails(2, "no metric 'longest_step_ms'")
+    unknown = sweep('--batch-sizes', '1', '--require', 'longest_step_ms < 1', '--store', 'none', what='nan')
+    unknown.passes('UNKNOWN')
+
+
+@case
+def they_have_a_history():
+    db = str(HOME / 'history.db')
+    for _ in range(2):
+        sweep('--batch-sizes', '1', '--store', db).passes()
+    found = hotlap('history', 'mlp', '--metric', 'longest_step_ms', '--store', db, '--json').passes().document
+    assert found['metric'] == 'longest_step_ms' and found['better'] == 'lower', found
+    points = [p for s in found['series'] for p in s['points']]
+    assert points and all(abs(p['value'] - 1.1) < 0.2 for p in points), points
+    hotlap('history', 'mlp', '--metric', 'longest_step_ms', '--store', db, '--output-dir', str(HOME / 'h')).passes('history_longest_step_ms.md')
+    hotlap('history', 'mlp', '--metric', 'longest_stepp_ms', '--store', db).fails(2, "unknown metric 'longest_stepp_ms'")
+    hotlap('history', 'mlp', '--metric', "x' OR 1=1 --", '--store', db).fails(2, 'unknown metric')
+
+
 main()

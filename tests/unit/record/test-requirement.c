@@ -12,7 +12,7 @@
 static void refused(const char *text, const char *part) {
   hl_error error = {0};
   hl_requirement requirement;
-  assert_int_equal(hl_requirement_parse(text, &requirement, &error),
+  assert_int_equal(hl_requirement_parse(text, NULL, NULL, &requirement, &error),
                    strcmp(part, "more than 4") == 0 ? HL_LIMIT : HL_INVALID_ARGUMENT);
   if (!strstr(error.msg, part)) fail_msg("'%s' is not in: %s", part, error.msg);
 }
@@ -59,6 +59,19 @@ static void rows_are_judged(void **unused) {
       {"latency_p50_ms > 0.8", HL_REQUIREMENT_PASS},
       /* p99 has no interval: no verdict, however good it looks. */
       {"latency_p99_ms < 1000", HL_REQUIREMENT_UNKNOWN},
+      {"latency_p99_ms > 0.1", HL_REQUIREMENT_UNKNOWN},
+      /* But it is above the median, and above steps that are all beyond the limit. */
+      {"latency_p99_ms < 0.9", HL_REQUIREMENT_FAIL},
+      {"latency_p99_ms <= 0.89", HL_REQUIREMENT_FAIL},
+      {"latency_p99_ms < 0.95", HL_REQUIREMENT_FAIL},
+      {"latency_p99_ms < 0.96", HL_REQUIREMENT_UNKNOWN},
+      /* Of the user's own. */
+      {"own > 3", HL_REQUIREMENT_PASS},
+      {"own > 3.5", HL_REQUIREMENT_FAIL},
+      {"unknown_own > 3", HL_REQUIREMENT_UNKNOWN},
+      {"no_such > 3", HL_REQUIREMENT_UNKNOWN},
+      {"memory_mb < 10 where own > 3.5", HL_REQUIREMENT_ELSEWHERE},
+      {"memory_mb < 10 where unknown_own < 3", HL_REQUIREMENT_ELSEWHERE},
       {"efficiency > 1", HL_REQUIREMENT_UNKNOWN},
       {"batch_size >= 8", HL_REQUIREMENT_PASS},
       {"memory_mb < 10 where batch_size = 8 and model = mlp:hidden_dim=8", HL_REQUIREMENT_PASS},
@@ -75,10 +88,22 @@ static void rows_are_judged(void **unused) {
   r.latency_p50_ms = 1;
   r.latency_p50_ci_ms = (hl_pair){0.9, 1.2};
   r.latency_p99_ms = 2;
+  r.latency_min_ms = 0.95;
+  r.measurement_iterations = 2;
+  static const char *const names[] = {"own", "unknown_own"};
+  for (size_t i = 0; i < HL_COUNT(names); i++) {
+    hl_custom custom;
+    hl_custom_init(&custom);
+    hl_record_set_text(&custom.name, names[i]);
+    if (i == 0) custom.value = 3.5;
+    assert_int_equal(hl_customs_take(&r.customs, &custom, NULL), HL_OK);
+    hl_custom_release(&custom);
+  }
   for (size_t i = 0; i < HL_COUNT(cases); i++) {
     hl_requirement requirement;
     hl_error error = {0};
-    if (hl_requirement_parse(cases[i].text, &requirement, &error) != HL_OK)
+    if (hl_requirement_parse(cases[i].text, hl_requirement_any, NULL, &requirement, &error) !=
+        HL_OK)
       fail_msg("%s", error.msg);
     hl_requirement_verdict verdict = hl_requirement_judge(&requirement, &r).verdict;
     if (verdict != cases[i].verdict)
@@ -86,7 +111,7 @@ static void rows_are_judged(void **unused) {
   }
   hl_record_set_text(&r.outcome, "FAILED"); /* its numbers are no result */
   hl_requirement requirement;
-  assert_int_equal(hl_requirement_parse("memory_mb < 10", &requirement, NULL), HL_OK);
+  assert_int_equal(hl_requirement_parse("memory_mb < 10", NULL, NULL, &requirement, NULL), HL_OK);
   assert_int_equal(hl_requirement_judge(&requirement, &r).verdict, HL_REQUIREMENT_UNKNOWN);
   hl_record_release(&r);
 }
