@@ -29,13 +29,8 @@ static bool same_text(const char *a, const char *b) {
   return !a || !b || strcmp(a, b) == 0;
 }
 
-/* An entry of a plan is judged by its own rows. */
-static bool same_entry(const char *a, const char *b) {
-  return strcmp(a ? a : "", b ? b : "") == 0;
-}
-
 static bool belongs(const hl_analysis_group *g, const hl_record *r) {
-  return same_entry(g->entry, r->entry) && same_text(g->workload, r->workload) &&
+  return hl_text_same(g->entry, r->entry) && same_text(g->workload, r->workload) &&
          same_text(g->model, r->model) && same_text(g->engine, r->engine) &&
          same_text(g->dtype, r->dtype) && same_text(g->device, r->device) &&
          (g->threads == HL_INT_NULL || r->threads == HL_INT_NULL || g->threads == r->threads);

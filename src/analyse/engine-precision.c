@@ -13,7 +13,7 @@ static size_t reference_of(const hl_engine_model *m, size_t member) {
     if (i == member || !hl__engines_is_float32(&m->members[i]) || o->threads != g->threads)
       continue;
     if (g->engine && o->engine && strcmp(g->engine, o->engine) == 0 &&
-        strcmp(g->device ? g->device : "", o->device ? o->device : "") == 0)
+        hl_text_same(g->device, o->device))
       return i;
   }
   return SIZE_MAX;

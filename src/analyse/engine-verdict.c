@@ -21,10 +21,6 @@ static size_t first_of(hl_member_set set) {
   return (size_t)__builtin_ctz(set);
 }
 
-static bool same(const char *a, const char *b) {
-  return strcmp(a ? a : "", b ? b : "") == 0;
-}
-
 /* Largest output error of a member's rows; NaN where none was compared. */
 static double error_of(const hl_engine_model *m, size_t member) {
   double most = (double)NAN;
@@ -318,12 +314,13 @@ static void put_excluded(const hl_records *records, const hl_engine_member *memb
   for (size_t i = 0; i < count; i++) {
     const hl_record *r = &records->items[rows[i]];
     bool told = false, first = true;
-    for (size_t j = 0; j < i; j++) told |= same(records->items[rows[j]].outcome, r->outcome);
+    for (size_t j = 0; j < i; j++)
+      told |= hl_text_same(records->items[rows[j]].outcome, r->outcome);
     if (told) continue;
     hl_text_format(out, "%s%s at batch ", out->length ? "; " : "", member->name);
     for (size_t j = i; j < count; j++) {
       const hl_record *o = &records->items[rows[j]];
-      if (!same(o->outcome, r->outcome) || o->batch_size == HL_INT_NULL) continue;
+      if (!hl_text_same(o->outcome, r->outcome) || o->batch_size == HL_INT_NULL) continue;
       hl_text_format(out, "%s%" PRId64, first ? "" : ", ", o->batch_size);
       first = false;
     }
@@ -412,7 +409,7 @@ static bool remark_baseline(hl_engine_model *m) {
 static hl_member_set of_type(const hl_engine_model *m, const char *dtype) {
   hl_member_set set = 0;
   for (size_t i = 0; i < m->member_count; i++)
-    if (same(m->members[i].group->dtype, dtype)) set |= hl__member(i);
+    if (hl_text_same(m->members[i].group->dtype, dtype)) set |= hl__member(i);
   return set;
 }
 
@@ -428,7 +425,7 @@ static bool put_speed(const hl_engine_model *m, hl_text *out) {
   const char *same_as_all = NULL;
   bool ok = put_fastest(m, everyone, &all), several = false;
   for (size_t i = 0; i < m->member_count; i++)
-    several |= !same(m->members[i].group->dtype, m->members[0].group->dtype);
+    several |= !hl_text_same(m->members[i].group->dtype, m->members[0].group->dtype);
   for (size_t i = 0; ok && several && i < m->member_count; i++) {
     if (has(done, i)) continue;
     const char *dtype = m->members[i].group->dtype ? m->members[i].group->dtype : "unknown type";

@@ -35,12 +35,8 @@ static hl_engine_ratio unknown_ratio(void) {
 
 /* ---- members and points ---- */
 
-static bool same(const char *a, const char *b) {
-  return strcmp(a ? a : "", b ? b : "") == 0;
-}
-
 bool hl__engines_is_float32(const hl_engine_member *member) {
-  return same(member->group->dtype, "float32");
+  return hl_text_same(member->group->dtype, "float32");
 }
 
 static void add_words(hl_text *out, const char *words) {
@@ -53,9 +49,9 @@ static bool name_members(hl_engine_model *m) {
   const hl_analysis_group *first = m->members[0].group;
   for (size_t i = 1; i < m->member_count; i++) {
     const hl_analysis_group *g = m->members[i].group;
-    dtype |= !same(g->dtype, first->dtype);
+    dtype |= !hl_text_same(g->dtype, first->dtype);
     threads |= g->threads != first->threads;
-    device |= !same(g->device, first->device);
+    device |= !hl_text_same(g->device, first->device);
   }
   for (size_t i = 0; i < m->member_count; i++) {
     const hl_analysis_group *g = m->members[i].group;
@@ -266,8 +262,8 @@ static bool gather(const hl_analysis *analysis, size_t from, hl_engine_model *m,
   *ret_all = 0;
   for (size_t i = from; m->members && i < analysis->group_count; i++) {
     const hl_analysis_group *g = &analysis->groups[i];
-    if (!same(g->entry, first->entry) || !same(g->model, first->model) ||
-        !same(g->workload, first->workload))
+    if (!hl_text_same(g->entry, first->entry) || !hl_text_same(g->model, first->model) ||
+        !hl_text_same(g->workload, first->workload))
       continue;
     if (m->member_count < HL_ENGINES_MEMBERS_MOST) m->members[m->member_count++].group = g;
     ++*ret_all;
@@ -278,8 +274,9 @@ static bool gather(const hl_analysis *analysis, size_t from, hl_engine_model *m,
 static bool is_first(const hl_analysis *analysis, size_t at) {
   const hl_analysis_group *g = &analysis->groups[at];
   for (size_t i = 0; i < at; i++)
-    if (same(analysis->groups[i].entry, g->entry) && same(analysis->groups[i].model, g->model) &&
-        same(analysis->groups[i].workload, g->workload))
+    if (hl_text_same(analysis->groups[i].entry, g->entry) &&
+        hl_text_same(analysis->groups[i].model, g->model) &&
+        hl_text_same(analysis->groups[i].workload, g->workload))
       return false;
   return true;
 }

@@ -9,19 +9,15 @@ const char *hl_memory_measure_name(hl_memory_measure measure) {
   return measure == HL_MEMORY_PLANNED ? "planned" : "measured";
 }
 
-static bool same(const char *a, const char *b) {
-  return strcmp(a ? a : "", b ? b : "") == 0;
-}
-
 static bool counts(const hl_record *r) {
   return hl_workload_is_memory(r->workload) && hl_record_passed(r);
 }
 
 /* Alike but for model, batch and mode. */
 static bool same_setting(const hl_record *a, const hl_record *b) {
-  return same(a->entry, b->entry) && same(a->engine, b->engine) && same(a->dtype, b->dtype) &&
-         same(a->device_id, b->device_id) && same(a->provider, b->provider) &&
-         a->threads == b->threads;
+  return hl_text_same(a->entry, b->entry) && hl_text_same(a->engine, b->engine) &&
+         hl_text_same(a->dtype, b->dtype) && hl_text_same(a->device_id, b->device_id) &&
+         hl_text_same(a->provider, b->provider) && a->threads == b->threads;
 }
 
 static double value_of(const hl_record *r, hl_memory_measure measure) {
@@ -93,7 +89,7 @@ static double batch_of(const hl_record *r) {
 }
 
 static bool same_but_batch(const hl_record *a, const hl_record *b) {
-  return same_setting(a, b) && same(a->model, b->model) && same(a->mode, b->mode);
+  return same_setting(a, b) && hl_text_same(a->model, b->model) && hl_text_same(a->mode, b->mode);
 }
 
 static double parameters_of(const hl_record *r) {
@@ -108,7 +104,7 @@ bool hl_memory_same_family(const hl_record *a, const hl_record *b) {
 
 static bool same_but_model(const hl_record *a, const hl_record *b) {
   return same_setting(a, b) && hl_memory_same_family(a, b) && a->batch_size == b->batch_size &&
-         same(a->mode, b->mode);
+         hl_text_same(a->mode, b->mode);
 }
 
 /* Whether `row` is the first of those that are alike. */
@@ -132,7 +128,7 @@ static bool is_best_batch(const hl_records *records, const hl_record *row) {
   size_t own = models_with(records, row);
   for (size_t i = 0; i < records->count; i++) {
     const hl_record *r = &records->items[i];
-    if (!counts(r) || !same_setting(r, row) || !same(r->mode, row->mode) ||
+    if (!counts(r) || !same_setting(r, row) || !hl_text_same(r->mode, row->mode) ||
         !hl_memory_same_family(r, row))
       continue;
     size_t other = models_with(records, r);
@@ -147,11 +143,11 @@ static double ratio(double a, double b) {
 
 static void add_pairs(const hl_records *records, size_t row, hl_memory_analysis *a) {
   const hl_record *t = &records->items[row];
-  if (!same(t->mode, "training")) return;
+  if (!hl_text_same(t->mode, "training")) return;
   for (size_t i = 0; i < records->count; i++) {
     const hl_record *r = &records->items[i];
-    if (!counts(r) || !same(r->mode, "inference") || !same_setting(r, t) ||
-        !same(r->model, t->model) || r->batch_size != t->batch_size)
+    if (!counts(r) || !hl_text_same(r->mode, "inference") || !same_setting(r, t) ||
+        !hl_text_same(r->model, t->model) || r->batch_size != t->batch_size)
       continue;
     a->pairs[a->pair_count++] =
         (hl_memory_pair){.inference = r,

@@ -235,6 +235,17 @@ hl_status hl_file_write(const char *path, const void *data, size_t bytes, hl_err
   return hl_file_end(&file, status, error);
 }
 
+char *hl_program_directory(void) {
+  char path[4096];
+  ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+  if (n <= 0) return NULL;
+  path[n] = '\0';
+  char *slash = strrchr(path, '/');
+  if (!slash) return NULL;
+  *slash = '\0';
+  return strdup(path);
+}
+
 hl_status hl_directory_make(const char *path, hl_error *error) {
   HL_CLEANUP(hl_free_pointer) char *copy = hl_strdup(path);
   if (!copy) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory");

@@ -118,6 +118,10 @@ char *hl_strdup(const char *string) {
   return string ? strdup(string) : NULL;
 }
 
+bool hl_text_same(const char *a, const char *b) {
+  return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
 void hl_free_pointer(void *pointer_to_pointer) {
   free(*(void **)pointer_to_pointer);
 }

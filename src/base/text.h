@@ -45,6 +45,8 @@ char *hl_text_take(hl_text *text);
 char *hl_format(const char *format, ...) HL_PRINTF(1, 2);
 /* strdup that maps NULL to NULL. */
 char *hl_strdup(const char *string);
+/* Whether the strings are equal; NULL, which is not known, is as "". */
+bool hl_text_same(const char *a, const char *b);
 /* for HL_CLEANUP on a char* or other pointer from malloc */
 void hl_free_pointer(void *pointer_to_pointer);
 

@@ -1,22 +1,11 @@
 /* Plans that come with hotlap, by their names. */
+#include "base/file.h"
 #include "base/text.h"
 #include "cli/run-plan.h"
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* Directory of the running program; free() it. */
-static char *program_directory(void) {
-  char path[4096];
-  ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-  if (n <= 0) return NULL;
-  path[n] = '\0';
-  char *slash = strrchr(path, '/');
-  if (!slash) return NULL;
-  *slash = '\0';
-  return hl_strdup(path);
-}
 
 /* "plans/neurallayers.yaml", "neurallayers.yaml" and "neurallayers" are neurallayers; false for
  * what names no plan of ours. */
@@ -60,7 +49,7 @@ hl_status hl_cli_plan_find(const char *name, char **ret_path, hl_error *error) {
     *ret_path = hl_strdup(name);
     return *ret_path ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
   }
-  HL_CLEANUP(hl_free_pointer) char *program = program_directory();
+  HL_CLEANUP(hl_free_pointer) char *program = hl_program_directory();
   /* Where the program was built, or where it is installed. */
   char *directories[] = {program ? hl_format("%s/../plans", program) : NULL,
                          program ? hl_format("%s/%s", program, HL_PLAN_DIRECTORY) : NULL};

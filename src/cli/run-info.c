@@ -35,7 +35,7 @@ hl_status hl_cli_run_info(int argc, char **argv, const hl_options *options,
   info->gpus = hl_text_take(&gpus);
   info->cores = machine->cores;
   info->memory_bytes = (int64_t)machine->memory_bytes;
-  info->percentiles = hl_strdup("linear");
+  info->percentiles = hl_strdup(options->command == 'L' ? "loadgen" : "linear");
   info->warmup = hl_strdup(hl_options_get(options, HL_OPTION_WARMUP_ITERATIONS));
   info->max_time_s = method->max_time_s;
   info->safety_margin = method->safety_margin;

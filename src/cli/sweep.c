@@ -9,8 +9,8 @@
 #include "report/report.h"
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static const char usage[] =
@@ -278,10 +278,10 @@ int hl_sweep_run(hl_sweep *sweep) {
   return exit_status == HL_EXIT_OK ? HL_EXIT_USAGE : exit_status;
 }
 
-int hl_cli_sweep(int argc, char **argv) {
+int hl_sweep_command(char command, const char *help, int argc, char **argv) {
   hl_sweep s = {.start_ns = hl_clock_ns()};
   hl_error error = {0};
-  int exit_status = hl_cli_options('S', usage, argc, argv, &s.options);
+  int exit_status = hl_cli_options(command, help, argc, argv, &s.options);
   if (exit_status >= 0) return exit_status;
   hl_interrupt_catch(); /* preparing is part of it: one status, one message */
   hl_run_info_init(&s.info);
@@ -293,4 +293,8 @@ int hl_cli_sweep(int argc, char **argv) {
     exit_status = hl_sweep_run(&s);
   hl_sweep_release(&s);
   return exit_status;
+}
+
+int hl_cli_sweep(int argc, char **argv) {
+  return hl_sweep_command('S', usage, argc, argv);
 }

@@ -10,13 +10,13 @@
 #include "plan/plan-file.h"
 #include "run/run.h"
 
-/* Everything of one sweep, released in one place. */
 /* A command line of a plan, and what became of it: the whole plan's rows point into these. */
 typedef struct hl_sweep_part {
   hl_options options;
   hl_plan plan;
 } hl_sweep_part;
 
+/* Everything of one sweep, released in one place. */
 typedef struct hl_sweep {
   hl_options options;
   hl_plan_model *models;
@@ -46,6 +46,10 @@ hl_status hl_sweep_prepare(hl_sweep *sweep, int argc, char **argv, hl_error *err
 /* The second half of it, for a plan that is made otherwise: formats, store, the run to resume. */
 hl_status hl_sweep_begin(hl_sweep *sweep, int argc, char **argv, hl_error *error);
 void hl_sweep_release(hl_sweep *sweep);
+
+/* A whole command of the letter (plan/options.def): reads its options, explains them by `help`, and
+ * measures what they ask for; the exit status. */
+int hl_sweep_command(char command, const char *help, int argc, char **argv);
 
 /* Says what would be run; the exit status. */
 int hl_sweep_dry_run(const hl_sweep *sweep);

@@ -1,5 +1,6 @@
 #include "engine/registry.h"
 
+#include "base/file.h"
 #include "null/null.h"
 #include <dlfcn.h>
 #include <limits.h>
@@ -62,21 +63,9 @@ static hl_status open_object(const char *path, hl_engine_ops *ret_ops, hl_error 
   return hl_engine_adopt(entry(), path, ret_ops, error);
 }
 
-/* Directory of the running program; free() it. */
-static char *program_directory(void) {
-  char path[4096];
-  ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-  if (n <= 0) return NULL;
-  path[n] = '\0';
-  char *slash = strrchr(path, '/');
-  if (!slash) return NULL;
-  *slash = '\0';
-  return strdup(path);
-}
-
 static hl_status open_builtin_object(const char *name, hl_engine_ops *ret_ops, char **ret_path,
                                      hl_error *error) {
-  HL_CLEANUP(hl_free_pointer) char *directory = program_directory();
+  HL_CLEANUP(hl_free_pointer) char *directory = hl_program_directory();
   if (!directory)
     return hl_error_errno(error, HL_UNAVAILABLE, "cannot find the program's directory");
   char *candidates[] = {
@@ -159,7 +148,7 @@ const char *const *hl_engine_prefixes(void) {
   static bool known;
   if (known) return list[0] ? list : NULL;
   known = true;
-  HL_CLEANUP(hl_free_pointer) char *directory = program_directory();
+  HL_CLEANUP(hl_free_pointer) char *directory = hl_program_directory();
   HL_CLEANUP(hl_free_pointer) char *engines = directory ? hl_format("%s/engines", directory) : NULL;
   HL_CLEANUP(hl_free_pointer)
   char *beside = directory ? hl_format("%s/../.deps/venv", directory) : NULL;

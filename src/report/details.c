@@ -91,16 +91,12 @@ static const char *new_reason(const table *t, const hl_records *records, size_t 
   return reason;
 }
 
-static bool same(const char *a, const char *b) {
-  return strcmp(a ? a : "", b ? b : "") == 0;
-}
-
 bool hl__rows_are_mixed(const hl_records *records) {
   bool mixed = false;
   for (size_t i = 1; i < records->count; i++) {
     const hl_record *a = &records->items[0], *b = &records->items[i];
-    mixed |= !same(a->model, b->model) || !same(a->engine, b->engine) ||
-             !same(a->dtype, b->dtype) || !same(a->device_id, b->device_id);
+    mixed |= !hl_text_same(a->model, b->model) || !hl_text_same(a->engine, b->engine) ||
+             !hl_text_same(a->dtype, b->dtype) || !hl_text_same(a->device_id, b->device_id);
   }
   return mixed;
 }

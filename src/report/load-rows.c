@@ -1,19 +1,14 @@
 #include "report/load-rows.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 bool hl_load_is_told(const hl_record *r) {
   return r->scenario && hl_record_passed(r);
 }
 
-static bool same_text(const char *a, const char *b) {
-  return strcmp(a ? a : "", b ? b : "") == 0;
-}
-
 bool hl_load_same_server(const hl_record *a, const hl_record *b) {
-  return same_text(a->model, b->model) && same_text(a->engine, b->engine) &&
-         same_text(a->dtype, b->dtype) && same_text(a->device_id, b->device_id) &&
+  return hl_text_same(a->model, b->model) && hl_text_same(a->engine, b->engine) &&
+         hl_text_same(a->dtype, b->dtype) && hl_text_same(a->device_id, b->device_id) &&
          a->threads == b->threads && a->batch_size == b->batch_size && a->instances == b->instances;
 }
 

@@ -15,11 +15,6 @@ static bool is_first(const hl_records *records, size_t row) {
   return true;
 }
 
-static void cell(hl_text *out, double value) {
-  char text[HL_NUMBER_BYTES];
-  hl_text_format(out, " %s |", hl_report_number(value, "—", text));
-}
-
 static void put_remark(const hl_record *r, hl_text *out) {
   hl_text line = HL_TEXT_INIT;
   if (!hl_record_passed(r))
@@ -45,13 +40,13 @@ static void put_row(const hl_record *r, hl_text *out) {
   hl_text_append(out, " | ");
   hl_markdown_text(out, r->dtype);
   hl_text_format(out, " | %s |", hl_report_int(r->batch_size, "—", text));
-  cell(out, r->throughput_ips);
+  hl__markdown_cell(out, r->throughput_ips);
   hl_text_format(out, " %s |",
                  hl_report_half_width(r->throughput_ci_ips, r->throughput_ips, "—", text));
-  cell(out, r->latency_per_image_ms);
-  cell(out, r->latency_p50_ms);
-  cell(out, r->latency_p99_ms);
-  cell(out, r->memory_mb);
+  hl__markdown_cell(out, r->latency_per_image_ms);
+  hl__markdown_cell(out, r->latency_p50_ms);
+  hl__markdown_cell(out, r->latency_p99_ms);
+  hl__markdown_cell(out, r->memory_mb);
   hl_text_append(out, " ");
   put_remark(r, out);
   hl_text_append(out, " |\n");
@@ -59,15 +54,11 @@ static void put_row(const hl_record *r, hl_text *out) {
 
 /* -- training beside inference ----------------------------------------------------------------- */
 
-static bool same(const char *a, const char *b) {
-  return strcmp(a ? a : "", b ? b : "") == 0;
-}
-
 /* The same network, arithmetic and place at the same batch, wherever the rows stand. */
 static bool same_configuration(const hl_record *a, const hl_record *b) {
-  return same(a->model, b->model) && same(a->engine, b->engine) && same(a->dtype, b->dtype) &&
-         same(a->device_id, b->device_id) && a->batch_size == b->batch_size &&
-         a->threads == b->threads;
+  return hl_text_same(a->model, b->model) && hl_text_same(a->engine, b->engine) &&
+         hl_text_same(a->dtype, b->dtype) && hl_text_same(a->device_id, b->device_id) &&
+         a->batch_size == b->batch_size && a->threads == b->threads;
 }
 
 static const hl_record *find_inference(const hl_records *records, const hl_record *training) {
@@ -91,12 +82,12 @@ static void put_pair(const hl_record *training, const hl_record *inference, hl_t
   hl_text_append(out, " | ");
   hl_markdown_text(out, training->dtype);
   hl_text_format(out, " | %s |", hl_report_int(training->batch_size, "—", text));
-  cell(out, ms);
-  cell(out, training->latency_p50_ms);
-  cell(out, ms > 0 ? training->latency_p50_ms / ms : unknown);
-  cell(out, mb);
-  cell(out, training->memory_mb);
-  cell(out, mb > 0 ? training->memory_mb / mb : unknown);
+  hl__markdown_cell(out, ms);
+  hl__markdown_cell(out, training->latency_p50_ms);
+  hl__markdown_cell(out, ms > 0 ? training->latency_p50_ms / ms : unknown);
+  hl__markdown_cell(out, mb);
+  hl__markdown_cell(out, training->memory_mb);
+  hl__markdown_cell(out, mb > 0 ? training->memory_mb / mb : unknown);
   hl_text_char(out, '\n');
 }
 

@@ -6,15 +6,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-static void put_cell(hl_text *out, double value) {
-  char text[HL_NUMBER_BYTES];
-  hl_text_format(out, " %s |", hl_report_number(value, "—", text));
-}
-
-static void put_cells(hl_text *out, const double *values, size_t count) {
-  for (size_t i = 0; i < count; i++) put_cell(out, values[i]);
-}
-
 static const char table_head[] =
     "| Server | Scenario | Rate (queries/s) | Served (queries/s) | Queries | Queries a batch | p50 "
     "(ms) | p90 (ms) | p99 (ms) | Result |\n|---|---|---:|---:|---:|---:|---:|---:|---:|---|\n";
@@ -27,12 +18,12 @@ static void put_row(const hl_record *r, hl_text *out) {
   hl_markdown_text(out, server.data);
   hl_text_release(&server);
   hl_text_format(out, " | %s |", r->scenario);
-  put_cell(out, r->target_qps);
-  put_cell(out, r->served_qps);
+  hl__markdown_cell(out, r->target_qps);
+  hl__markdown_cell(out, r->served_qps);
   hl_text_format(out, " %s |", hl_report_int(r->queries, "—", text));
   const double cells[] = {r->queries_per_batch, r->latency_p50_ms, r->latency_p90_ms,
                           r->latency_p99_ms};
-  put_cells(out, cells, HL_COUNT(cells));
+  hl__markdown_cells(out, cells, HL_COUNT(cells));
   hl_text_format(out, " **%s**", r->validity ? r->validity : "—");
   if (r->validity_reason) {
     hl_text_append(out, ": ");
@@ -54,7 +45,7 @@ static void put_parts(const hl_records *records, hl_text *out) {
     const double cells[] = {r->queue_p50_ms,    r->queue_p99_ms, r->batching_p50_ms,
                             r->batching_p99_ms, r->serve_p50_ms, r->serve_p99_ms,
                             r->late_p99_ms};
-    put_cells(out, cells, HL_COUNT(cells));
+    hl__markdown_cells(out, cells, HL_COUNT(cells));
     hl_text_char(out, '\n');
   }
 }
@@ -74,12 +65,12 @@ static void put_rates(const hl_record *r, hl_text *out) {
   for (size_t i = 0; i < r->rates.count; i++) {
     const hl_rate *rate = &r->rates.items[i];
     hl_text_format(out, "| %s |", rate->purpose ? rate->purpose : "—");
-    put_cell(out, rate->qps);
+    hl__markdown_cell(out, rate->qps);
     hl_text_format(out, " %" PRId64 " |", rate->seed);
-    put_cell(out, rate->served_qps);
+    hl__markdown_cell(out, rate->served_qps);
     hl_text_format(out, " %s |", hl_report_int(rate->unserved_queries, "—", text));
     const double cells[] = {rate->latency_p50_ms, rate->latency_p90_ms, rate->latency_p99_ms};
-    put_cells(out, cells, HL_COUNT(cells));
+    hl__markdown_cells(out, cells, HL_COUNT(cells));
     hl_text_append(out, rate->held == 1 ? " held |\n" : " not held |\n");
   }
 }

@@ -8,11 +8,6 @@ static bool is_told(const hl_record *r) {
   return hl_workload_is_training(r->workload) && hl_record_passed(r);
 }
 
-static void put_cell(hl_text *out, double value) {
-  char text[HL_NUMBER_BYTES];
-  hl_text_format(out, " %s |", hl_report_number(value, "—", text));
-}
-
 static void put_name(const hl_record *r, hl_text *out) {
   char text[HL_NUMBER_BYTES];
   hl_text name = HL_TEXT_INIT;
@@ -34,14 +29,14 @@ static void put_runs(const hl_records *records, hl_text *out) {
     const hl_record *r = &records->items[i];
     if (!is_told(r)) continue;
     put_name(r, out);
-    put_cell(out, r->throughput_ips);
-    put_cell(out, r->latency_p50_ms);
-    put_cell(out, r->latency_p95_ms);
-    put_cell(out, r->memory_mb);
+    hl__markdown_cell(out, r->throughput_ips);
+    hl__markdown_cell(out, r->latency_p50_ms);
+    hl__markdown_cell(out, r->latency_p95_ms);
+    hl__markdown_cell(out, r->memory_mb);
     hl_text_format(out, " %s |", hl_report_int(r->training_steps, "—", text));
-    put_cell(out, r->first_loss);
-    put_cell(out, r->final_loss);
-    put_cell(out, r->data_wait_percent);
+    hl__markdown_cell(out, r->first_loss);
+    hl__markdown_cell(out, r->final_loss);
+    hl__markdown_cell(out, r->data_wait_percent);
     hl_text_char(out, '\n');
   }
 }
@@ -61,7 +56,8 @@ static void put_spans(const hl_records *records, hl_text *out) {
     for (int steady = 0; steady < 2; steady++) {
       put_name(r, out);
       hl_text_append(out, steady ? " steady, mean |" : " first |");
-      for (size_t k = 0; k < HL_COUNT(mean); k++) put_cell(out, steady ? mean[k] : first[k]);
+      for (size_t k = 0; k < HL_COUNT(mean); k++)
+        hl__markdown_cell(out, steady ? mean[k] : first[k]);
       hl_text_char(out, '\n');
     }
   }
@@ -77,7 +73,7 @@ static void put_times(const hl_records *records, hl_text *out) {
     const double times[] = {r->total_time_ms,  r->data_setup_ms, r->model_initialization_ms,
                             r->first_epoch_ms, r->training_ms,   r->checkpoint_ms};
     put_name(r, out);
-    for (size_t k = 0; k < HL_COUNT(times); k++) put_cell(out, times[k]);
+    hl__markdown_cells(out, times, HL_COUNT(times));
     hl_text_char(out, '\n');
   }
 }
@@ -95,7 +91,7 @@ static void put_epochs(const hl_record *r, hl_text *out) {
     hl_text_format(out, "| %s |", hl_report_int(e->epoch, "—", text));
     hl_text_format(out, " %s |", hl_report_int(e->steps, "—", text));
     const double cells[] = {e->loss, e->learning_rate, e->elapsed_ms, e->data_wait_ms};
-    for (size_t k = 0; k < HL_COUNT(cells); k++) put_cell(out, cells[k]);
+    hl__markdown_cells(out, cells, HL_COUNT(cells));
     hl_text_char(out, '\n');
   }
   if (r->data_verdict) {

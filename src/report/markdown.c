@@ -173,27 +173,27 @@ static void put_method(const hl_run_info *info, bool steps, hl_text *out) {
                  "- One fresh process per row; each row is saved as soon as it is measured.\n\n");
 }
 
-static bool same(const char *a, const char *b) {
-  return strcmp(a ? a : "", b ? b : "") == 0;
-}
-
-static void metrics_cell(hl_text *out, double value) {
+void hl__markdown_cell(hl_text *out, double value) {
   char text[HL_NUMBER_BYTES];
   hl_text_format(out, " %s |", hl_report_number(value, "—", text));
+}
+
+void hl__markdown_cells(hl_text *out, const double *values, size_t count) {
+  for (size_t i = 0; i < count; i++) hl__markdown_cell(out, values[i]);
 }
 
 static void metrics_row(const hl_record *r, bool best, hl_text *out) {
   char text[HL_NUMBER_BYTES];
   hl_text_format(out, best ? "| **%s** |" : "| %s |", hl_report_int(r->batch_size, "—", text));
-  metrics_cell(out, r->throughput_ips);
+  hl__markdown_cell(out, r->throughput_ips);
   hl_text_format(out, " %s |",
                  hl_report_half_width(r->throughput_ci_ips, r->throughput_ips, "—", text));
-  metrics_cell(out, r->memory_mb);
-  metrics_cell(out, r->latency_p50_ms);
-  metrics_cell(out, r->latency_p95_ms);
-  metrics_cell(out, r->latency_p99_ms);
-  metrics_cell(out, r->latency_per_image_ms);
-  metrics_cell(out, r->efficiency);
+  hl__markdown_cell(out, r->memory_mb);
+  hl__markdown_cell(out, r->latency_p50_ms);
+  hl__markdown_cell(out, r->latency_p95_ms);
+  hl__markdown_cell(out, r->latency_p99_ms);
+  hl__markdown_cell(out, r->latency_per_image_ms);
+  hl__markdown_cell(out, r->efficiency);
   hl_text_format(out, " %s | ", hl_report_int(r->measurement_iterations, "—", text));
   if (r->steady == 0) hl_text_append(out, "not steady");
   if (r->stop && strcmp(r->stop, "converged") != 0 && strcmp(r->stop, "fixed") != 0) {
@@ -374,7 +374,7 @@ void hl_report_markdown(const hl_report_input *input, const char *plot, hl_text 
     hl_markdown_text(&title, input->records->items[0].model);
     bool one = true;
     for (size_t i = 1; i < input->records->count; i++)
-      one = one && same(input->records->items[i].model, input->records->items[0].model);
+      one = one && hl_text_same(input->records->items[i].model, input->records->items[0].model);
     if (one) hl_text_format(out, "%s ", title.data);
     hl_text_release(&title);
   }

@@ -28,6 +28,10 @@ void hl__markdown_requirements(const hl_records *records, hl_text *out);
 void hl__markdown_training(const hl_records *records, const char *plot, hl_text *out);
 void hl__markdown_training_definitions(hl_text *out);
 
+/* Cells of a row with numbers, each up to its bar; unknown is "—". */
+void hl__markdown_cell(hl_text *out, double value);
+void hl__markdown_cells(hl_text *out, const double *values, size_t count);
+
 /* "What the Numbers Mean": a line from metrics.def for each key, up to a NULL. */
 void hl__markdown_definitions(const char *const *keys, hl_text *out);
 

@@ -43,14 +43,11 @@ void hl__memory_name(const hl_record *r, hl_text *out) {
                  r->mode ? r->mode : "?");
 }
 
-static bool same(const char *a, const char *b) {
-  return strcmp(a ? a : "", b ? b : "") == 0;
-}
-
 static bool same_curve(const hl_record *a, const hl_record *b) {
-  return same(a->entry, b->entry) && same(a->model, b->model) && same(a->mode, b->mode) &&
-         same(a->engine, b->engine) && same(a->dtype, b->dtype) &&
-         same(a->device_id, b->device_id) && a->threads == b->threads;
+  return hl_text_same(a->entry, b->entry) && hl_text_same(a->model, b->model) &&
+         hl_text_same(a->mode, b->mode) && hl_text_same(a->engine, b->engine) &&
+         hl_text_same(a->dtype, b->dtype) && hl_text_same(a->device_id, b->device_id) &&
+         a->threads == b->threads;
 }
 
 size_t *hl__memory_largest(const hl_records *records, size_t *ret_count) {
@@ -185,7 +182,7 @@ static void append_growth(const hl_memory_growth *g, bool of_batch, hl_text *out
 static void append_growths(const hl_memory_analysis *a, hl_text *out) {
   for (size_t i = 0; i < a->growth_count; i++) {
     const hl_memory_growth *g = &a->growths[i];
-    bool again = i > 0 && same(a->growths[i - 1].first->model, g->first->model);
+    bool again = i > 0 && hl_text_same(a->growths[i - 1].first->model, g->first->model);
     if (!again)
       hl_text_format(out,
                      "\n%s, batch %g to %g\n                               MB   + MB each      "
@@ -306,7 +303,7 @@ static void append_row(const hl_record *r, size_t most, hl_text *out) {
   hl_memory_sums sums;
   hl_memory_layer *layers = NULL;
   size_t count = 0;
-  bool training = same(r->mode, "training");
+  bool training = hl_text_same(r->mode, "training");
   hl_text_char(out, '\n');
   hl__memory_name(r, out);
   hl_text_append(out, "; 10^6 bytes\n");
@@ -333,7 +330,7 @@ static void append_row(const hl_record *r, size_t most, hl_text *out) {
 static void append_unknown(const hl_records *records, hl_text *out) {
   for (size_t i = 0; i < records->count; i++) {
     const hl_record *r = &records->items[i];
-    bool told = i > 0 && same(records->items[i - 1].memory_reason, r->memory_reason);
+    bool told = i > 0 && hl_text_same(records->items[i - 1].memory_reason, r->memory_reason);
     if (r->memory_reason && !told) hl_text_format(out, "\n%s\n", r->memory_reason);
   }
 }

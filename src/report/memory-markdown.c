@@ -8,13 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void cell(hl_text *out, double value) {
-  char text[HL_NUMBER_BYTES];
-  hl_text_format(out, " %s |", hl_report_number(value, "—", text));
-}
-
 static bool is_training(const hl_record *r) {
-  return r->mode && strcmp(r->mode, "training") == 0;
+  return hl_text_same(r->mode, "training");
 }
 
 /* Rows of one mode that passed, a line each; nothing where there are none. */
@@ -52,7 +47,7 @@ static void put_rows(const hl_records *records, bool training, hl_text *out) {
                                    r->allocated_mb, r->reserved_mb,       r->resident_mb};
     const double *values = training ? of_training : of_inference;
     size_t count = training ? HL_COUNT(of_training) : HL_COUNT(of_inference);
-    for (size_t k = 0; k < count; k++) cell(out, values[k]);
+    hl__markdown_cells(out, values, count);
     hl_text_char(out, '\n');
   }
 }
@@ -171,10 +166,10 @@ static void put_differences(const hl_records *records, hl_text *out) {
     hl_text_append(out, " | ");
     hl_markdown_text(out, r->mode);
     hl_text_format(out, " | %" PRId64 " |", r->batch_size);
-    cell(out, r->planned_memory_mb);
-    cell(out, r->engine_memory_mb);
-    cell(out, r->resident_mb);
-    cell(out, 1 + r->plan_error_percent / 100);
+    hl__markdown_cell(out, r->planned_memory_mb);
+    hl__markdown_cell(out, r->engine_memory_mb);
+    hl__markdown_cell(out, r->resident_mb);
+    hl__markdown_cell(out, 1 + r->plan_error_percent / 100);
     hl_text_char(out, ' ');
     if (r->plan_difference || !isfinite(r->plan_error_percent))
       hl_markdown_text(out, r->plan_difference);

@@ -46,7 +46,7 @@ static void begin(hl_text *out, hl_plot_kind kind, double width, double height) 
 }
 
 static bool is_training(const hl_record *r) {
-  return r->mode && strcmp(r->mode, "training") == 0;
+  return hl_text_same(r->mode, "training");
 }
 
 static double finite_or_nan(double value) {

@@ -25,6 +25,21 @@ void hl_plot_quote(hl_text *out, const char *text, size_t columns) {
   hl_text_char(out, '"');
 }
 
+void hl_plot_heading(hl_text *out, const char *title, const char *remark, const hl_run_info *info) {
+  hl_text line = HL_TEXT_INIT;
+  hl_text_append(out, "set label 20 ");
+  hl_plot_quote(out, title, 90);
+  hl_text_append(out, " at screen 0.5, screen 0.965 center font 'sans-serif Bold,15'\n");
+  if (info->cpu) hl_text_append(&line, info->cpu);
+  if (remark) hl_text_format(&line, " · %s", remark);
+  if (info->created) hl_text_format(&line, " · %.10s", info->created);
+  if (info->hotlap_version) hl_text_format(&line, " · hotlap %s", info->hotlap_version);
+  hl_text_append(out, "set label 21 ");
+  hl_plot_quote(out, line.data, 140);
+  hl_text_append(out, " at screen 0.5, screen 0.93 center font ',10' tc rgb '#606060'\n");
+  hl_text_release(&line);
+}
+
 static void number(hl_text *out, double value) {
   if (isfinite(value))
     hl_text_format(out, " %.9g", value);

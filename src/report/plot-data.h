@@ -46,6 +46,10 @@ void hl_plot_data(const hl_report_input *input, size_t max_series, hl_plot_facts
 enum { HL_PLOT_LINES = 6 };
 extern const char *const hl_plot_line_colours[HL_PLOT_LINES];
 
+/* The heading of a picture: `title`, and below it the processor, `remark` (NULL: none), the day and
+ * the version. */
+void hl_plot_heading(hl_text *out, const char *title, const char *remark, const hl_run_info *info);
+
 /* "text" for gnuplot, which obeys nothing in it; on one line, at most about `columns` columns. */
 void hl_plot_quote(hl_text *out, const char *text, size_t columns);
 

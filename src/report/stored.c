@@ -19,10 +19,6 @@ typedef struct labels {
   bool model, dtype, threads, device;
 } labels;
 
-static bool same(const char *a, const char *b) {
-  return strcmp(a ? a : "", b ? b : "") == 0;
-}
-
 static const hl_record *record_of(const hl_report_stored *r, bool is_b, size_t row) {
   return &r->runs[is_b]->records->items[row];
 }
@@ -33,10 +29,10 @@ static labels labels_of(const hl_report_stored *r) {
     for (size_t i = 1; i < r->runs[side]->row_count; i++) {
       const hl_record *first = record_of(r, side, r->runs[side]->rows[0]);
       const hl_record *row = record_of(r, side, r->runs[side]->rows[i]);
-      vary.model |= !same(row->model, first->model);
-      vary.dtype |= !same(row->dtype, first->dtype);
+      vary.model |= !hl_text_same(row->model, first->model);
+      vary.dtype |= !hl_text_same(row->dtype, first->dtype);
       vary.threads |= row->threads != first->threads;
-      vary.device |= !same(row->device_id, first->device_id);
+      vary.device |= !hl_text_same(row->device_id, first->device_id);
     }
   return vary;
 }
@@ -140,12 +136,12 @@ static void put_row_notes(const hl_report_stored *r, hl_text *out) {
   for (size_t i = 0; i < all->count; i++) {
     const char *notes = all->items[i].notes;
     bool told = !notes;
-    for (size_t k = 0; k < i && !told; k++) told = same(all->items[k].notes, notes);
+    for (size_t k = 0; k < i && !told; k++) told = hl_text_same(all->items[k].notes, notes);
     if (told) continue;
     hl_text head = HL_TEXT_INIT;
     size_t count = 0;
     for (size_t k = i; k < all->count; k++)
-      if (same(all->items[k].notes, notes))
+      if (hl_text_same(all->items[k].notes, notes))
         hl_text_format(&head, "%s%zu", count++ ? ", " : "", k + 1);
     HL_CLEANUP(hl_free_pointer)
     char *line = count == all->count

@@ -85,17 +85,9 @@ static void put_heading(plot *p, const hl_run_info *info) {
   bool one = p->count == 1 && r->model;
   hl_text_format(&text, "Training%s%s: %s, %s", one ? " " : "", one ? r->model : "",
                  r->loss_function ? r->loss_function : "?", r->optimizer ? r->optimizer : "?");
-  hl_text_append(p->out, "set label 20 ");
-  hl_plot_quote(p->out, text.data, 90);
-  hl_text_append(p->out, " at screen 0.5, screen 0.965 center font 'sans-serif Bold,15'\n");
-  hl_text_clear(&text);
-  if (info->cpu) hl_text_append(&text, info->cpu);
-  if (p->left_out) hl_text_format(&text, " · %d runs drawn, not all", RUNS);
-  if (info->created) hl_text_format(&text, " · %.10s", info->created);
-  if (info->hotlap_version) hl_text_format(&text, " · hotlap %s", info->hotlap_version);
-  hl_text_append(p->out, "set label 21 ");
-  hl_plot_quote(p->out, text.data, 140);
-  hl_text_format(p->out, " at screen 0.5, screen 0.93 center font ',10' tc rgb '%s'\n", grey);
+  HL_CLEANUP(hl_free_pointer)
+  char *remark = p->left_out ? hl_format("%d runs drawn, not all", RUNS) : NULL;
+  hl_plot_heading(p->out, text.data, remark, info);
   hl_text_release(&text);
 }
 

@@ -131,17 +131,6 @@ static hl_status run_steps(hl_row *row, hl_error *error) {
   return status;
 }
 
-static hl_status fill_peak(hl_row *row, hl_error *error) {
-  hl_session_memory memory = {0};
-  hl_status status = hl_session_peak(&row->session, &memory, error);
-  if (status != HL_OK) return status;
-  row->record->memory_mb = memory.above_base_mb;
-  row->record->engine_memory_mb = memory.engine_mb;
-  row->record->cgroup_memory_mb = memory.group_mb;
-  hl_device_memory_fill(&memory.device, row->record);
-  return HL_OK;
-}
-
 hl_status hl_row_memory(hl_row *row, hl_error *error) {
   const hl_row_context *context = row->context;
   hl_status status =
@@ -156,5 +145,5 @@ hl_status hl_row_memory(hl_row *row, hl_error *error) {
   hl__row_phase(context, "running");
   if (status == HL_OK) status = run_steps(row, error);
   if (status == HL_OK) status = fill_measured(row, error);
-  return status == HL_OK ? fill_peak(row, error) : status;
+  return status == HL_OK ? hl_session_fill_peak(&row->session, row->record, error) : status;
 }

@@ -179,14 +179,8 @@ static hl_status summarise(hl_row *r, hl_error *error) {
 hl_status hl_row_summary(hl_row *r, hl_error *error) {
   hl_record *record = r->record;
   hl_stopping_end(&r->stopping);
-  hl_session_memory memory;
-  hl_status status = hl_session_peak(&r->session, &memory, error);
-  if (status != HL_OK) return status;
-  record->memory_mb = memory.above_base_mb;
-  record->engine_memory_mb = memory.engine_mb;
-  record->cgroup_memory_mb = memory.group_mb;
-  hl_device_memory_fill(&memory.device, record);
-  status = summarise(r, error);
+  hl_status status = hl_session_fill_peak(&r->session, record, error);
+  if (status == HL_OK) status = summarise(r, error);
   return status == HL_OK ? hl_session_device_time(&r->session, record, error) : status;
 }
 

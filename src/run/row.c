@@ -197,15 +197,8 @@ static hl_status measure_steps(hl_row *row, hl_error *error) {
 
 /* A load test warms up by itself. */
 static hl_status serve(hl_row *row, hl_error *error) {
-  hl_session_memory memory;
   hl_status status = hl_load_measure(row->context, &row->session, row->record, error);
-  if (status == HL_OK) status = hl_session_peak(&row->session, &memory, error);
-  if (status != HL_OK) return status;
-  row->record->memory_mb = memory.above_base_mb;
-  row->record->engine_memory_mb = memory.engine_mb;
-  row->record->cgroup_memory_mb = memory.group_mb;
-  hl_device_memory_fill(&memory.device, row->record);
-  return HL_OK;
+  return status == HL_OK ? hl_session_fill_peak(&row->session, row->record, error) : status;
 }
 
 /* Of an interrupted run what there was is a row, too: its checkpoint is there to go on from. */

@@ -99,7 +99,7 @@ static hl_status run_row(runner *r, size_t index, const char *note, hl_error *er
 /* -- rows in turns -------------------------------------------------------------------------- */
 
 static bool same_work(const hl_configuration *a, const hl_configuration *b) {
-  bool same_entry = strcmp(a->entry ? a->entry : "", b->entry ? b->entry : "") == 0;
+  bool same_entry = hl_text_same(a->entry, b->entry);
   return same_entry && a->method == b->method && strcmp(a->model, b->model) == 0 &&
          a->batch_size == b->batch_size && a->threads == b->threads;
 }

@@ -9,10 +9,6 @@ static bool same_text(const char *a, const char *b) {
   return a && b && strcmp(a, b) == 0;
 }
 
-static bool same_or_none(const char *a, const char *b) {
-  return strcmp(a ? a : "", b ? b : "") == 0;
-}
-
 /* What rows have in common that differ only in their batch sizes. */
 typedef struct group {
   const char *entry, *model, *engine, *dtype, *device;
@@ -34,7 +30,7 @@ static group group_of_record(const hl_record *r) {
 }
 
 static bool same_group(group a, group b) {
-  return same_or_none(a.entry, b.entry) && same_or_none(a.mode, b.mode) &&
+  return hl_text_same(a.entry, b.entry) && hl_text_same(a.mode, b.mode) &&
          same_text(a.model, b.model) && same_text(a.engine, b.engine) &&
          same_text(a.dtype, b.dtype) && same_text(a.device, b.device) && a.threads == b.threads;
 }

@@ -327,6 +327,17 @@ hl_status hl_session_peak(hl_session *session, hl_session_memory *ret_memory, hl
                       (double)ret_memory->peak_bytes / 1e6, (double)session->limit_bytes / 1e6);
 }
 
+hl_status hl_session_fill_peak(hl_session *session, hl_record *record, hl_error *error) {
+  hl_session_memory memory;
+  hl_status status = hl_session_peak(session, &memory, error);
+  if (status != HL_OK) return status;
+  record->memory_mb = memory.above_base_mb;
+  record->engine_memory_mb = memory.engine_mb;
+  record->cgroup_memory_mb = memory.group_mb;
+  hl_device_memory_fill(&memory.device, record);
+  return HL_OK;
+}
+
 hl_status hl_session_device_time(hl_session *session, hl_record *record, hl_error *error) {
   int ordinals[HL_DEVICE_MOST];
   hl_message reply;

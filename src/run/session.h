@@ -73,6 +73,8 @@ typedef struct hl_session_memory {
 } hl_session_memory;
 /* OUT_OF_MEMORY where the peak is beyond the limit, `ret_memory` filled all the same. */
 hl_status hl_session_peak(hl_session *session, hl_session_memory *ret_memory, hl_error *error);
+/* The same, kept in the record as memory_mb and what stands beside it; nothing after a failure. */
+hl_status hl_session_fill_peak(hl_session *session, hl_record *record, hl_error *error);
 
 /* A few more steps between events of the device, for device_time_p50_ms; nothing where the engine
  * shows no stream. */

@@ -229,17 +229,6 @@ static hl_status fill(run *r, hl_error *error) {
   return status;
 }
 
-static hl_status fill_memory(hl_row *row, hl_error *error) {
-  hl_session_memory memory;
-  hl_status status = hl_session_peak(&row->session, &memory, error);
-  if (status != HL_OK) return status;
-  row->record->memory_mb = memory.above_base_mb;
-  row->record->engine_memory_mb = memory.engine_mb;
-  row->record->cgroup_memory_mb = memory.group_mb;
-  hl_device_memory_fill(&memory.device, row->record);
-  return HL_OK;
-}
-
 /* What there was when the worker was stopped. */
 static hl_status salvage(run *r, hl_status cause, hl_error *error) {
   hl_error ignored;
@@ -259,7 +248,7 @@ hl_status hl_row_train(hl_row *row, hl_error *error) {
   if (status == HL_OK) status = hl__row_load(row, error);
   if (status == HL_OK) status = run_all(&r, error);
   row->record->total_time_ms = (double)(hl_clock_ns() - start) / 1e6;
-  if (status == HL_OK) status = fill_memory(row, error);
+  if (status == HL_OK) status = hl_session_fill_peak(&row->session, row->record, error);
   if (status == HL_OK) status = fill(&r, error);
   bool interrupted = strcmp(r.stop, "interrupted") == 0;
   if (status == HL_OK) status = check_checkpoint(&r, error);
