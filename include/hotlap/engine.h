@@ -240,6 +240,13 @@ typedef struct hl_training_spec {
   hl_status (*gradient_ready)(void *context, const hl_tensor_view *gradient, hl_error *error);
   hl_status (*gradients_wait)(void *context, hl_error *error);
   void *context;
+  /*
+   * NULL, or a training program of the same model, made from the same spec for other batches: the
+   * new one uses its states in place of its own, and may use the memory of its request, too. Their
+   * steps never overlap, and the new one and its request are released before that one's. An engine
+   * that cannot is UNIMPLEMENTED; one that does not know the member is found out by the host.
+   */
+  struct hl_program *states_of;
 } hl_training_spec;
 
 typedef struct hl_program_spec {

@@ -39,6 +39,7 @@ static hl_status read_words(const hl_options *o, hl_train_spec *s, hl_error *err
   s->resume_from = hl_options_get(o, HL_OPTION_RESUME_FROM);
   s->nesterov = hl_options_on(o, HL_OPTION_NESTEROV);
   s->recompute = hl_options_on(o, HL_OPTION_RECOMPUTE);
+  s->drop_last = hl_options_on(o, HL_OPTION_DROP_LAST);
   s->loss_is_auto = strcmp(loss, "auto") == 0;
   if (!is_trainer(s->trainer))
     return hl_error_set(error, HL_INVALID_ARGUMENT, "--trainer: '%s' is none of cpu, gpu, ddp",
@@ -245,6 +246,7 @@ void hl_train_spec_options(const hl_train_spec *spec, hl_text *out) {
     hl_text_format(out, " --%s %" PRId64, hl_option_name(HL_OPTION_RANKS), s->ranks);
   if (s->nesterov) hl_text_append(out, " --nesterov");
   if (s->recompute) hl_text_append(out, " --recompute");
+  if (s->drop_last) hl_text_append(out, " --drop-last");
   option_text(out, HL_OPTION_TRANSFORM, s->transform);
   option_text(out, HL_OPTION_CHECKPOINT, s->checkpoint);
   option_text(out, HL_OPTION_RESUME_FROM, s->resume_from);

@@ -39,6 +39,7 @@ typedef struct hl_train_spec {
   double learning_rate, momentum, weight_decay, beta1, beta2, epsilon;
   double clip_norm; /* 0: gradients are not clipped */
   bool nesterov, recompute;
+  bool drop_last;     /* the rest of an epoch, where it fills no batch, is left out */
   int64_t accumulate; /* steps of an update */
   hl_schedule schedule;
   double decay, min_learning_rate;

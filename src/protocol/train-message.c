@@ -26,6 +26,7 @@ static const struct {
   const char *name;
   size_t field;
 } reals[] = {
+    {"max_time_s", offsetof(hl_train_spec, max_time_s)},
     {"learning_rate", offsetof(hl_train_spec, learning_rate)},
     {"momentum", offsetof(hl_train_spec, momentum)},
     {"weight_decay", offsetof(hl_train_spec, weight_decay)},
@@ -52,6 +53,7 @@ json_t *hl_train_message(const hl_train_spec *spec) {
   hl_json_set_text(object, "schedule", hl_schedule_name(spec->schedule));
   hl_json_set_bool(object, "nesterov", spec->nesterov);
   hl_json_set_bool(object, "recompute", spec->recompute);
+  hl_json_set_bool(object, "drop_last", spec->drop_last);
   hl_json_set_text(object, "transform", spec->transform);
   hl_json_set_text(object, "checkpoint", spec->checkpoint);
   hl_json_set_text(object, "resume_from", spec->resume_from);
@@ -88,6 +90,7 @@ hl_status hl_train_message_read(const json_t *object, hl_arena *arena,
                           .loss_is_auto = strcmp(loss, "auto") == 0,
                           .nesterov = hl_json_get_bool(object, "nesterov", false),
                           .recompute = hl_json_get_bool(object, "recompute", false),
+                          .drop_last = hl_json_get_bool(object, "drop_last", false),
                           .transform = hl_json_get_text(object, "transform", NULL),
                           .checkpoint = hl_json_get_text(object, "checkpoint", NULL),
                           .resume_from = hl_json_get_text(object, "resume_from", NULL)};

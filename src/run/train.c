@@ -17,6 +17,7 @@ void hl_train_describe(const json_t *reply, const hl_configuration *configuratio
                        hl_record *record) {
   const hl_train_spec *spec = configuration->train;
   int64_t left_out = hl_json_get_int(reply, "left_out", 0);
+  int64_t rest = hl_json_get_int(reply, "rest", 0);
   hl_record_set_text(&record->trainer, spec->trainer);
   hl_record_set_text(&record->loss_function, hl_json_get_text(reply, "loss", NULL));
   hl_record_set_text(&record->optimizer, hl_optimizer_name(spec->optimizer));
@@ -32,6 +33,11 @@ void hl_train_describe(const json_t *reply, const hl_configuration *configuratio
                    "batches are full: %" PRId64 " samples at the end of an epoch are left out, "
                    "others each time",
                    left_out);
+  if (rest)
+    hl_record_note(record,
+                   "the last batch of an epoch has %" PRId64 " samples; latencies are those of full "
+                   "ones",
+                   rest);
   if (spec->resume_from) hl_record_note(record, "goes on from %s", spec->resume_from);
 }
 

@@ -274,7 +274,7 @@ static hl_status verb_allocations(worker *w, const json_t *request, json_t *repl
   hl_training_spec how;
   const hl_training *t = &w->train.training;
   const hl_inference *in = &w->inference;
-  const hl_program_spec spec = trains(w) ? hl_training_specify(t, ports, &how)
+  const hl_program_spec spec = trains(w) ? hl_training_specify(t, w->configuration.batch_size, ports, &how)
                                          : hl_inference_specify(in, in->full.images, ports);
   return hl_worker_allocations(engine_of(w, &engine), trains(w) ? t->model : in->model, &spec,
                                reply, ret_bytes, ret_byte_count, error);

@@ -52,6 +52,7 @@ static void put_settings(const hl_training *t, uint64_t network, hl_text *out) {
   put_text(out, "dtype", c->dtype);
   put_int(out, "batch-size", c->batch_size);
   put_int(out, "ranks", t->spec->ranks);
+  put_int(out, "batches", t->data.batches);
   put_int(out, "accumulate", t->spec->accumulate);
   put_int(out, "seed", c->seed);
   put_text(out, "data", t->data.description);

@@ -269,7 +269,7 @@ static hl_status open_source(hl_training_data *d, ports *p, hl_error *error) {
 
 /* -- all of it ------------------------------------------------------------------------------- */
 
-static hl_status count_batches(hl_training_data *d, hl_error *error) {
+static hl_status count_batches(hl_training_data *d, bool full, hl_error *error) {
   int64_t batch = 0, count = d->source->count;
   if (__builtin_mul_overflow(d->configuration->batch_size, d->ranks, &batch)) batch = INT64_MAX;
   if (batch > count && d->ranks > 1)
@@ -285,8 +285,9 @@ static hl_status count_batches(hl_training_data *d, hl_error *error) {
                         "; give --batch-size %" PRId64 " or less%s",
                         d->name, count, batch, count,
                         d->configuration->n_images ? ", or a larger --n-images" : "");
-  d->batches = count / batch;
-  d->left_out = count % batch;
+  int64_t *rest = full ? &d->left_out : &d->rest;
+  *rest = count % batch;
+  d->batches = count / batch + (d->rest > 0);
   return HL_OK;
 }
 
@@ -307,7 +308,8 @@ static hl_status open_data(hl_training_data *d, const hl_model_file *file, hl_er
   if (status == HL_OK) status = hl_graph_infer(graph, error);
   if (status == HL_OK) status = find_ports(d, file, graph, p, error);
   if (status == HL_OK) status = open_source(d, p, error);
-  if (status == HL_OK) status = count_batches(d, error);
+  bool full = c->train->drop_last || d->ranks > 1 || file->fixed_batch;
+  if (status == HL_OK) status = count_batches(d, full, error);
   hl_graph_free(graph);
   free(p);
   return status;
@@ -340,7 +342,7 @@ hl_status hl_training_data_start(hl_training_data *data, int64_t epoch, int64_t 
                                .threads = (int)c->train->loader_threads,
                                .seed = (uint64_t)c->seed,
                                .is_shuffled = true,
-                               .is_whole = true,
+                               .is_whole = data->rest == 0,
                                .transform = data->is_volumes ? hl_volume_source_cut : NULL,
                                .transform_context = data->source->context,
                                .ports =

@@ -20,8 +20,9 @@
  * zeros and ones; else standard normal numbers (of poisson their absolute values). Such targets
  * have nothing to do with their inputs: a network can only learn them by heart.
  *
- * The last batch of an epoch is left out where it is not full; epochs are shuffled, so that it is
- * another rest each time. Not thread-safe.
+ * Epochs are shuffled. The last batch of one has what is left; with --drop-last, of a model with a
+ * fixed batch and of several processes it is left out where it is not full, another rest each time.
+ * Not thread-safe.
  */
 #ifndef HL_WORKLOADS_TRAINING_DATA_H
 #define HL_WORKLOADS_TRAINING_DATA_H
@@ -44,6 +45,7 @@ typedef struct hl_training_data {
   int64_t classes[HL_INPUTS_MAX]; /* of each target, with cross-entropy */
   int64_t rank, ranks;            /* the part of each joint batch; of one process 0 and 1 */
   int64_t batches;                /* in an epoch; joint ones */
+  int64_t rest;                   /* samples of the last of them where it is not full, else 0 */
   int64_t left_out;               /* samples at the end of an epoch */
   char *description;
 } hl_training_data;

@@ -63,7 +63,7 @@ hl_status hl_training_explain(hl_training *training, const hl_batch *batch, doub
   hl_training *t = training;
   hl_text why = HL_TEXT_INIT;
   if (!bad_input(t, batch, &why) && !bad_weight(t, &why) && t->ops.trace)
-    (void)t->ops.trace(t->request, look, &why, NULL);
+    (void)t->ops.trace(t->active, look, &why, NULL);
   if (!why.length)
     hl_text_format(&why, "engine %s does not show where that came from",
                    t->ops.name ? t->ops.name : "?");

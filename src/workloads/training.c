@@ -7,6 +7,7 @@
 #include "workloads/open-engine.h"
 #include "workloads/training-checkpoint.h"
 #include "workloads/training-fault.h"
+#include "workloads/training-rest.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -122,6 +123,8 @@ hl_status hl_training_open(const hl_configuration *configuration, const hl_model
 
 void hl_training_release(hl_training *training) {
   hl_training *t = training;
+  if (t->rest_request) t->ops.request_free(t->rest_request);
+  if (t->rest_program) t->ops.program_free(t->rest_program);
   if (t->request) t->ops.request_free(t->request);
   if (t->program) t->ops.program_free(t->program);
   if (t->model) t->ops.model_free(t->model);
@@ -144,7 +147,7 @@ uint64_t hl_training_seed(int64_t seed, int64_t rank) {
   return (uint64_t)seed + (uint64_t)rank * UINT64_C(0x9E3779B97F4A7C15); /* 2^64 / golden ratio */
 }
 
-hl_program_spec hl_training_specify(const hl_training *t, hl_port *ports,
+hl_program_spec hl_training_specify(const hl_training *t, int64_t batch, hl_port *ports,
                                     hl_training_spec *ret_training) {
   const hl_train_spec *s = t->spec;
   *ret_training =
@@ -167,7 +170,7 @@ hl_program_spec hl_training_specify(const hl_training *t, hl_port *ports,
   for (size_t i = 0; i < t->file->input_count; i++) {
     ports[i] = t->file->inputs[i];
     int32_t axis = hl_model_file_input_axis(t->file, i);
-    if (axis >= 0) ports[i].dims[axis] = t->configuration->batch_size;
+    if (axis >= 0) ports[i].dims[axis] = batch;
   }
   return (hl_program_spec){.size = sizeof(hl_program_spec),
                            .mode = HL_MODE_TRAINING,
@@ -184,7 +187,8 @@ hl_status hl_training_plan(hl_training *training, hl_program_plan *ret_plan, boo
   *ret_plan = (hl_program_plan){.size = sizeof *ret_plan};
   *ret_known = training->ops.plan != NULL;
   if (!training->ops.plan) return HL_OK;
-  hl_program_spec spec = hl_training_specify(training, ports, &how);
+  hl_program_spec spec =
+      hl_training_specify(training, training->configuration->batch_size, ports, &how);
   return training->ops.plan(training->model, &spec, ret_plan, error);
 }
 
@@ -195,8 +199,8 @@ static hl_status bind_numbers(hl_training *t, hl_error *error) {
       .name = "learning_rate", .dtype = HL_FLOAT32, .data = &t->rate, .bytes = sizeof t->rate};
   hl_tensor_view step = {
       .name = "step", .dtype = HL_INT64, .data = &t->number, .bytes = sizeof t->number};
-  hl_status status = t->ops.bind(t->request, at, &rate, error);
-  return status == HL_OK ? t->ops.bind(t->request, at + 1, &step, error) : status;
+  hl_status status = t->ops.bind(t->active, at, &rate, error);
+  return status == HL_OK ? t->ops.bind(t->active, at + 1, &step, error) : status;
 }
 
 static hl_status check_left(const hl_training *t, hl_error *error) {
@@ -211,9 +215,10 @@ hl_status hl_training_prepare(hl_training *training, hl_error *error) {
   hl_training *t = training;
   hl_port ports[HL_INPUTS_MAX];
   hl_training_spec how;
-  hl_program_spec spec = hl_training_specify(t, ports, &how);
+  hl_program_spec spec = hl_training_specify(t, t->configuration->batch_size, ports, &how);
   hl_status status = t->ops.prepare(t->model, &spec, &t->program, error);
   if (status == HL_OK) status = t->ops.request(t->program, &t->request, error);
+  if (status == HL_OK && t->data.rest) status = hl_training_prepare_rest(t, error);
   if (status == HL_OK && t->spec->resume_from)
     status = hl_training_resume(t, t->spec->resume_from, error);
   if (status == HL_OK) status = check_left(t, error);
@@ -227,9 +232,10 @@ hl_status hl_training_prepare(hl_training *training, hl_error *error) {
 
 static hl_status bind_batch(hl_training *t, const hl_batch *batch, hl_error *error) {
   hl_status status = hl_training_data_check(&t->data, batch, error);
+  t->active = batch->count == t->data.rest ? t->rest_request : t->request;
   for (size_t i = 0; i < batch->value_count && status == HL_OK; i++) {
     t->values[i] = batch->values[i];
-    status = t->ops.bind(t->request, i, &t->values[i], error);
+    status = t->ops.bind(t->active, i, &t->values[i], error);
   }
   if (status != HL_OK) return status;
   t->number = t->step + 1;
@@ -240,7 +246,7 @@ static hl_status bind_batch(hl_training *t, const hl_batch *batch, hl_error *err
 
 static hl_status read_number(hl_training *t, size_t output, double *ret_value, hl_error *error) {
   hl_tensor_view view = {0};
-  hl_status status = t->ops.output(t->request, output, &view, error);
+  hl_status status = t->ops.output(t->active, output, &view, error);
   if (status != HL_OK) return status;
   if (view.dtype != HL_FLOAT32 || view.bytes != sizeof(float))
     return hl_error_set(error, HL_INTERNAL, "engine %s gives no number for output %zu of a step",
@@ -253,7 +259,7 @@ static hl_status read_number(hl_training *t, size_t output, double *ret_value, h
 
 static void read_phases(hl_training *t, hl_train_step *sample) {
   uint64_t ns[HL_PHASE_COUNT];
-  bool known = t->ops.phases && t->ops.phases(t->request, ns, NULL) == HL_OK;
+  bool known = t->ops.phases && t->ops.phases(t->active, ns, NULL) == HL_OK;
   for (size_t i = 0; i < HL_PHASE_COUNT; i++)
     sample->spans_ns[HL_SPAN_FORWARD + i] = known ? ns[i] : UINT64_MAX;
 }
@@ -264,8 +270,8 @@ static hl_status run_batch(hl_training *t, const hl_batch *batch, uint64_t start
   uint64_t loaded = hl_clock_ns();
   hl_status status = bind_batch(t, batch, error);
   uint64_t bound = hl_clock_ns();
-  if (status == HL_OK) status = t->ops.submit(t->request, error);
-  if (status == HL_OK) status = t->ops.wait(t->request, error);
+  if (status == HL_OK) status = t->ops.submit(t->active, error);
+  if (status == HL_OK) status = t->ops.wait(t->active, error);
   uint64_t end = hl_clock_ns();
   if (status != HL_OK) return status;
   sample->total_ns = end - start_ns;
@@ -286,7 +292,7 @@ static void add_to_epoch(hl_training *t, const hl_train_step *sample) {
   e->elapsed_ns += sample->total_ns;
   e->load_ns += sample->spans_ns[HL_SPAN_LOAD];
   e->learning_rate = sample->learning_rate;
-  t->loss_sum += sample->loss;
+  t->loss_sum += sample->loss * (double)sample->images;
   if (t->step == t->first_step) return;
   t->work_ns += (double)sample->load_work_ns;
   t->busy_ns += (double)(sample->total_ns - sample->spans_ns[HL_SPAN_LOAD]);
@@ -304,7 +310,8 @@ static void keep(hl_training *t) {
 /* With the place in the data moved on: the checkpoint of an epoch's end is the next one's start. */
 static void end_epoch(hl_training *t, bool is_whole) {
   hl_train_epoch *e = &t->current;
-  e->loss = t->loss_sum / (double)(t->batch ? t->batch : t->data.batches);
+  int64_t trained = t->batch * t->configuration->batch_size * t->peers.count;
+  e->loss = t->loss_sum / (double)(t->batch ? trained : t->data.source->count - t->data.left_out);
   e->is_whole = is_whole;
   if (is_whole && hl_learning_epoch_end(&t->learning, e->loss)) t->stop = HL_TRAINING_STOPPED_EARLY;
   if (is_whole) t->loss_sum = 0;

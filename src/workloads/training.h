@@ -69,6 +69,10 @@ typedef struct hl_training {
   hl_model *model;
   hl_program *program;
   hl_request *request;
+  /* For the last batch of an epoch where it is not full, on the same states; else NULL. */
+  hl_program *rest_program;
+  hl_request *rest_request;
+  hl_request *active; /* that of the present step */
   hl_tensor_view *values; /* bound in each step */
   hl_training_ranks ranks;
   double learning_rate; /* of this step */
@@ -78,7 +82,7 @@ typedef struct hl_training {
   hl_learning learning;
   int64_t step, epoch, batch; /* steps done; epoch and batch of the next one */
   int64_t first_step;         /* steps that a checkpoint brought */
-  double loss_sum;            /* of the epoch's steps so far */
+  double loss_sum;            /* of the epoch's samples so far */
   hl_train_epoch current;
   bool epoch_ended; /* by the last step: `last_epoch` is new */
   hl_train_epoch last_epoch;
@@ -125,7 +129,7 @@ hl_status hl_training_checkpoint(hl_training *training, hl_error *error);
 uint64_t hl_training_seed(int64_t seed, int64_t rank);
 
 /* What the engine is asked to compile; `ports` and `ret_training` must outlive it. */
-hl_program_spec hl_training_specify(const hl_training *training, hl_port *ports,
+hl_program_spec hl_training_specify(const hl_training *training, int64_t batch, hl_port *ports,
                                     hl_training_spec *ret_training);
 
 #endif

@@ -5,7 +5,7 @@ import sqlite3
 import struct
 
 from harness import HOME, case, hotlap, main
-from train_kit import LINEAR, data, network, row, samples, train
+from train_kit import LINEAR, data, full, network, row, samples, train
 
 
 def width(text):
@@ -18,7 +18,7 @@ def near(a, b, share=1e-5):
 
 @case
 def an_epoch_is_all_full_batches():
-    r = row('--epochs', 4)
+    r = full('--epochs', 4)
     assert r['workload'] == 'training' and r['trainer'] == 'cpu' and r['outcome'] == 'PASSED', r
     assert (r['n_images'], r['batches_per_epoch'], r['training_steps'], r['epochs_trained']) == (100, 12, 48, 4)
     assert r['stop'] == 'done' and 'batches are full: 4 samples' in r['notes'], r['notes']
@@ -28,6 +28,49 @@ def an_epoch_is_all_full_batches():
         near(epoch['loss'], sum(losses[12 * i:12 * i + 12]) / 12)
     assert r['first_loss'] == losses[0] and r['final_loss'] == r['epochs'][-1]['loss'] == r['best_loss']
     assert r['warmup_iterations'] == 3 and r['measurement_iterations'] == 45
+
+
+@case
+def the_last_batch_of_an_epoch_has_what_is_left():
+    r = row('--epochs', 3, rate=0)
+    assert (r['batches_per_epoch'], r['training_steps'], r['epochs_trained']) == (13, 39, 3)
+    assert 'the last batch of an epoch has 4 samples' in r['notes'] and 'left out' not in r['notes'], r['notes']
+    assert [(e['steps'], e['images'], e['whole']) for e in r['epochs']] == [(13, 100, True)] * 3
+    # The weights stay zero: every sample once an epoch, and its loss is the square of its target.
+    mean = sum(t * t for t in samples()[1]) / 100
+    for i, epoch in enumerate(r['epochs']):
+        losses = r['step_losses'][13 * i:13 * i + 13]
+        near(epoch['loss'], mean)
+        near((8 * sum(losses[:12]) + 4 * losses[12]) / 100, mean)
+    assert r['full_batch_iterations'] == r['measurement_iterations'] - 3 == 33, 'latencies are of full batches'
+    # On one set of weights: native and the exact engine do the same.
+    words = ('--epochs', 6, '--momentum', 0.9, '--accumulate', 1)
+    exact = row(*words)
+    ours = row(*words, engine=('--optimizer', 'sgd', '--loss', 'mse'))
+    assert len(ours['step_losses']) == 78 and ours['engine'] == 'native'
+    for a, b in zip(ours['step_losses'], exact['step_losses']):
+        assert abs(a - b) < 1e-4 * max(exact['step_losses']), (a, b)
+    assert full(*words)['step_losses'][12:] != exact['step_losses'][12:], 'it is trained with'
+
+
+@case
+def what_is_left_goes_on_from_a_checkpoint():
+    whole = row('--steps', 40)
+    for steps in (12, 13, 20):
+        first = row('--steps', steps, '--checkpoint', 'rest.onnx')
+        rest = row('--steps', 40, '--resume-from', 'rest.onnx')
+        assert first['step_losses'] + rest['step_losses'] == whole['step_losses'], steps
+        for a, b in zip(rest['epochs'], whole['epochs'][-len(rest['epochs']):]):
+            near(a['loss'], b['loss'], 1e-12)
+    refused, = train('--steps', 40, '--resume-from', 'rest.onnx', '--drop-last').rows
+    assert 'was made with batches 13, and this run has 12' in refused['reason'], refused['reason']
+
+
+@case
+def an_engine_that_trains_one_size_says_so():
+    refused, = train('--epochs', 1, '--engine-option', 'shares=off').rows
+    assert refused['outcome'] == 'UNIMPLEMENTED' and '--drop-last leaves it out' in refused['reason'], refused
+    assert full('--epochs', 1, '--engine-option', 'shares=off')['training_steps'] == 12
 
 
 @case
@@ -49,22 +92,22 @@ def the_losses_are_those_of_gradient_descent():
 
 @case
 def steps_end_within_an_epoch():
-    r = row('--steps', 17)
+    r = full('--steps', 17)
     assert (r['training_steps'], r['epochs_trained'], r['stop']) == (17, 1, 'done')
     assert [(e['steps'], e['whole']) for e in r['epochs']] == [(12, True), (5, False)], r['epochs']
     near(r['epochs'][1]['loss'], sum(r['step_losses'][12:]) / 5)
-    assert row('--steps', 17)['step_losses'] == r['step_losses'], 'the same twice'
-    assert row('--steps', 17, '--epochs', 9)['training_steps'] == 17, 'what comes first'
-    assert row('--steps', 99, '--epochs', 1)['step_losses'] == r['step_losses'][:12]
-    assert row('--steps', 17, '--seed', 7)['step_losses'] != r['step_losses'], 'another order of the samples'
-    one, four = (row('--steps', 17, '--loader-threads', n)['step_losses'] for n in (0, 4))
+    assert full('--steps', 17)['step_losses'] == r['step_losses'], 'the same twice'
+    assert full('--steps', 17, '--epochs', 9)['training_steps'] == 17, 'what comes first'
+    assert full('--steps', 99, '--epochs', 1)['step_losses'] == r['step_losses'][:12]
+    assert full('--steps', 17, '--seed', 7)['step_losses'] != r['step_losses'], 'another order of the samples'
+    one, four = (full('--steps', 17, '--loader-threads', n)['step_losses'] for n in (0, 4))
     assert one == four == r['step_losses'], 'the loader decides nothing'
 
 
 @case
 def spans_add_up_to_the_step():
     # Loaded when needed: a thread of its own would wait for a processor where the machine is busy.
-    r = row('--steps', 40, '--engine-option', 'step_us=2000', '--loader-threads', 0)
+    r = full('--steps', 40, '--engine-option', 'step_us=2000', '--loader-threads', 0)
     parts = ('data_load_ms', 'transfer_ms', 'forward_ms', 'loss_ms', 'backward_ms', 'optimizer_ms')
     assert all(r[p] is not None and r[p] >= 0 for p in parts)
     # Between two parts the process may lose its processor, so that the whole may be longer.
@@ -77,19 +120,19 @@ def spans_add_up_to_the_step():
         assert r[key] > 0, key
     assert r['total_time_ms'] > r['training_ms'] >= r['measured_ms'] + r['warmup_ms']
     assert r['data_verdict'].startswith('not the bottleneck'), r['data_verdict']
-    silent = row('--steps', 5, '--engine-option', 'phases=off')
+    silent = full('--steps', 5, '--engine-option', 'phases=off')
     assert silent['forward_ms'] is None and 'does not tell how long' in silent['notes']
 
 
 @case
 def schedules_and_early_stopping():
-    rates = lambda *a, **k: [e['learning_rate'] for e in row(*a, **k)['epochs']]
+    rates = lambda *a, **k: [e['learning_rate'] for e in full(*a, **k)['epochs']]
     for got, expected in zip(rates('--schedule', 'exponential', '--decay', 0.5, '--epochs', 3), (0.05, 0.025, 0.0125)):
         near(got, expected)
-    cosine = row('--schedule', 'cosine', '--epochs', 4, '--warmup-steps', 4)
+    cosine = full('--schedule', 'cosine', '--epochs', 4, '--warmup-steps', 4)
     near(cosine['learning_rate'], 0.05 / 4)
     assert 0 < cosine['final_learning_rate'] < 0.001 and cosine['schedule'] == 'cosine'
-    stopped = row('--epochs', 100, '--early-stop', 2, rate=0)
+    stopped = full('--epochs', 100, '--early-stop', 2, rate=0)
     assert stopped['stop'] == 'stopped_early' and stopped['learning_rate'] == 0, stopped['stop']
     flat = [e['loss'] for e in stopped['epochs']]
     assert min(flat) in flat[:-2] and stopped['epochs_trained'] == len(flat) < 100, flat
@@ -152,10 +195,10 @@ def a_dry_run_says_what_it_would_train():
 @case
 def schedules_go_on_from_a_checkpoint():
     for how in (('--schedule', 'plateau', '--patience', 0, '--epochs', 12), ('--schedule', 'cosine', '--epochs', 12)):
-        whole = row(*how)
-        row(*how[:-2], '--steps', 5 * 12, '--checkpoint', 'plateau.onnx') if how[1] == 'plateau' else \
-            row('--steps', 5 * 12, '--checkpoint', 'plateau.onnx')
-        rest = row(*how, '--resume-from', 'plateau.onnx')
+        whole = full(*how)
+        full(*how[:-2], '--steps', 5 * 12, '--checkpoint', 'plateau.onnx') if how[1] == 'plateau' else \
+            full('--steps', 5 * 12, '--checkpoint', 'plateau.onnx')
+        rest = full(*how, '--resume-from', 'plateau.onnx')
         assert [e['learning_rate'] for e in rest['epochs']] == [e['learning_rate'] for e in whole['epochs']][5:], how
         if how[1] == 'plateau':
             assert rest['step_losses'] == whole['step_losses'][60:]
@@ -166,9 +209,9 @@ def rows_are_kept_with_their_history():
     store = HOME / 'train.db'
     run = train('--epochs', 2, '--store', store).passes()
     with sqlite3.connect(store) as db:
-        assert db.execute('SELECT epoch, steps FROM train_epochs ORDER BY number').fetchall() == [(1, 12), (2, 12)]
+        assert db.execute('SELECT epoch, steps FROM train_epochs ORDER BY number').fetchall() == [(1, 13), (2, 13)]
         blob, = db.execute('SELECT data FROM step_losses').fetchone()
-    assert [round(v, 6) for v in struct.unpack('<24f', blob)] == [round(v, 6) for v in run.rows[0]['step_losses']]
+    assert [round(v, 6) for v in struct.unpack('<26f', blob)] == [round(v, 6) for v in run.rows[0]['step_losses']]
     assert hotlap('report', '--store', store, '--json').rows == run.rows
     text = hotlap('report', '--store', store).passes('first step', 'steady', 'loader:').out
     assert width(text) <= 100, text
@@ -215,7 +258,7 @@ def synthetic_data_says_what_it_is():
     r, = hotlap('train', network(), *LINEAR, '--batch-size', 4, '--epochs', 2, '--json').passes().rows
     assert r['batches_per_epoch'] == 16 and 'standard normal numbers that have nothing to do' in r['data'], r['data']
     r, = hotlap('train', network(), *LINEAR, '--batch-size', 4, '--n-images', 9, '--epochs', 2, '--json').passes().rows
-    assert r['batches_per_epoch'] == 2 and r['data'].startswith('9 synthetic samples')
+    assert r['batches_per_epoch'] == 3 and r['data'].startswith('9 synthetic samples')
 
 
 @case

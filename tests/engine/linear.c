@@ -24,7 +24,7 @@ enum { most_inputs = 64, state_count = 4 };
 
 struct hl_engine {
   long nan_at, step_us, crash_at, slow_at, exit_at, fail_at;
-  int silent;
+  int silent, deaf;
 };
 struct hl_model {
   hl_engine *engine;
@@ -33,6 +33,7 @@ struct hl_program {
   hl_engine *engine;
   hl_training_spec spec;
   int64_t batch, inputs;
+  hl_program *home; /* whose states it uses: its own, or states_of's */
   float w[most_inputs], b[1], w_momentum[most_inputs], b_momentum[1];
   hl_port ports[state_count];
 };
@@ -80,6 +81,7 @@ static hl_status open_engine(const hl_host *host, const hl_engine_config *config
     if (strcmp(key, "slow_at") == 0) engine->slow_at = atol(value);
     if (strcmp(key, "exit_at") == 0) engine->exit_at = atol(value);
     if (strcmp(key, "fail_at") == 0) engine->fail_at = atol(value);
+    if (strcmp(key, "shares") == 0) engine->deaf = strcmp(value, "off") == 0;
     if (strcmp(key, "phases") == 0) engine->silent = strcmp(value, "off") == 0;
   }
   const char *rank = getenv("OMPI_COMM_WORLD_RANK"), *only = NULL;
@@ -120,6 +122,7 @@ static hl_status prepare(hl_model *model, const hl_program_spec *spec, hl_progra
   if (!p) return fail(error, HL_OUT_OF_MEMORY, "no memory");
   p->engine = model->engine;
   p->spec = *spec->training;
+  p->home = model->engine->deaf || !p->spec.states_of ? p : p->spec.states_of;
   p->batch = x->dims[0];
   p->inputs = x->dims[1];
   static const char *const names[state_count] = {"w", "b", "w/momentum", "b/momentum"};
@@ -171,16 +174,17 @@ static hl_status share(const hl_program *p, const char *name, float *values, int
 }
 
 static hl_status learn(hl_request *r, hl_error *error) {
-  hl_program *p = r->program;
+  const int64_t batch = r->program->batch;
+  hl_program *p = r->program->home;
   const float *x = r->views[0].data, *t = r->views[1].data;
   float rate = *(const float *)r->views[2].data, gradient[most_inputs] = {0}, bias = 0;
   r->loss = 0;
-  for (int64_t i = 0; i < p->batch; i++) {
+  for (int64_t i = 0; i < batch; i++) {
     float off = predict(p, x + i * p->inputs) - t[i];
-    r->loss += off * off / (float)p->batch;
+    r->loss += off * off / (float)batch;
     for (int64_t d = 0; d < p->inputs; d++)
-      gradient[d] += 2 * off * x[i * p->inputs + d] / (float)p->batch;
-    bias += 2 * off / (float)p->batch;
+      gradient[d] += 2 * off * x[i * p->inputs + d] / (float)batch;
+    bias += 2 * off / (float)batch;
   }
   if (p->spec.gradient_ready) {
     hl_status status = share(p, "w", gradient, p->inputs, error);
@@ -227,7 +231,8 @@ static hl_status output(hl_request *request, size_t index, hl_tensor_view *ret_v
 }
 
 static float *state_of(hl_program *p, const char *name) {
-  float *const data[state_count] = {p->w, p->b, p->w_momentum, p->b_momentum};
+  float *const data[state_count] = {p->home->w, p->home->b, p->home->w_momentum,
+                                     p->home->b_momentum};
   for (int i = 0; i < state_count; i++)
     if (strcmp(p->ports[i].name, name) == 0) return data[i];
   return NULL;

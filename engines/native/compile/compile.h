@@ -21,7 +21,8 @@ struct hl_program {
   int32_t *state_tensors;    /* where each lies */
   const void **state_start;  /* what each begins with; NULL: zeros */
   size_t state_count;
-  hl_native_buffer state; /* all of them */
+  hl_native_buffer state; /* all of them; of `training.states_of`, if there is one */
+  hl_native_buffer lent;  /* activations of its request, for a program that shares its states */
 };
 
 /* hl_native_program_free releases it. */

@@ -204,8 +204,26 @@ static void *state_data(const hl_program *program, size_t i) {
   return (char *)program->state.data + program->list.tensors[program->state_tensors[i]].place;
 }
 
+/* States of the same names, shapes and places, which those of another batch are. */
+static hl_status share_states(hl_program *program, const hl_program *other, hl_error *error) {
+  bool same = other->network && program->state_count == other->state_count &&
+              program->list.state_bytes == other->list.state_bytes;
+  for (size_t i = 0; i < program->state_count && same; i++) {
+    const hl_native_tensor *a = &program->list.tensors[program->state_tensors[i]];
+    const hl_native_tensor *b = &other->list.tensors[other->state_tensors[i]];
+    same = strcmp(program->states[i].name, other->states[i].name) == 0 && a->place == b->place &&
+           a->bytes == b->bytes;
+  }
+  if (!same)
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "states_of is a program of another step");
+  program->state = other->state;
+  return HL_OK;
+}
+
 hl_status hl_native_training_start(hl_program *program, hl_error *error) {
   hl_native_account *account = &program->model->engine->account;
+  if (program->training.states_of)
+    return share_states(program, program->training.states_of, error);
   hl_status status = hl_native_buffer_init(&program->state, program->list.state_bytes,
                                            "weights and the optimiser's state", account, error);
   for (size_t i = 0; i < program->state_count && status == HL_OK; i++)
@@ -262,7 +280,8 @@ hl_status hl_native_state_write(hl_program *program, const hl_tensor_view *view,
 }
 
 void hl_native_training_release(hl_program *program) {
-  hl_native_buffer_release(&program->state, &program->model->engine->account);
+  if (!program->training.states_of)
+    hl_native_buffer_release(&program->state, &program->model->engine->account);
   free(program->states);
   free(program->state_tensors);
   free(program->state_start);

@@ -29,7 +29,7 @@ void hl_native_training_states(hl_native_builder *b, hl_program *program);
 /* Steps that copy what was not computed in place to its state; after all nodes. */
 void hl_native_training_updates(hl_native_builder *b);
 
-/* Allocates the states and gives them what they begin with. */
+/* Allocates the states and gives them what they begin with, or takes those of `states_of`. */
 hl_status hl_native_training_start(hl_program *program, hl_error *error);
 
 /* The hooks of the ABI with these names. */

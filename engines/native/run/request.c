@@ -12,6 +12,7 @@ typedef struct call {
 struct hl_request {
   hl_program *program;
   hl_native_buffer arena, outputs;
+  bool arena_is_lent; /* by the request of the program whose states are used */
   void **inputs; /* bound */
   call *calls;   /* by step */
   dnnl_exec_arg_t *args;
@@ -51,7 +52,10 @@ void hl_native_request_free(hl_request *request) {
   hl_native_account *account = &request->program->model->engine->account;
   for (int i = 0; i < request->arg_total; i++)
     if (request->args && request->args[i].memory) dnnl_memory_destroy(request->args[i].memory);
-  hl_native_buffer_release(&request->arena, account);
+  if (!request->arena_is_lent) {
+    request->program->lent = (hl_native_buffer){0};
+    hl_native_buffer_release(&request->arena, account);
+  }
   hl_native_buffer_release(&request->outputs, account);
   free(request->args);
   free(request->pointers);
@@ -82,6 +86,20 @@ static hl_status fill_calls(hl_request *request, hl_error *error) {
   return HL_OK;
 }
 
+static hl_status make_arena(hl_request *request, uint64_t bytes, hl_native_account *account,
+                            hl_error *error) {
+  hl_program *program = request->program;
+  const hl_program *lender = program->training.states_of;
+  request->arena_is_lent = lender && lender->lent.data && lender->lent.bytes >= bytes;
+  if (request->arena_is_lent) {
+    request->arena = lender->lent;
+    return HL_OK;
+  }
+  hl_status status = hl_native_buffer_init(&request->arena, bytes, "activations", account, error);
+  if (status == HL_OK) program->lent = request->arena;
+  return status;
+}
+
 static hl_status allocate(hl_request *request, hl_error *error) {
   const hl_native_list *list = &request->program->list;
   hl_native_account *account = &request->program->model->engine->account;
@@ -93,8 +111,7 @@ static hl_status allocate(hl_request *request, hl_error *error) {
   request->pointers = calloc(total, sizeof(void *));
   if (!request->inputs || !request->calls || !request->args || !request->pointers)
     return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a request");
-  hl_status status =
-      hl_native_buffer_init(&request->arena, list->arena_bytes, "activations", account, error);
+  hl_status status = make_arena(request, list->arena_bytes, account, error);
   if (status == HL_OK)
     status =
         hl_native_buffer_init(&request->outputs, list->output_bytes, "outputs", account, error);

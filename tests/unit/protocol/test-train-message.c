@@ -56,7 +56,7 @@ static const char *const commands[] = {
     ("--epochs 9 --loss cross-entropy --schedule plateau --decay 0.5 --patience 3 --early-stop 7 "
      "--checkpoint a.onnx --checkpoint-steps 50 --resume-from b.onnx --transform "
      "zoom=0.25,flips=yx"),
-    "--schedule exponential",
+    "--schedule exponential --drop-last --max-time 2.5",
 };
 
 /* The options that a specification appends ask for the same specification. */
