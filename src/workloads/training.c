@@ -307,6 +307,11 @@ static void keep(hl_training *t) {
   t->checkpoint_error.status = status;
 }
 
+/* By --checkpoint-steps. */
+static bool is_due(const hl_training *t) {
+  return t->spec->checkpoint_steps && t->step % t->spec->checkpoint_steps == 0;
+}
+
 /* With the place in the data moved on: the checkpoint of an epoch's end is the next one's start. */
 static void end_epoch(hl_training *t, bool is_whole) {
   hl_train_epoch *e = &t->current;
@@ -316,7 +321,7 @@ static void end_epoch(hl_training *t, bool is_whole) {
   if (is_whole && hl_learning_epoch_end(&t->learning, e->loss)) t->stop = HL_TRAINING_STOPPED_EARLY;
   if (is_whole) t->loss_sum = 0;
   uint64_t before = t->checkpoint_ns;
-  if (!t->spec->checkpoint_steps || t->stop != HL_TRAINING_GOES_ON) keep(t);
+  if (!t->spec->checkpoint_steps || t->stop != HL_TRAINING_GOES_ON || is_due(t)) keep(t);
   e->checkpoint_ns += t->checkpoint_ns - before;
   t->last_epoch = *e;
   t->epoch_ended = true;
@@ -334,7 +339,7 @@ static void advance(hl_training *t) {
   if (t->step >= t->learning.total_steps) t->stop = HL_TRAINING_DONE;
   if (whole || t->stop != HL_TRAINING_GOES_ON)
     end_epoch(t, whole);
-  else if (t->spec->checkpoint_steps && t->step % t->spec->checkpoint_steps == 0)
+  else if (is_due(t))
     keep(t);
 }
 

@@ -208,7 +208,7 @@ def begin(checkpoint, store, *more):
              '--learning-rate', '0.05', '--engine-option', 'step_us=10000', '--checkpoint', checkpoint, '--store', store, *more]
     process = subprocess.Popen(list(map(str, words)), cwd=HOME, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 60
-    while not (HOME / checkpoint).exists() and time.monotonic() < deadline:
+    while not (HOME / checkpoint).exists() and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.05)
     return process
 
