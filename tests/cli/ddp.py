@@ -5,7 +5,7 @@ import struct
 from ddp_kit import with_mpi
 from harness import HOME, case, environment, file, hotlap, main
 from onnx_bytes import model, node, part, port, tensor
-from train_kit import npy, npz, row, train
+from train_kit import full, npy, npz, train
 
 
 WIDE = 16
@@ -137,7 +137,7 @@ def ranks_accumulate_and_drop_out():
 def each_rank_takes_its_part_of_the_shuffled_data():
     for ranks in (2, 4):
         found, = together('--epochs', 2, ranks=ranks, batch=16 // ranks).passes().rows
-        alone = row('--epochs', 2, batch=16)
+        alone = full('--epochs', 2, batch=16)
         near(found['step_losses'], alone['step_losses'])
         assert found['n_images'] == 100 and found['batches_per_epoch'] == 6 and found['joint_batch_size'] == 16
         assert 'batches are full: 4 samples' in found['notes'], found['notes']
@@ -147,12 +147,12 @@ def each_rank_takes_its_part_of_the_shuffled_data():
 @case
 def all_ranks_decide_the_same():
     stopped, = together('--epochs', 100, '--early-stop', 2, rate=0, batch=4).passes().rows
-    alone = row('--epochs', 100, '--early-stop', 2, rate=0, batch=8)
+    alone = full('--epochs', 100, '--early-stop', 2, rate=0, batch=8)
     assert stopped['stop'] == 'stopped_early' and stopped['epochs_trained'] == alone['epochs_trained'], stopped
     plateau = ('--schedule', 'plateau', '--patience', 0, '--epochs', 12)
     rates = lambda r: [e['learning_rate'] for e in r['epochs']]
     found, = together(*plateau, rate=1e-5, batch=4).passes().rows
-    assert rates(found) == rates(row(*plateau, rate=1e-5, batch=8)) and rates(found)[-1] < rates(found)[0]
+    assert rates(found) == rates(full(*plateau, rate=1e-5, batch=8)) and rates(found)[-1] < rates(found)[0]
     limited, = together('--epochs', 100000, '--max-time', 1, batch=4).passes().rows
     assert limited['stop'] == 'max_time', limited['stop']
 
