@@ -19,7 +19,6 @@ typedef enum hl_train_span {
   HL_SPAN_OPTIMIZER,
   HL_SPAN_COUNT
 } hl_train_span;
-const char *hl_train_span_name(hl_train_span span); /* "load", ... */
 
 typedef struct hl_train_step {
   uint64_t total_ns;                /* from asking for the batch to the end of the step */

@@ -5,19 +5,6 @@
 
 enum { NAMES_BYTES = 64 << 20 };
 
-const char *hl_allocation_kind_name(hl_allocation_kind kind) {
-  static const char *const names[HL_MEMORY_KINDS] = {[HL_ALLOCATION_WEIGHT] = "weights",
-                                                     [HL_ALLOCATION_OPTIMIZER] = "optimizer",
-                                                     [HL_ALLOCATION_ACTIVATION] = "activations",
-                                                     [HL_ALLOCATION_SAVED] = "saved",
-                                                     [HL_ALLOCATION_GRADIENT] = "gradients",
-                                                     [HL_ALLOCATION_ACTIVATION_GRADIENT] =
-                                                         "activation gradients",
-                                                     [HL_ALLOCATION_WORKSPACE] = "workspace",
-                                                     [HL_ALLOCATION_INPUT_OUTPUT] = "outputs"};
-  return (size_t)kind < HL_MEMORY_KINDS ? names[kind] : "unknown";
-}
-
 const char *hl_phase_name(hl_phase phase) {
   static const char *const names[HL_PHASE_COUNT] = {"forward", "loss", "backward", "optimizer"};
   return (size_t)phase < HL_PHASE_COUNT ? names[phase] : "unknown";

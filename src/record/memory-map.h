@@ -73,8 +73,7 @@ typedef struct hl_memory_layer {
 hl_status hl_memory_map_layers(const hl_memory_map *map, const hl_memory_sums *sums,
                                hl_memory_layer **ret_layers, size_t *ret_count, hl_error *error);
 
-/* "weights", "optimizer", "activations", "saved", ... ; "forward", ... */
-const char *hl_allocation_kind_name(hl_allocation_kind kind);
+/* "forward", "loss", "backward", "optimizer" */
 const char *hl_phase_name(hl_phase phase);
 
 #endif

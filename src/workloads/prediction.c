@@ -195,20 +195,39 @@ static void compare(const hl_prediction *p, const float *prediction, const float
   }
 }
 
-static hl_status write_bytes(const hl_prediction *p, int64_t index, hl_volume_shape shape,
-                             uint8_t *bytes, hl_prediction_result *r, hl_error *error) {
-  const char *name = hl_volume_set_name(p->set, index);
-  HL_CLEANUP(hl_free_pointer) char *stem = hl_strdup(name);
-  if (!stem) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a name");
+/* "day 1/cells.ome.tif" is "day_1_cells"; free() it. */
+static char *stem_of(const hl_volume_set *set, int64_t index) {
+  static const char *const endings[] = {".ome.tiff", ".ome.tif", ".tiff", ".tif", ".npy"};
+  char *stem = hl_strdup(hl_volume_set_name(set, index));
+  if (!stem) return NULL;
   hl_text_blank(stem, "");
   for (char *c = stem; *c; c++)
     if (*c == '/' || *c == ' ' || *c == ',') *c = '_';
-  static const char *const endings[] = {".ome.tiff", ".ome.tif", ".tiff", ".tif", ".npy"};
   for (size_t i = 0; i < HL_COUNT(endings); i++) {
     size_t length = strlen(stem), tail = strlen(endings[i]);
     if (length > tail && strcasecmp(stem + length - tail, endings[i]) == 0) stem[length - tail] = 0;
   }
-  r->file = hl_format("%s/%s_prediction.tif", p->options.folder, stem);
+  return stem;
+}
+
+/* How many volumes before this one would be written under its name: cells.tif and cells.npy. */
+static int64_t namesakes(const hl_volume_set *set, int64_t index, const char *stem) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < index; i++) {
+    HL_CLEANUP(hl_free_pointer) char *other = stem_of(set, i);
+    count += other && strcmp(other, stem) == 0;
+  }
+  return count;
+}
+
+static hl_status write_bytes(const hl_prediction *p, int64_t index, hl_volume_shape shape,
+                             uint8_t *bytes, hl_prediction_result *r, hl_error *error) {
+  HL_CLEANUP(hl_free_pointer) char *stem = stem_of(p->set, index);
+  if (!stem) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a name");
+  int64_t alike = namesakes(p->set, index, stem);
+  r->file = alike
+                ? hl_format("%s/%s_prediction_%" PRId64 ".tif", p->options.folder, stem, alike + 1)
+                : hl_format("%s/%s_prediction.tif", p->options.folder, stem);
   if (!r->file) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a name");
   const hl_tensor_view view = {.dtype = HL_UINT8,
                                .rank = 3,

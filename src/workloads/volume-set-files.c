@@ -272,7 +272,7 @@ static char *describe(const files *f, const char *path) {
   for (size_t i = 0; i < f->count; i++) targets += f->entries[i].target != NULL;
   char *text = hl_format("%.200s: %zu volume%s, %" PRId64 " with a file of targets", path, f->count,
                          f->count == 1 ? "" : "s", targets);
-  hl_text_blank(text, "");
+  if (text) hl_text_blank(text, "");
   return text;
 }
 

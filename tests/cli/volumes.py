@@ -65,6 +65,16 @@ SMALL = 'dynunet:patch=8x16x16'
 
 
 @case
+def predictions_of_one_name_are_two_files():
+    hotlap('data', 'make', 'nuclei:size=8x16x16,count=1,radius=4', 'alike').passes()
+    at = HOME / 'alike' / 'nuclei_0000.tif'
+    at.with_suffix('.TIFF').write_bytes(at.read_bytes())
+    run = hotlap('predict', SMALL, '--data', 'alike', '--output-dir', 'q')
+    run.passes('q/nuclei_0000_prediction.tif', 'q/nuclei_0000_prediction_2.tif')
+    assert len(list((HOME / 'q').iterdir())) == 2
+
+
+@case
 def predictions_are_timed_and_written():
     hotlap('data', 'make', 'nuclei:size=10x20x24,count=2,radius=4', 'cells').passes()
     run = hotlap('predict', SMALL, '--data', 'cells', '--batch-size', '3', '--overlap', '0.25', '--output-dir', 'p')
