@@ -63,11 +63,11 @@ bool hl_history_operand(const char *configuration, hl_text *out) {
 
 /* A relative path: of a model and a library only what has a slash or is called so. */
 static bool is_relative_file(const char *key, size_t length, const char *value) {
-  static const char *const keys[] = {"plugin", "test-data", "engine-library"};
+  static const char *const keys[] = {"plugin", "test-data", "engine-library", "python"};
   for (size_t i = 0; i < HL_COUNT(keys); i++) {
     if (strlen(keys[i]) != length || strncmp(keys[i], key, length) != 0) continue;
     const char *path = i == 2 && strchr(value, '=') ? strchr(value, '=') + 1 : value;
-    return path[0] != '/' && path[0] != '"' && (i < 2 || strchr(path, '/'));
+    return path[0] != '/' && path[0] != '"' && (i != 2 || strchr(path, '/'));
   }
   return false;
 }

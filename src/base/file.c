@@ -235,7 +235,14 @@ hl_status hl_file_write(const char *path, const void *data, size_t bytes, hl_err
   return hl_file_end(&file, status, error);
 }
 
+static const char *set_program_directory;
+
+void hl_program_directory_set(const char *directory) {
+  set_program_directory = directory;
+}
+
 char *hl_program_directory(void) {
+  if (set_program_directory) return hl_strdup(set_program_directory);
   char path[4096];
   ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
   if (n <= 0) return NULL;

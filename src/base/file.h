@@ -50,8 +50,10 @@ hl_status hl_file_end(hl_new_file *file, hl_status status, hl_error *error);
 /* Replaces `path` atomically. */
 hl_status hl_file_write(const char *path, const void *data, size_t bytes, hl_error *error);
 
-/* Directory of the running program; free() it. NULL where /proc does not say it. */
+/* Directory of the hotlap program: of the running one, or what was set in an interpreter that runs
+ * in its place; free() it. NULL where /proc does not say it. */
 char *hl_program_directory(void);
+void hl_program_directory_set(const char *directory); /* borrowed; before any other thread runs */
 
 /* mkdir -p with mode 0777 less umask; an existing directory is success. */
 hl_status hl_directory_make(const char *path, hl_error *error);

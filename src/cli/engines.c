@@ -88,6 +88,7 @@ static int list(const hl_options *options, hl_json *json, hl_text *out) {
                                          .plugins = &plugin,
                                          .plugin_count = plugin != NULL,
                                          .library = hl_cli_library_of(options, name),
+                                         .python = hl_options_get(options, HL_OPTION_PYTHON),
                                          .limit_s = HL_CLI_LOOK_S};
     hl_engine_finding f;
     hl_engine_look(&question, &f);

@@ -51,6 +51,7 @@ static const hl_engine_finding *find(hl_knowledge *k, const char *engine) {
   hl_engine_look(&(hl_engine_question){.name = engine,
                                        .plugins = paths,
                                        .plugin_count = plugins,
+                                       .python = hl_options_get(k->options, HL_OPTION_PYTHON),
                                        .tables_only = true,
                                        .limit_s = HL_CLI_LOOK_S},
                  &findings[k->count]);

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "engine/python.h"
 #include "engine/registry.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -73,12 +74,31 @@ static void ask(const hl_engine_question *q, hl_text *out) {
   }
 }
 
+/* Becomes the interpreter that has the engine, which then answers; returns if it cannot. */
+static void ask_python(const hl_engine_question *q, const char *code, int fd, hl_text *out) {
+  char number[16];
+  const char *const arguments[] = {"look", number, q->tables_only ? "tables" : "all", NULL};
+  hl_error error = {0};
+  snprintf(number, sizeof number, "%d", fd);
+  fcntl(fd, F_SETFD, 0);
+  hl_python_become(code, q->python, arguments, &error);
+  tell(out, 'R', error.msg, "");
+}
+
 static void run_child(const hl_engine_question *q, int fd) {
-  hl_text answer = HL_TEXT_INIT;
   int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null >= 0) dup2(null, STDIN_FILENO);
   dup2(STDERR_FILENO, STDOUT_FILENO); /* what a library prints is no part of an answer */
-  ask(q, &answer);
+  hl_engine_look_answer(q, fd);
+}
+
+void hl_engine_look_answer(const hl_engine_question *q, int fd) {
+  hl_text answer = HL_TEXT_INIT;
+  const char *code = hl_python_needed(q->name, q->plugins, q->plugin_count);
+  if (code)
+    ask_python(q, code, fd, &answer);
+  else
+    ask(q, &answer);
   const uint64_t length = answer.length;
   bool written = !answer.failed &&
                  hl_write_all(fd, &length, sizeof length, "the answer", NULL) == HL_OK &&

@@ -20,8 +20,10 @@ typedef struct hl_engine_question {
   const char *const *plugins; /* objects to look for it in before the built-in ones */
   size_t plugin_count;
   const char *library; /* as hl_host.library */
-  bool tables_only;    /* name, place, options and providers: its hooks are not called */
-  double limit_s;      /* after that it is killed */
+  const char
+      *python;      /* interpreter of one that runs in Python, or NULL: hl_python_become finds it */
+  bool tables_only; /* name, place, options and providers: its hooks are not called */
+  double limit_s;   /* after that it is killed */
 } hl_engine_question;
 
 typedef enum hl_engine_fact_kind {
@@ -47,6 +49,9 @@ typedef struct hl_engine_finding {
 
 /* Asks; `ret_finding` is filled whatever happens. */
 void hl_engine_look(const hl_engine_question *question, hl_engine_finding *ret_finding);
+/* What the process that is asked does: answers into `fd` and ends. Where the engine is in Python
+ * the process becomes its interpreter, which calls this again. */
+void hl_engine_look_answer(const hl_engine_question *question, int fd);
 void hl_engine_finding_release(hl_engine_finding *finding);
 
 /* Whether `key` is among its options. */

@@ -1,10 +1,11 @@
 #include "engine/registry.h"
 
 #include "base/file.h"
+#include "engine/python.h"
 #include "null/null.h"
 #include <dlfcn.h>
 #include <limits.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,17 +14,22 @@
 typedef struct builtin {
   const char *name;
   const hl_engine_ops *(*entry)(void); /* NULL: in a shared object of its own */
+  bool is_python;
 } builtin;
 
 static const builtin builtins[] = {
-    {"native", NULL},
-    {"null", hl_engine_null},
-    {"onnxruntime", NULL},
-    {"openvino", NULL},
+    {.name = "native"},   {.name = "null", .entry = hl_engine_null}, {.name = "onnxruntime"},
+    {.name = "openvino"}, {.name = "torch", .is_python = true},
 };
 
 const char *hl_engine_builtin(size_t index) {
   return index < HL_COUNT(builtins) ? builtins[index].name : NULL;
+}
+
+bool hl_engine_is_python(const char *name) {
+  for (size_t i = 0; name && i < HL_COUNT(builtins); i++)
+    if (strcmp(builtins[i].name, name) == 0) return builtins[i].is_python;
+  return false;
 }
 
 hl_status hl_engine_adopt(const hl_engine_ops *given, const char *where, hl_engine_ops *ret_ops,
@@ -89,6 +95,15 @@ static hl_status open_builtin_object(const char *name, hl_engine_ops *ret_ops, c
   return status;
 }
 
+static hl_status open_held(const char *name, const char *path, hl_engine_ops *ret_ops,
+                           char **ret_path, hl_error *error) {
+  const hl_engine_ops *ops = hl_python_held(name);
+  if (!ops)
+    return hl_error_set(error, HL_UNAVAILABLE, "engine '%s' runs in Python, and this is not", name);
+  if (ret_path) *ret_path = hl_strdup(path);
+  return hl_engine_adopt(ops, name, ret_ops, error);
+}
+
 static hl_status unknown_engine(const char *name, hl_error *error) {
   hl_text names = HL_TEXT_INIT;
   for (size_t i = 0; i < HL_COUNT(builtins); i++)
@@ -102,6 +117,12 @@ static hl_status unknown_engine(const char *name, hl_error *error) {
 
 hl_status hl_engine_open(const char *name, const char *plugin_path, hl_engine_ops *ret_ops,
                          char **ret_path, hl_error *error) {
+  HL_CLEANUP(hl_free_pointer)
+  char *stem = plugin_path ? hl_python_plugin_name(plugin_path) : NULL;
+  if (stem && name && strcmp(name, stem) != 0)
+    return hl_error_set(error, HL_NOT_FOUND, "%s holds engine '%s', not '%s'", plugin_path, stem,
+                        name);
+  if (stem) return open_held(stem, plugin_path, ret_ops, ret_path, error);
   if (plugin_path) {
     HL_CLEANUP(hl_free_pointer)
     char *path = strchr(plugin_path, '/') ? hl_strdup(plugin_path) : hl_format("./%s", plugin_path);
@@ -121,6 +142,7 @@ hl_status hl_engine_open(const char *name, const char *plugin_path, hl_engine_op
   }
   for (size_t i = 0; i < HL_COUNT(builtins); i++) {
     if (strcmp(builtins[i].name, name) != 0) continue;
+    if (builtins[i].is_python) return open_held(name, "", ret_ops, ret_path, error);
     if (!builtins[i].entry) return open_builtin_object(name, ret_ops, ret_path, error);
     if (ret_path) *ret_path = hl_strdup("");
     return hl_engine_adopt(builtins[i].entry(), name, ret_ops, error);
@@ -130,6 +152,7 @@ hl_status hl_engine_open(const char *name, const char *plugin_path, hl_engine_op
 
 hl_status hl_engine_find(const char *name, const char *const *plugins, size_t plugin_count,
                          hl_engine_ops *ret_ops, char **ret_path, hl_error *error) {
+  if (hl_python_held(name)) return open_held(name, "", ret_ops, ret_path, error);
   for (size_t i = 0; i < plugin_count; i++) {
     hl_status status = hl_engine_open(name, plugins[i], ret_ops, ret_path, error);
     if (status != HL_NOT_FOUND) return status; /* it holds another engine */

@@ -11,9 +11,13 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include <stdbool.h>
 
 /* Name of built-in engine number `index`, NULL past the end. */
 const char *hl_engine_builtin(size_t index);
+
+/* Whether built-in engine `name` runs in Python (engine/python.h). */
+bool hl_engine_is_python(const char *name);
 
 /* Opens an engine by name; with `plugin_path` the object there, whose engine must have that name
  * unless `name` is NULL. The table is a zero-extended copy with every required hook checked;

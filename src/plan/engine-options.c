@@ -122,6 +122,18 @@ static hl_status sort_library(sorter *s, const char *text, hl_error *error) {
   return HL_OK;
 }
 
+static hl_status sort_python(sorter *s, const char *path, hl_error *error) {
+  size_t count;
+  hl_plan_known best = best_known(s, "python", &count);
+  if (!path[0]) return hl_error_set(error, HL_INVALID_ARGUMENT, "--python names no file");
+  if (best == HL_PLAN_NO)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "--python: no engine of this sweep runs in Python");
+  for (size_t i = 0; i < s->count; i++)
+    if (knows(s, i, "python") == best) add(s, i, "python", path);
+  return HL_OK;
+}
+
 hl_status hl_plan_engine_options(const hl_options *options, hl_arena *arena,
                                  const char *const *engines, size_t engine_count,
                                  const hl_plan_engines *known, hl_option_list *ret_lists,
@@ -131,6 +143,7 @@ hl_status hl_plan_engine_options(const hl_options *options, hl_arena *arena,
   const char *text;
   while (hl_options_at(options, HL_OPTION_ENGINE_OPTION, most)) most++;
   for (size_t i = 0; hl_options_at(options, HL_OPTION_ENGINE_LIBRARY, i); i++) most++;
+  if (hl_options_given(options, HL_OPTION_PYTHON)) most++;
   for (size_t i = 0; i < engine_count; i++) {
     ret_lists[i] = (hl_option_list){.items = hl_arena_array(arena, most, sizeof(hl_option))};
     if (!ret_lists[i].items) return no_memory(error);
@@ -142,5 +155,7 @@ hl_status hl_plan_engine_options(const hl_options *options, hl_arena *arena,
   for (size_t i = 0;
        status == HL_OK && (text = hl_options_at(options, HL_OPTION_ENGINE_LIBRARY, i)); i++)
     status = sort_library(&s, text, error);
+  text = hl_options_get(options, HL_OPTION_PYTHON);
+  if (status == HL_OK && text) status = sort_python(&s, text, error);
   return status;
 }

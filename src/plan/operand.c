@@ -165,6 +165,7 @@ static size_t before_path(hl_option_id id, const char *value) {
   size_t before = 0;
   switch (id) {
   case HL_OPTION_PLUGIN:
+  case HL_OPTION_PYTHON:
     break;
   case HL_OPTION_TEST_DATA:
     if (strcmp(value, "synthetic") == 0) return SIZE_MAX;

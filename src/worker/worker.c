@@ -11,8 +11,10 @@
 #include "worker/load.h"
 #include "worker/memory.h"
 #include "worker/noise.h"
+#include "worker/outputs.h"
 #include "worker/perf.h"
 #include "worker/predict.h"
+#include "worker/python.h"
 #include "worker/ranks.h"
 #include "worker/room.h"
 #include "worker/timed-loop.h"
@@ -27,7 +29,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { most_samples = 1 << 16, most_outputs = 64, most_notes = 16, most_reason = 64 << 10 };
+enum { most_samples = 1 << 16, most_notes = 16, most_reason = 64 << 10 };
 
 typedef struct worker {
   hl_channel channel;
@@ -40,6 +42,7 @@ typedef struct worker {
   hl_worker_device device;
   hl_worker_energy energy;
   hl_worker_perf perf;
+  json_t *counters; /* that request, for an interpreter to repeat; or NULL */
   bool is_open, is_loaded, is_prepared;
   hl_worker_noise noise;
   hl_memory baseline;                  /* before the model was loaded */
@@ -125,7 +128,9 @@ static const char *system_root(void) {
 
 static hl_status verb_counters(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
                                size_t *ret_byte_count, hl_error *error) {
-  (void)request, (void)ret_bytes, (void)ret_byte_count;
+  (void)ret_bytes, (void)ret_byte_count;
+  json_decref(w->counters);
+  w->counters = json_deep_copy(request);
   if (w->is_open) /* its threads would not be counted */
     return hl_error_set(error, HL_INVALID_ARGUMENT, "'counters' came after 'configure'");
   return hl_worker_perf_open(&w->perf, system_root(), reply, error);
@@ -173,6 +178,9 @@ static hl_status verb_configure(worker *w, const json_t *request, json_t *reply,
   w->configure = json_deep_copy(request);
   if (!w->configure) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a message");
   hl_status status = hl_message_to_configuration(w->configure, &w->arena, &w->configuration, error);
+  if (status == HL_OK) /* in which this request comes again */
+    status = hl_worker_enter_python(&w->configuration, w->ranks.peers ? NULL : &w->channel,
+                                    w->counters, request, error);
   if (status == HL_OK) hl_ranks_threads(&w->ranks, &w->configuration);
   if (status == HL_OK)
     status = hl_model_file_open(&w->configuration,
@@ -371,66 +379,21 @@ static hl_status verb_train(worker *w, const json_t *request, json_t *reply, voi
   return status;
 }
 
-typedef hl_status (*outputs_fn)(worker *w, float **ret_values, size_t *ret_counts,
-                                size_t *ret_count, hl_error *error);
-
-static hl_status first_outputs(worker *w, float **ret_values, size_t *ret_counts, size_t *ret_count,
-                               hl_error *error) {
-  hl_status status = need_inference(w, w->is_prepared, "output", error);
-  return status == HL_OK ? hl_inference_first_outputs(&w->inference, ret_values, ret_counts,
-                                                      most_outputs, ret_count, error)
-                         : status;
-}
-
-static hl_status reference_outputs(worker *w, float **ret_values, size_t *ret_counts,
-                                   size_t *ret_count, hl_error *error) {
-  hl_status status = need_inference(w, w->is_open, "reference", error);
-  return status == HL_OK ? hl_reference_outputs(&w->inference, ret_values, ret_counts, most_outputs,
-                                                ret_count, error)
-                         : status;
-}
-
-/* Integers and bools are equal or they are not. */
-static bool is_exact(const worker *w, size_t output) {
-  return output < w->file.output_count && !hl_dtype_is_float(w->file.outputs[output].dtype);
-}
-
-static hl_status reply_outputs(worker *w, outputs_fn outputs, json_t *reply, void **ret_bytes,
-                               size_t *ret_byte_count, hl_error *error) {
-  float *values = NULL;
-  size_t counts[most_outputs] = {0}, count = 0, total = 0;
-  hl_status status = outputs(w, &values, counts, &count, error);
-  if (status != HL_OK) return status;
-  json_t *list = json_array(), *exact = json_array(), *shapes = json_array();
-  bool good = list && exact && shapes;
-  for (size_t i = 0; i < count && good; i++) {
-    good = json_array_append_new(list, json_integer((json_int_t)counts[i])) == 0 &&
-           json_array_append_new(exact, json_boolean(is_exact(w, i))) == 0 &&
-           json_array_append_new(shapes, hl_worker_output_shape(&w->file, i, counts[i])) == 0;
-    total += counts[i];
-  }
-  good = json_object_set_new(reply, "elements", list) == 0 && good;
-  good = json_object_set_new(reply, "exact", exact) == 0 && good;
-  good = json_object_set_new(reply, "shapes", shapes) == 0 && good;
-  if (!good) {
-    free(values);
-    return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a reply");
-  }
-  *ret_bytes = values;
-  *ret_byte_count = total * sizeof *values;
-  return HL_OK;
-}
-
 static hl_status verb_output(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
                              size_t *ret_byte_count, hl_error *error) {
   (void)request;
-  return reply_outputs(w, first_outputs, reply, ret_bytes, ret_byte_count, error);
+  hl_status status = need_inference(w, w->is_prepared, "output", error);
+  return status == HL_OK ? hl_worker_outputs(&w->inference, reply, ret_bytes, ret_byte_count, error)
+                         : status;
 }
 
 static hl_status verb_reference(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
                                 size_t *ret_byte_count, hl_error *error) {
   (void)request;
-  return reply_outputs(w, reference_outputs, reply, ret_bytes, ret_byte_count, error);
+  hl_status status = need_inference(w, w->is_open, "reference", error);
+  return status == HL_OK
+             ? hl_worker_reference(&w->inference, reply, ret_bytes, ret_byte_count, error)
+             : status;
 }
 
 /* The 8-bit copy of a float32 model, made once for model and data and kept in the cache. */
@@ -565,33 +528,69 @@ static void touch_samples(worker *w) {
   memset(w->sample_images, 1, most_samples * sizeof *w->sample_images);
 }
 
-int hl_worker_main(void) {
-  static worker w; /* large, and lives as long as the process */
-  hl_error error = {0};
+static hl_status begin(worker *w, hl_error *error) {
   signal(SIGPIPE, SIG_IGN);
-  w.file.memory_fd = -1;
+  w->file.memory_fd = -1;
   host.prefixes = hl_engine_prefixes();
-  hl_arena_init(&w.arena, 1 << 20);
-  hl_worker_noise_init(&w.noise);
-  w.sample_ns = calloc(most_samples, sizeof *w.sample_ns);
-  w.sample_images = calloc(most_samples, sizeof *w.sample_images);
-  hl_status status = w.sample_ns && w.sample_images
-                         ? move_streams(&w, &error)
-                         : hl_error_set(&error, HL_OUT_OF_MEMORY, "no memory for samples");
-  if (status == HL_OK) {
-    touch_samples(&w);
-    status = hl_ranks_join(getenv("HOTLAP_PEERS"), &w.ranks, &error);
-  }
-  if (status == HL_OK && hl_ranks_speaks(&w.ranks))
-    status = hl_control_start(&w.control, &w.channel, w.ranks.peers ? hl_ranks_tell_late : NULL,
-                              &w.ranks, &error);
-  while (status == HL_OK && !w.quit) {
+  hl_arena_init(&w->arena, 1 << 20);
+  hl_worker_noise_init(&w->noise);
+  w->sample_ns = calloc(most_samples, sizeof *w->sample_ns);
+  w->sample_images = calloc(most_samples, sizeof *w->sample_images);
+  if (!w->sample_ns || !w->sample_images)
+    return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for samples");
+  touch_samples(w);
+  return HL_OK;
+}
+
+/* The process ends here: engines' threads and the control thread need no orderly end. */
+static void serve_all(worker *w, hl_status status, hl_error *error) {
+  while (status == HL_OK && !w->quit) {
     hl_message message;
-    status = hl_ranks_next(&w.ranks, &w.control, &message, &error);
-    if (status == HL_OK) status = serve(&w, message.object, &error);
+    status = hl_ranks_next(&w->ranks, &w->control, &message, error);
+    if (status == HL_OK) status = serve(w, message.object, error);
     hl_message_release(&message);
   }
-  if (status != HL_OK) fprintf(stderr, "hotlap worker: %s\n", error.msg);
-  /* The process ends here: engines' threads and the control thread need no orderly end. */
+  if (status != HL_OK) fprintf(stderr, "hotlap worker: %s\n", error->msg);
   _exit(status == HL_OK ? 0 : 1);
+}
+
+static worker the_worker; /* large, and lives as long as the process */
+
+int hl_worker_main(void) {
+  hl_error error = {0};
+  hl_status status = begin(&the_worker, &error);
+  worker *w = &the_worker;
+  if (status == HL_OK) status = move_streams(w, &error);
+  if (status == HL_OK) status = hl_ranks_join(getenv("HOTLAP_PEERS"), &w->ranks, &error);
+  if (status == HL_OK && hl_ranks_speaks(&w->ranks))
+    status = hl_control_start(&w->control, &w->channel, w->ranks.peers ? hl_ranks_tell_late : NULL,
+                              &w->ranks, &error);
+  serve_all(w, status, &error);
+  return 1;
+}
+
+/* The request `counters` was answered by the process before. */
+static hl_status repeat_counters(worker *w, const json_t *request, hl_error *error) {
+  json_t *reply = json_object();
+  hl_status status = reply ? verb_counters(w, request, reply, NULL, NULL, error)
+                           : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a reply");
+  json_decref(reply);
+  return status;
+}
+
+int hl_worker_resume(const hl_worker_handover *handover) {
+  hl_error error = {0};
+  json_t *counters = NULL, *configure = NULL;
+  worker *w = &the_worker;
+  hl_status status = begin(w, &error);
+  if (status == HL_OK)
+    status = hl_worker_take_requests(handover->requests, &counters, &configure, &error);
+  hl_channel_init(&w->channel, handover->in, handover->out);
+  if (status == HL_OK) status = hl_control_start(&w->control, &w->channel, NULL, NULL, &error);
+  if (status == HL_OK && counters) status = repeat_counters(w, counters, &error);
+  if (status == HL_OK) status = serve(w, configure, &error);
+  json_decref(counters);
+  json_decref(configure);
+  serve_all(w, status, &error);
+  return 1;
 }

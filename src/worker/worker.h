@@ -9,4 +9,13 @@
  * output is moved away first, so that a chatty library cannot corrupt the protocol. */
 int hl_worker_main(void);
 
+/* The descriptors that a worker leaves to the interpreter that takes its place. */
+typedef struct hl_worker_handover {
+  int in, out;  /* of the protocol */
+  int requests; /* a file with the requests to go on from, see worker/python.h */
+} hl_worker_handover;
+
+/* Goes on as the worker of an interpreter that holds its engine (hl_python_hold). Never returns. */
+int hl_worker_resume(const hl_worker_handover *handover);
+
 #endif

@@ -1,0 +1,304 @@
+"""The structs of hotlap/engine.h for ctypes, and an engine written in Python behind its table.
+
+An engine is a class with the methods of `Engine` below. What they raise becomes a status: one of
+the exceptions here its own, MemoryError OUT_OF_MEMORY, everything else INTERNAL with its traceback.
+"""
+import ctypes as C
+import functools
+import traceback
+
+ABI, MAX_RANK = 1, 8
+OK, INVALID_ARGUMENT, BAD_DATA, NOT_FOUND, IO, OUT_OF_MEMORY, UNIMPLEMENTED, UNAVAILABLE = range(8)
+INTERNAL = 12
+INFERENCE, TRAINING = 0, 1
+
+
+class Failure(Exception):
+    """What a hook returns: a status with a sentence that names the place and the remedy."""
+    status = INTERNAL
+
+
+class InvalidArgument(Failure):
+    status = INVALID_ARGUMENT
+
+
+class BadData(Failure):
+    status = BAD_DATA
+
+
+class OutOfMemory(Failure):
+    status = OUT_OF_MEMORY
+
+
+class Unimplemented(Failure):
+    status = UNIMPLEMENTED
+
+
+class Unavailable(Failure):
+    status = UNAVAILABLE
+
+
+class Error(C.Structure):
+    _fields_ = [('status', C.c_int), ('sys_errno', C.c_int), ('msg', C.c_char * 512)]
+
+
+class TensorView(C.Structure):
+    _fields_ = [('name', C.c_char_p), ('dtype', C.c_int), ('rank', C.c_int32),
+                ('dims', C.c_int64 * MAX_RANK), ('data', C.c_void_p), ('bytes', C.c_uint64)]
+
+
+class CPort(C.Structure):
+    _fields_ = [('name', C.c_char_p), ('dtype', C.c_int), ('rank', C.c_int32),
+                ('dims', C.c_int64 * MAX_RANK)]
+
+
+class Host(C.Structure):
+    _fields_ = [('abi', C.c_uint32), ('size', C.c_uint32),
+                ('log', C.CFUNCTYPE(None, C.c_char_p, C.c_char_p)),
+                ('note', C.CFUNCTYPE(None, C.c_char_p, C.c_char_p)),
+                ('explain', C.CFUNCTYPE(None, C.c_char_p)), ('library', C.c_char_p),
+                ('prefixes', C.POINTER(C.c_char_p))]
+
+
+class Option(C.Structure):
+    _fields_ = [('key', C.c_char_p), ('value', C.c_char_p)]
+
+
+class EngineConfig(C.Structure):
+    _fields_ = [('size', C.c_uint32), ('threads', C.c_int32), ('device', C.c_char_p),
+                ('options', C.POINTER(Option)), ('option_count', C.c_size_t),
+                ('provider', C.c_char_p)]
+
+
+class OptionInfo(C.Structure):
+    _fields_ = [('key', C.c_char_p), ('values', C.c_char_p), ('doc', C.c_char_p)]
+
+
+class ModelSource(C.Structure):
+    _fields_ = [('size', C.c_uint32), ('path', C.c_char_p)]
+
+
+class ModelInfo(C.Structure):
+    _fields_ = [('size', C.c_uint32), ('inputs', C.POINTER(CPort)), ('input_count', C.c_size_t),
+                ('outputs', C.POINTER(CPort)), ('output_count', C.c_size_t)]
+
+
+class TrainingSpec(C.Structure):
+    _fields_ = [('size', C.c_uint32), ('loss', C.c_int), ('optimizer', C.c_int),
+                ('nesterov', C.c_uint32), ('momentum', C.c_double), ('beta1', C.c_double),
+                ('beta2', C.c_double), ('epsilon', C.c_double), ('weight_decay', C.c_double),
+                ('clip_norm', C.c_double), ('seed', C.c_uint64), ('accumulate', C.c_uint32),
+                ('recompute', C.c_uint32), ('gradient_ready', C.c_void_p),
+                ('gradients_wait', C.c_void_p), ('context', C.c_void_p)]
+
+
+class ProgramSpec(C.Structure):
+    _fields_ = [('size', C.c_uint32), ('mode', C.c_int), ('dtype', C.c_int),
+                ('inputs', C.POINTER(CPort)), ('input_count', C.c_size_t),
+                ('known', C.POINTER(TensorView)), ('training', C.POINTER(TrainingSpec))]
+
+
+class EngineMemory(C.Structure):
+    _fields_ = [('size', C.c_uint32)] + [(name, C.c_uint64) for name in (
+        'allocated_bytes', 'reserved_bytes', 'peak_bytes', 'device_allocated_bytes',
+        'device_peak_bytes')]
+
+
+POINTER_TO_ERROR, POINTER = C.c_void_p, C.c_void_p  # numbers: a pointer object costs a microsecond
+HOOKS = [  # the table's members after its name, with what each takes
+    ('version', POINTER, []),
+    ('probe', C.c_int, [POINTER, POINTER_TO_ERROR]),
+    ('open', C.c_int, [POINTER] * 3 + [POINTER_TO_ERROR]),
+    ('load', C.c_int, [POINTER] * 3 + [POINTER_TO_ERROR]),
+    ('describe', C.c_int, [POINTER] * 2 + [POINTER_TO_ERROR]),
+    ('plan', C.c_int, [POINTER] * 3 + [POINTER_TO_ERROR]),
+    ('prepare', C.c_int, [POINTER] * 3 + [POINTER_TO_ERROR]),
+    ('request', C.c_int, [POINTER] * 2 + [POINTER_TO_ERROR]),
+    ('bind', C.c_int, [POINTER, C.c_size_t, POINTER, POINTER_TO_ERROR]),
+    ('submit', C.c_int, [POINTER, POINTER_TO_ERROR]),
+    ('wait', C.c_int, [POINTER, POINTER_TO_ERROR]),
+    ('output', C.c_int, [POINTER, C.c_size_t, POINTER, POINTER_TO_ERROR]),
+    ('request_free', None, [POINTER]),
+    ('program_free', None, [POINTER]),
+    ('model_free', None, [POINTER]),
+    ('close', None, [POINTER]),
+    ('memory', C.c_int, [POINTER] * 2 + [POINTER_TO_ERROR]),
+    ('profile', C.c_int, [POINTER] * 3 + [POINTER_TO_ERROR]),
+    ('state_read', C.c_int, [POINTER] * 3 + [POINTER_TO_ERROR]),
+    ('state_write', C.c_int, [POINTER] * 2 + [POINTER_TO_ERROR]),
+    ('option_table', 'data', None),
+    ('providers', 'data', None),
+    ('inspect', C.c_int, [POINTER] * 3 + [POINTER_TO_ERROR]),
+    ('stream', C.c_int, [POINTER] * 2 + [POINTER_TO_ERROR]),
+    ('states', C.c_int, [POINTER] * 3 + [POINTER_TO_ERROR]),
+    ('phases', C.c_int, [POINTER] * 2 + [POINTER_TO_ERROR]),
+    ('trace', C.c_int, [POINTER] * 3 + [POINTER_TO_ERROR]),
+    ('allocations', C.c_int, [POINTER] * 4 + [POINTER_TO_ERROR]),
+]
+TYPES = {name: C.CFUNCTYPE(result, *arguments) for name, result, arguments in HOOKS
+         if result != 'data'}
+VISIT = C.CFUNCTYPE(None, C.c_void_p, C.c_char_p, C.c_char_p)
+
+
+class EngineOps(C.Structure):
+    _fields_ = [('abi', C.c_uint32), ('size', C.c_uint32), ('name', C.c_char_p)] + [
+        (name, TYPES.get(name, C.c_void_p)) for name, _, _ in HOOKS]
+
+
+STRUCTS = (Error, TensorView, CPort, Host, EngineConfig, ModelSource, ModelInfo, TrainingSpec,
+           ProgramSpec, EngineMemory, EngineOps)
+
+
+class Port:
+    """An input or output: name, ONNX element type, dimensions (-1: open)."""
+
+    def __init__(self, name, dtype, dims):
+        self.name, self.dtype, self.dims = name, dtype, tuple(dims)
+
+
+class Specification:
+    """What `prepare` is to compile for."""
+
+    def __init__(self, c):
+        self.mode, self.dtype = c.mode, c.dtype
+        self.c_inputs, self.count = c.inputs, c.input_count
+        self.inputs = [Port(p.name.decode(), p.dtype, p.dims[:p.rank])
+                       for p in (c.inputs[i] for i in range(c.input_count))]
+
+
+class Table:
+    """The table of one engine. Objects are known to C by numbers."""
+
+    def __init__(self, engine_class):
+        self.type, self.objects, self.next = engine_class, {}, 1
+        self.host, self.kept = None, []
+        self.ops = EngineOps(abi=ABI, size=C.sizeof(EngineOps),
+                             name=self.keep(engine_class.name.encode()))
+        for name, function in vars(type(self)).items():
+            if name.startswith('hook_'):
+                hook = TYPES[name[5:]]
+                tells = hook._restype_ is C.c_int
+                setattr(self.ops, name[5:], self.keep(hook(
+                    self.guard(function) if tells else functools.partial(function, self))))
+        options = engine_class.options
+        if options is None:  # it does not tell
+            return
+        table = (OptionInfo * (len(options) + 1))(*(
+            OptionInfo(key.encode(), values.encode(), doc.encode())
+            for key, (values, doc) in options.items()))
+        self.ops.option_table = C.addressof(self.keep(table))
+
+    def keep(self, thing):
+        """Lives as long as the process."""
+        self.kept.append(thing)
+        return thing
+
+    def guard(self, function):
+        """A hook that returns a status."""
+        def hook(*arguments):
+            try:
+                function(self, *arguments[:-1])
+                return OK
+            except BaseException as failure:  # also SystemExit: nothing of it may reach C
+                return self.fail(failure, arguments[-1])
+        return hook
+
+    def fail(self, failure, address):
+        status = getattr(failure, 'status', None)
+        if status is None:
+            status = OUT_OF_MEMORY if self.type.is_out_of_memory(failure) else INTERNAL
+        text = str(failure) or type(failure).__name__
+        if not isinstance(failure, Failure):
+            text = f'{self.type.name}: {type(failure).__name__}: {text}'
+        if status == INTERNAL and self.host and self.host.explain:
+            whole = ''.join(traceback.format_exception(failure))
+            text = text.split('\n')[0]
+            self.host.explain(f'{text}\n{whole}'.encode()[:65000])
+        if address:
+            error = Error.from_address(address)
+            error.status, error.sys_errno = status, 0
+            error.msg = text.encode()[:511]
+        return status
+
+    def add(self, thing, ret_address):
+        number = self.next
+        self.next += 1
+        self.objects[number] = thing
+        C.c_void_p.from_address(ret_address).value = number
+
+    def hook_version(self):
+        text = self.keep(C.create_string_buffer(self.type.version().encode()))
+        return C.addressof(text)
+
+    def hook_probe(self, host):
+        self.host = Host.from_address(host)
+        self.type.probe()
+
+    def hook_inspect(self, host, visit, context):
+        for name, text in self.type.inspect().items():
+            VISIT(visit)(context, name.encode(), text.encode())
+
+    def hook_open(self, host, config, ret):
+        c = EngineConfig.from_address(config)
+        options = {c.options[i].key.decode(): c.options[i].value.decode()
+                   for i in range(c.option_count)}
+        options.pop('python', None)
+        for key in options:
+            if key not in self.type.options:
+                known = ', '.join(self.type.options) or 'none'
+                raise InvalidArgument(f"{self.type.name}: no engine option '{key}'; it has {known}")
+        self.add(self.type(c.threads, c.device.decode(), options, self.note), ret)
+
+    def note(self, sentence):
+        self.host.note(self.type.name.encode(), sentence.encode())
+
+    def hook_load(self, engine, source, ret):
+        path = ModelSource.from_address(source).path.decode()
+        self.add(self.objects[engine].load(path), ret)
+
+    def ports(self, ports):
+        array = (CPort * max(1, len(ports)))()
+        for c, p in zip(array, ports):
+            c.name, c.dtype, c.rank = self.keep(p.name.encode()), p.dtype, len(p.dims)
+            c.dims[:len(p.dims)] = p.dims
+        return self.keep(array)
+
+    def hook_describe(self, model, ret):
+        m, info = self.objects[model], ModelInfo.from_address(ret)
+        if not hasattr(m, 'c_ports'):
+            m.c_ports = self.ports(m.inputs), self.ports(m.outputs)
+        info.inputs, info.input_count = m.c_ports[0], len(m.inputs)
+        info.outputs, info.output_count = m.c_ports[1], len(m.outputs)
+
+    def hook_prepare(self, model, spec, ret):
+        self.add(self.objects[model].prepare(Specification(ProgramSpec.from_address(spec))), ret)
+
+    def hook_request(self, program, ret):
+        self.add(self.objects[program].request(), ret)
+
+    def hook_bind(self, request, number, view):
+        v = TensorView.from_address(view)
+        self.objects[request].bind(number, v.dtype, v.dims[:v.rank], v.data, v.bytes)
+
+    def hook_submit(self, request):
+        self.objects[request].submit()
+
+    def hook_wait(self, request):
+        self.objects[request].wait()
+
+    def hook_output(self, request, number, ret):
+        port, address, count = self.objects[request].output(number)
+        view = TensorView.from_address(ret)
+        view.name, view.dtype, view.rank = self.keep(port.name.encode()), port.dtype, len(port.dims)
+        view.dims[:len(port.dims)] = port.dims
+        view.data, view.bytes = address, count
+
+    def hook_memory(self, engine, ret):
+        memory = EngineMemory.from_address(ret)
+        for name, value in self.objects[engine].memory().items():
+            setattr(memory, name, value)
+
+    def forget(self, number):
+        self.objects.pop(number, None)
+
+    hook_request_free = hook_program_free = hook_model_free = hook_close = forget

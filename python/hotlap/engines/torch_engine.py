@@ -1,0 +1,185 @@
+"""Networks on PyTorch: eager, or compiled by its inductor."""
+import ctypes as C
+import importlib.util
+import sys
+import warnings
+
+from hotlap.engines import abi, graph
+
+ON_OFF = {'on': True, 'off': False}
+
+
+def switch(options, key):
+    text = options.get(key, 'off')
+    if text not in ON_OFF:
+        raise abi.InvalidArgument(f"torch: engine option {key}: '{text}' is neither on nor off")
+    return ON_OFF[text]
+
+
+class Engine:
+    name = 'torch'
+    options = {
+        'python': ('PATH', 'interpreter, as --python'),
+        'compile': ('off|default|reduce-overhead|max-autotune', 'torch.compile in this mode'),
+        'channels_last': ('on|off', 'weights and pictures with their channels last in memory'),
+    }
+
+    @staticmethod
+    def version():
+        import torch
+        return f'torch {torch.__version__} (Python {sys.version.split()[0]})'
+
+    @staticmethod
+    def probe():
+        if importlib.util.find_spec('torch') is None:
+            raise abi.Unavailable(
+                f'engine torch: {sys.executable} has no package torch. Remedy: '
+                f'{sys.executable} -m pip install torch, or name another interpreter with --python')
+        try:
+            import torch  # noqa: F401
+        except Exception as failure:
+            raise abi.Unavailable(f'engine torch: {sys.executable} cannot import torch: '
+                                  f'{type(failure).__name__}: {failure}') from failure
+
+    @staticmethod
+    def inspect():
+        import torch
+        devices = ['cpu'] + [f'cuda:{i}' for i in range(torch.cuda.device_count())]
+        return {'interpreter': sys.executable, 'devices': ', '.join(devices),
+                'processor': torch.backends.cpu.get_cpu_capability()}
+
+    @staticmethod
+    def is_out_of_memory(failure):
+        torch = sys.modules.get('torch')
+        return isinstance(failure, MemoryError) or \
+            torch is not None and isinstance(failure, torch.OutOfMemoryError) or \
+            isinstance(failure, RuntimeError) and "can't allocate memory" in str(failure)
+
+    def __init__(self, threads, device, options, note):
+        import torch
+        self.note = note
+        self.compile = options.get('compile', 'off')
+        if self.compile not in self.options['compile'][0].split('|'):
+            raise abi.InvalidArgument(f"torch: engine option compile: '{self.compile}' is none of "
+                                      f"{self.options['compile'][0].replace('|', ', ')}")
+        self.channels_last = switch(options, 'channels_last')
+        torch.set_num_threads(threads)
+        torch.set_num_interop_threads(1)
+        try:
+            self.device = torch.device(device)
+            torch.empty(1, device=self.device)
+        except (RuntimeError, AssertionError) as failure:
+            raise abi.Unavailable(f'torch: no device {device}: {failure}') from failure
+
+    def load(self, path):
+        return Model(self, path)
+
+    def memory(self):
+        import torch
+        if self.device.type != 'cuda':
+            raise abi.Unimplemented('torch keeps no account of memory on the processor')
+        of = torch.cuda.memory_stats(self.device)
+        return {'device_allocated_bytes': of['allocated_bytes.all.current'],
+                'device_peak_bytes': of['allocated_bytes.all.peak']}
+
+
+class Model:
+    def __init__(self, engine, path):
+        from hotlap.engines import torch_graph
+        self.engine, self.path = engine, path
+        g = graph.Graph(path)
+        try:
+            self.inputs = [v.port() for v in g.inputs]
+            self.outputs = [v.port() for v in g.outputs]
+            self.weights = {}
+            for name, v in g.values.items():
+                if v.address and v.bytes > 64:
+                    self.weights[name] = torch_graph.tensor_of(v)
+                if v.bytes > 1 << 20:
+                    g.drop()
+        finally:
+            g.close()
+
+    def prepare(self, specification):
+        return Program(self, specification)
+
+
+class Program:
+    def __init__(self, model, specification):
+        import torch
+
+        from hotlap.engines import torch_graph
+        if specification.mode != abi.INFERENCE:
+            raise abi.Unimplemented('torch: training is not implemented')
+        dtype = torch_graph.DTYPES.get(specification.dtype)
+        if dtype not in (torch.float32, torch.bfloat16, torch.float16):
+            raise abi.Unimplemented('torch: arithmetic is float32, bfloat16 or float16')
+        engine = model.engine
+        g = graph.Graph(model.path, specification)
+        try:
+            module = torch_graph.Translation(g, model.weights, dtype).run()
+            self.outputs = [v.port() for v in g.outputs]
+        finally:
+            g.close()
+        module = module.eval().to(engine.device)
+        if engine.channels_last:
+            for format, rank in ((torch.channels_last, 4), (torch.channels_last_3d, 5)):
+                for p in module.parameters():
+                    if p.dim() == rank:
+                        p.data = p.data.contiguous(memory_format=format)
+        self.engine, self.inputs = engine, specification.inputs
+        self.module = module
+        if engine.compile != 'off':
+            mode = None if engine.compile == 'default' else engine.compile
+            self.module = torch.compile(module, mode=mode)
+
+    def request(self):
+        return Request(self)
+
+
+class Request:
+    def __init__(self, program):
+        import torch
+        self.program, self.torch = program, torch
+        self.bound = [None] * len(program.inputs)
+        self.seen = {}
+        self.results = ()
+        self.device = program.engine.device
+        self.module = program.module
+        self.synchronize = torch.cuda.synchronize if self.device.type == 'cuda' else None
+
+    def bind(self, number, dtype, dims, address, count):
+        key = number, address
+        tensor = self.seen.get(key)
+        if tensor is None:
+            from hotlap.engines.torch_graph import DTYPES
+            with warnings.catch_warnings():
+                warnings.simplefilter('ignore')
+                buffer = (C.c_char * count).from_address(address)
+                tensor = self.torch.frombuffer(buffer, dtype=DTYPES[dtype]).reshape(dims)
+            if len(self.seen) < 4096:
+                self.seen[key] = tensor
+        self.bound[number] = tensor
+
+    def submit(self):
+        torch = self.torch
+        with torch.inference_mode():
+            inputs = self.bound
+            if self.device.type != 'cpu':
+                inputs = [x.to(self.device, non_blocking=True) for x in inputs]
+            elif self.program.engine.channels_last:
+                inputs = [x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x
+                          for x in inputs]
+            self.results = self.module(*inputs)
+
+    def wait(self):
+        if self.synchronize:
+            self.synchronize(self.device)
+
+    def output(self, number):
+        port = self.program.outputs[number]
+        tensor = self.results[number].cpu().contiguous()
+        self.kept = getattr(self, 'kept', {})
+        self.kept[number] = tensor
+        return (abi.Port(port.name, port.dtype, tuple(tensor.shape)), tensor.data_ptr(),
+                tensor.numel() * tensor.element_size())

@@ -1,0 +1,114 @@
+#include "engine/python.h"
+
+#include "base/file.h"
+#include "base/text.h"
+#include "engine/registry.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { most_arguments = 16 };
+
+static const hl_engine_ops *held;
+
+void hl_python_hold(const hl_engine_ops *ops) {
+  held = ops;
+}
+
+const hl_engine_ops *hl_python_held(const char *name) {
+  return held && strcmp(held->name, name) == 0 ? held : NULL;
+}
+
+char *hl_python_plugin_name(const char *path) {
+  const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+  size_t length = strlen(base);
+  if (length < 4 || strcmp(base + length - 3, ".py") != 0) return NULL;
+  return hl_format("%.*s", (int)(length - 3), base);
+}
+
+const char *hl_python_needed(const char *name, const char *const *plugins, size_t plugin_count) {
+  if (held && (!name || strcmp(held->name, name) == 0)) return NULL;
+  for (size_t i = 0; i < plugin_count; i++) {
+    HL_CLEANUP(hl_free_pointer) char *stem = hl_python_plugin_name(plugins[i]);
+    hl_engine_ops ops;
+    if (stem && (!name || strcmp(stem, name) == 0)) return plugins[i];
+    if (!stem && (!name || hl_engine_open(name, plugins[i], &ops, NULL, NULL) == HL_OK))
+      return NULL;
+  }
+  return hl_engine_is_python(name) ? name : NULL;
+}
+
+static bool is_program(const char *path) {
+  struct stat st;
+  return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+/* FOLDER/bin/python3 if it is there; free() it. */
+static char *in_folder(const char *folder, const char *tail) {
+  char *path = folder && folder[0] ? hl_format("%s/%s", folder, tail) : NULL;
+  if (path && is_program(path)) return path;
+  free(path);
+  return NULL;
+}
+
+static char *on_path(void) {
+  char *found = NULL, *list = hl_strdup(getenv("PATH") ? getenv("PATH") : ""), *rest = list;
+  for (const char *folder; !found && (folder = strsep(&rest, ":"));)
+    found = in_folder(folder, "python3");
+  free(list);
+  return found;
+}
+
+static char *find_interpreter(const char *given, hl_error *error) {
+  if (given) {
+    char *path = strchr(given, '/') ? hl_strdup(given) : hl_format("./%s", given);
+    if (path && is_program(path)) return path;
+    free(path);
+    hl_error_set(error, HL_UNAVAILABLE, "--python: %s is no program that can be run", given);
+    return NULL;
+  }
+  const char *const *prefix = hl_engine_prefixes();
+  char *found = in_folder(getenv("VIRTUAL_ENV"), "bin/python3");
+  for (; !found && prefix && *prefix; prefix++) found = in_folder(*prefix, "bin/python3");
+  if (!found) found = on_path();
+  if (!found)
+    hl_error_set(error, HL_UNAVAILABLE,
+                 "there is no python3 in $VIRTUAL_ENV or on $PATH; name one with --python PATH");
+  return found;
+}
+
+/* A file of the Python package and the object it opens lie in the build tree or are installed. */
+static char *beside_program(const char *in_build, const char *installed, hl_error *error) {
+  HL_CLEANUP(hl_free_pointer) char *directory = hl_program_directory();
+  const char *const tails[] = {in_build, installed};
+  for (size_t i = 0; directory && i < HL_COUNT(tails); i++) {
+    char *path = hl_format("%s/%s", directory, tails[i]);
+    if (path && access(path, R_OK) == 0) return path;
+    free(path);
+  }
+  hl_error_set(error, HL_UNAVAILABLE, "the Python engines are not installed: there is no %s/%s",
+               directory ? directory : "", installed);
+  return NULL;
+}
+
+hl_status hl_python_become(const char *code, const char *given, const char *const *arguments,
+                           hl_error *error) {
+  hl_error why = {.status = HL_OUT_OF_MEMORY};
+  HL_CLEANUP(hl_free_pointer) char *interpreter = find_interpreter(given, &why);
+  HL_CLEANUP(hl_free_pointer)
+  char *script = interpreter ? beside_program("../python/hotlap/engines/host.py",
+                                              HL_PYTHON_DIRECTORY "/hotlap/engines/host.py", &why)
+                             : NULL;
+  HL_CLEANUP(hl_free_pointer)
+  char *object = script ? beside_program("src/python/hotlap-python.so",
+                                         HL_ENGINE_DIRECTORY "/hotlap-python.so", &why)
+                        : NULL;
+  HL_CLEANUP(hl_free_pointer) char *directory = object ? hl_program_directory() : NULL;
+  if (!directory) return hl_error_set(error, why.status, "engine %s: %s", code, why.msg);
+  const char *list[most_arguments + 7] = {interpreter, "-u", script, object, directory, code};
+  for (size_t i = 0; arguments[i] && i < most_arguments; i++) list[6 + i] = arguments[i];
+  execv(interpreter, (char **)(uintptr_t)list);
+  return hl_error_errno(error, HL_UNAVAILABLE, "engine %s: cannot run %s", code, interpreter);
+}

@@ -1,0 +1,186 @@
+"""Engines in Python: the bridge with one of its own, everything that goes wrong in one, PyTorch."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+from harness import HOME, PROGRAM, SOURCE, Skip, case, environment, file, hotlap, main
+
+PLUGIN = SOURCE / 'tests/engine/plusone.py'
+SHORT = ('--batch-sizes', '1', '--iterations', '5', '--warmup', '1', '--max-time', '20', '--json')
+OBJECT = pathlib.Path(PROGRAM).parent / 'src/python/hotlap-python.so'
+
+
+def interpreter():
+    """This one, with the sanitizer that the object needs, if it needs one, already there."""
+    needed = subprocess.run(['ldd', OBJECT], capture_output=True, text=True).stdout
+    found = [line.split('=>')[1].split()[0] for line in needed.splitlines() if 'libasan' in line]
+    if not found:
+        return sys.executable
+    script = HOME / 'sanitized-python'
+    script.write_text(f'#!/bin/sh\nLD_PRELOAD={found[0]} exec {sys.executable} "$@"\n')
+    script.chmod(0o755)
+    return str(script)
+
+
+def on_plugin(*options, model='mlp:dims=8-8', command='sweep', env=None):
+    return hotlap(command, model, '--plugin', PLUGIN, '--engine', 'plusone', '--python',
+                  interpreter(), *SHORT, *options, env=env)
+
+
+def fault(name, *options):
+    return on_plugin('--no-check', '--engine-option', f'fault={name}', *options)
+
+
+@case
+def a_plugin_in_python_is_measured():
+    run = on_plugin('--no-check')
+    row = run.rows[0]
+    assert row['outcome'] == 'PASSED' and row['measurement_iterations'] == 5, run.explain()
+    assert row['engine'] == 'plusone' and row['engine_version'] == 'plusone 1', row
+    assert '2 threads' in row['notes'] or '1 threads' in row['notes'], row['notes']
+    assert abs(row["engine_memory_mb"] - 3.15) < .01, row['engine_memory_mb']
+
+
+@case
+def its_outputs_are_compared():
+    row = on_plugin().rows[0]
+    assert row['outcome'] == 'MISTRUSTED' and row['output_error'] > .1, row
+
+
+@case
+def it_is_listed():
+    run = hotlap('engines', '--plugin', PLUGIN, '--python', interpreter(), '--json')
+    engine = next(e for e in run.document if e['engine'] == 'plusone')
+    assert engine['usable'] and engine['version'] == 'plusone 1', engine
+    assert engine['facts']['made of'] == 'Python' and 'fault' in engine['options'], engine
+
+
+@case
+def what_it_raises_is_a_status():
+    for name, outcome, sentence in (('memory', 'OUT_OF_MEMORY', 'no room'),
+                                    ('unimplemented', 'UNIMPLEMENTED', 'cannot do that'),
+                                    ('error', 'FAILED', 'a value is wrong'),
+                                    ('exit', 'FAILED', 'SystemExit'),
+                                    ('leave', 'CRASHED', '5'), ('abort', 'CRASHED', 'Abort')):
+        row = fault(name).rows[0]
+        assert row['outcome'] == outcome and sentence in row['reason'], (name, row['reason'])
+    assert 'Traceback' in fault('error').rows[0]['reason']
+
+
+@case
+def a_hang_is_ended():
+    row = fault('hang', '--max-time', '1').rows[0]
+    assert row['outcome'] == 'TIMED_OUT', row
+
+
+@case
+def it_may_print_and_fork():
+    for name in ('print', 'fork'):
+        row = fault(name).rows[0]
+        assert row['outcome'] == 'PASSED', (name, row['reason'])
+
+
+@case
+def other_commands_work_with_it():
+    run = hotlap('load', 'mlp:dims=8-8', '--plugin', PLUGIN, '--engine', 'plusone', '--python',
+                 interpreter(), '--no-check', '--mode', 'quick', '--duration', '0.3', '--qps', '50', '--json')
+    assert run.rows[0]['engine'] == 'plusone', run.explain()
+    counted = on_plugin('--no-check', '--counters')
+    assert counted.rows[0]['outcome'] == 'PASSED', counted.explain()
+
+
+@case
+def an_interpreter_that_is_missing_or_none():
+    for path, part in (('/nonexistent/python3', 'no program that can be run'),
+                       (file('empty', b''), 'no program that can be run'),
+                       (HOME, 'no program that can be run'), ('/bin/true', 'exit')):
+        run = hotlap('sweep', 'mlp:dims=8-8', '--plugin', PLUGIN, '--engine', 'plusone', '--python',
+                     path, *SHORT)
+        assert run.status == 3 and part in run.rows[0]['reason'], run.explain()
+    run = hotlap('sweep', 'mlp:dims=8-8', '--engine', 'native', '--python', sys.executable, *SHORT)
+    run.fails(2, 'no engine of this sweep runs in Python')
+    alone = environment(PATH=str(HOME), VIRTUAL_ENV=None)
+    if not os.path.exists(SOURCE / '.deps/venv/bin/python3'):
+        row = hotlap('sweep', 'mlp:dims=8-8', '--plugin', PLUGIN, '--engine', 'plusone', *SHORT,
+                     env=alone).rows[0]
+        assert 'no python3' in row['reason'], row
+
+
+@case
+def modules_that_cannot_be_used():
+    for name, text, part in (('quits', 'import sys; sys.exit(3)', 'SystemExit: 3'),
+                             ('syntax', 'def', 'SyntaxError'),
+                             ('raises', 'raise RuntimeError("not today")', 'not today'),
+                             ('hollow', '', "no class Engine with the name 'hollow'"),
+                             ('absent', None, 'absent.py')):
+        path = HOME / f'{name}.py'
+        if text is not None:
+            path.write_text(text)
+        run = hotlap('sweep', 'mlp:dims=8-8', '--plugin', path, '--engine', name, '--python',
+                     interpreter(), *SHORT)
+        assert part in run.rows[0]['reason'] and run.status == 3, (name, run.explain())
+
+
+@case
+def without_its_package_it_is_skipped():
+    bare = HOME / 'bare'
+    subprocess.run([sys.executable, '-m', 'venv', '--without-pip', bare], check=True)
+    row = hotlap('sweep', 'mlp:dims=8-8', '--engine', 'torch', '--python', bare / 'bin/python3',
+                 *SHORT).rows[0]
+    if OBJECT and 'asan' in interpreter():
+        raise Skip('the interpreter has no sanitizer')
+    assert row['outcome'] == 'SKIPPED' and 'pip install torch' in row['reason'], row
+
+
+def with_torch():
+    if interpreter() != sys.executable:
+        raise Skip('PyTorch is not run under a sanitizer')
+    for python in (SOURCE / '.deps/venv/bin/python3', sys.executable):
+        if os.path.exists(python) and not subprocess.run(
+                [python, '-c', 'import importlib.util as u; exit(u.find_spec("torch") is None)']
+                ).returncode:
+            return python
+    raise Skip('PyTorch is not installed')
+
+
+@case
+def networks_on_torch_agree_with_the_reference():
+    python = with_torch()
+    for model in ('mlp:dims=64-64', 'ptychopinn', 'dynunet:patch=8x16x16', 'fft', 'prism_generator',
+                  'transformer_encoder_layer:tokens=16', 'multihead_attention:tokens=16'):
+        run = hotlap('sweep', model, '--engine', 'torch', '--python', python, '--batch-sizes', '1,3',
+                     '--iterations', '2', '--warmup', '1', '--json')
+        for row in run.rows:
+            assert row['outcome'] == 'PASSED' and row['output_error'] < 1e-4, (model, row['reason'])
+            assert row['output_check'].startswith('reference'), row
+
+
+@case
+def the_large_ones_too():
+    python = with_torch()
+    for model in ('resnet50', 'vit_b_16'):
+        row = hotlap('sweep', model, '--engine', 'torch', '--python', python, '--batch-sizes', '1',
+                     '--iterations', '1', '--warmup', '0', '--max-time', '300', '--json',
+                     timeout=600).rows[0]
+        assert row['outcome'] == 'PASSED' and row['output_error'] < 1e-4, (model, row['reason'])
+
+
+@case
+def torch_options_and_types():
+    python = with_torch()
+    for options in (('channels_last=on',), ('compile=off', 'channels_last=off')):
+        words = [word for o in options for word in ('--engine-option', o)]
+        row = hotlap('sweep', 'ptychopinn', '--engine', 'torch', '--python', python, *words,
+                     *SHORT).rows[0]
+        assert row['outcome'] == 'PASSED', row['reason']
+    row = hotlap('sweep', 'mlp:dims=64-64', '--engine', 'torch', '--python', python, '--dtype',
+                 'bfloat16', *SHORT).rows[0]
+    assert row['outcome'] == 'PASSED' and row['output_error'] > 1e-5, row
+    for option, part in (('compile=fast', 'none of'), ('channels_last=2', 'neither on nor off')):
+        hotlap('sweep', 'mlp:dims=8-8', '--engine', 'torch', '--python', python, '--engine-option',
+               f'torch.{option}', *SHORT).fails(2, part)
+
+
+main()
