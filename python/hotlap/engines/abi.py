@@ -89,7 +89,8 @@ class TrainingSpec(C.Structure):
                 ('beta2', C.c_double), ('epsilon', C.c_double), ('weight_decay', C.c_double),
                 ('clip_norm', C.c_double), ('seed', C.c_uint64), ('accumulate', C.c_uint32),
                 ('recompute', C.c_uint32), ('gradient_ready', C.c_void_p),
-                ('gradients_wait', C.c_void_p), ('context', C.c_void_p)]
+                ('gradients_wait', C.c_void_p), ('context', C.c_void_p),
+                ('states_of', C.c_void_p)]
 
 
 class ProgramSpec(C.Structure):
