@@ -1,6 +1,7 @@
 """Built-in networks as torch modules, as their authors would write them, for benches."""
 import math
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -137,3 +138,33 @@ LOSSES = {
     'dice-ce': dice_cross_entropy,
     'mse': F.mse_loss,
 }
+
+# Modules whose order differs from that of their weights in the ONNX file.
+ORDER = {'dynunet': ('down', 'up.0', 'join.0', 'up.1', 'join.1', 'last')}
+
+
+def in_file_order(name, network):
+    """Learnt parameters in the order of the ONNX file."""
+    parameters = list(network.named_parameters())
+    if name == 'transformer_encoder':  # there norm1 comes before linear1
+        order = ('self_attn', 'norm1', 'linear1', 'linear2', 'norm2')
+        parameters.sort(key=lambda p: (int(p[0].split('.')[1]), order.index(p[0].split('.')[2])))
+    elif name in ORDER:
+        parameters.sort(key=lambda p: next(i for i, m in enumerate(ORDER[name])
+                                           if p[0].startswith(m + '.')))
+    return parameters
+
+
+def load_weights(name, network, initializers):
+    """Gives the network the weights of the ONNX file, a dict of arrays in the file's order."""
+    arrays = [w for key, w in initializers.items() if key.endswith(('.weight', '.bias'))]
+    parameters = in_file_order(name, network)
+    if len(arrays) != len(parameters):
+        raise ValueError(f'{name}: {len(parameters)} parameters, {len(arrays)} in the file')
+    with torch.no_grad():
+        for (key, parameter), w in zip(parameters, arrays):
+            if name == 'transformer_encoder' and w.ndim == 2:
+                w = w.T  # MatMul
+            if parameter.shape != w.shape:
+                raise ValueError(f'{name}: {key} is {tuple(parameter.shape)}, not {w.shape}')
+            parameter.copy_(torch.from_numpy(np.ascontiguousarray(w)))

@@ -112,7 +112,8 @@ static hl_status serve(run *r, int64_t *number, hl_error *error) {
     if (status == HL_OK) status = r->ops->output(r->request, 0, &loss, error);
     if (status != HL_OK) break;
     qsort(ms, (size_t)count, sizeof *ms, by_value);
-    printf("median_ms %.4f loss %.6g\n", ms[count / 2], (double)*(float *)loss.data);
+    double median = (ms[(count - 1) / 2] + ms[count / 2]) / 2;
+    printf("median_ms %.4f loss %.6g\n", median, (double)*(float *)loss.data);
     fflush(stdout);
   }
   printf("peak_mb %.1f\n", peak_resident_mb());
