@@ -478,6 +478,11 @@ void hl_native_statistics_keep(hl_native_builder *b, const hl_native_node *norm,
                              .unmasked = -1};
 }
 
+void hl_native_keep(hl_native_builder *b, const hl_native_node *node, int32_t tensor) {
+  if (tensor < 0 || !grow(b, &b->kept, b->kept_count, &b->kept_capacity, sizeof(*b->kept))) return;
+  b->kept[b->kept_count++] = (hl_native_kept){node, tensor};
+}
+
 hl_native_statistics *hl_native_statistics_find(const hl_native_builder *b,
                                                 const hl_native_node *gradient) {
   float epsilon = hl_node_real(gradient->source, "epsilon", 1e-5f);

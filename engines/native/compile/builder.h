@@ -112,6 +112,12 @@ typedef struct hl_native_statistics {
   float slope;
 } hl_native_statistics;
 
+/* What a recurrent node kept for its gradient (lower/training-recurrent.c). */
+typedef struct hl_native_kept {
+  const hl_native_node *node;
+  int32_t tensor;
+} hl_native_kept;
+
 typedef struct hl_native_builder {
   hl_engine *engine;
   hl_model *model;
@@ -122,6 +128,8 @@ typedef struct hl_native_builder {
   size_t value_count;
   hl_native_statistics *statistics;
   int32_t statistics_count, statistics_capacity;
+  hl_native_kept *kept;
+  int32_t kept_count, kept_capacity;
   const hl_native_node *node;       /* being lowered */
   const hl_training_spec *training; /* of a training program, else NULL */
   bool waits;                       /* the step that waits for the host's gradients is there */
@@ -202,6 +210,9 @@ bool hl_native_arg_add(hl_native_builder *b, hl_native_step *step, int32_t tenso
 void hl_native_statistics_keep(hl_native_builder *b, const hl_native_node *norm, int32_t tensor);
 hl_native_statistics *hl_native_statistics_find(const hl_native_builder *b,
                                                 const hl_native_node *gradient);
+
+/* Notes what the node being lowered keeps for its gradient. */
+void hl_native_keep(hl_native_builder *b, const hl_native_node *node, int32_t tensor);
 
 /* Notes that the value is complete after the last step. */
 void hl_native_result_add(hl_native_builder *b, hl_value_id value);

@@ -169,6 +169,7 @@ static hl_status build(hl_program *program, hl_dtype dtype, hl_error *error) {
   free(b.tensor_of);
   free(b.uses_after);
   free(b.statistics);
+  free(b.kept);
   hl_native_ir_release(&ir);
   return status;
 }

@@ -197,6 +197,70 @@ typedef struct hl_dropout_args {
   double ratio;
 } hl_dropout_args;
 
+/* What follows the products of a step of a sequence, by operator; a row of gates has them in ONNX's
+ * order. A GRU that resets before its product (HL_CELL_GRU_EARLY) takes two turns, with a product
+ * of the state it has reset between them. */
+typedef enum hl_cell_kind {
+  HL_CELL_TANH, /* RNN: gates h */
+  HL_CELL_RELU,
+  HL_CELL_SIGMOID,
+  HL_CELL_LSTM,      /* i, o, f, c */
+  HL_CELL_GRU,       /* z, r, h; linear_before_reset */
+  HL_CELL_GRU_EARLY, /* z, r and the reset state */
+  HL_CELL_GRU_LATE   /* h and the next state */
+} hl_cell_kind;
+
+/*
+ * One step of n sequences with h units. The gates come as sums W x + R h without biases and are
+ * replaced by their values; `beside` is R h of a GRU's third gate, to which its own bias is added,
+ * or receives r · h of an early one.
+ */
+typedef struct hl_cell_args {
+  hl_cell_kind kind;
+  size_t n, h;
+  const float *bias;           /* of all gates, then, of HL_CELL_GRU, of `beside` */
+  float *gates, *beside;       /* (n, gates · h), (n, h) */
+  const float *state, *memory; /* before the step, (n, h); memory is an LSTM's c */
+  float *next, *next_memory;   /* after it */
+} hl_cell_args;
+
+/*
+ * Backward through it. dstate and dmemory are the gradients of next and next_memory, and receive
+ * those of state and memory but for what comes through R. The gates' values are replaced by the
+ * gradients of their sums, and `beside` of HL_CELL_GRU by that of R h. Turns of an early GRU:
+ * HL_CELL_GRU_LATE, which leaves r as it is, then HL_CELL_GRU_EARLY with the gradient of the reset
+ * state in `beside`.
+ */
+typedef struct hl_cell_gradient_args {
+  hl_cell_kind kind;
+  size_t n, h;
+  float *gates, *beside;
+  const float *state, *memory, *next, *next_memory;
+  const float *dy; /* added to dstate first; or NULL */
+  float *dstate, *dmemory;
+} hl_cell_gradient_args;
+
+/*
+ * Products of few rows with a matrix that is used many times, in panels of 16 columns, each (k, 16)
+ * and the last one filled up with zeros: `panels` makes them, of element x[i · row + j · column] in
+ * row i and column j (one of the strides is 1), `panel_product` adds a · b to c (n, columns), or
+ * writes it.
+ */
+enum { HL_PANEL = 16 };
+typedef struct hl_panels_args {
+  const float *x;
+  size_t k, columns, row, column;
+  float *y; /* k · columns rounded up to HL_PANEL */
+} hl_panels_args;
+
+typedef struct hl_panel_product_args {
+  const float *a; /* (n, k), rows a_row apart */
+  const float *b; /* panels */
+  float *c;       /* rows c_row apart */
+  size_t n, k, columns, a_row, c_row;
+  int add;
+} hl_panel_product_args;
+
 #define HL_TRAINING_KERNELS_MAP(X)                                                                 \
   X(adam)                                                                                          \
   X(sgd)                                                                                           \
@@ -218,6 +282,10 @@ typedef struct hl_dropout_args {
   X(upsample_gradient)                                                                             \
   X(class_loss)                                                                                    \
   X(class_loss_gradient)                                                                           \
+  X(cell)                                                                                          \
+  X(cell_gradient)                                                                                 \
+  X(panels)                                                                                        \
+  X(panel_product)                                                                                 \
   X(dropout)
 
 #endif

@@ -69,6 +69,12 @@ static const struct {
     {"GRU", hl_native_lower_recurrent},
     {"LSTM", hl_native_lower_recurrent},
     {"RNN", hl_native_lower_recurrent},
+    {"GRU", hl_native_lower_recurrent_training},
+    {"LSTM", hl_native_lower_recurrent_training},
+    {"RNN", hl_native_lower_recurrent_training},
+    {"GRUGradient", hl_native_lower_recurrent_gradient},
+    {"LSTMGradient", hl_native_lower_recurrent_gradient},
+    {"RNNGradient", hl_native_lower_recurrent_gradient},
     {"Attention", hl_native_lower_attention_bf16},
     {"Attention", hl_native_lower_attention},
     {"Add", hl_native_lower_eltwise},
@@ -155,6 +161,19 @@ const hl_value *hl_native_in_value(const hl_native_builder *b, const hl_native_n
 const hl_value *hl_native_out_value(const hl_native_builder *b, const hl_native_node *node,
                                     size_t i) {
   return i < node->output_count ? hl_native_value(b->ir, node->outputs[i]) : NULL;
+}
+
+bool hl_native_wanted(const hl_native_builder *b, const hl_native_node *node, size_t output) {
+  return output < node->output_count && node->outputs[output] >= 0 &&
+         b->ir->uses[node->outputs[output]] > 0;
+}
+
+int32_t hl_native_over(hl_native_builder *b, hl_value_id value, int32_t from,
+                       hl_native_layout layout) {
+  if (from < 0) return -1;
+  return hl_native_dying(b, from)
+             ? hl_native_out_view(b, value, layout, from, 0)
+             : hl_native_out_as(b, value, layout, hl_native_get(b, from)->dtype);
 }
 
 bool hl_native_float(const hl_native_builder *b, const hl_native_node *node) {

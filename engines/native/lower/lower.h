@@ -57,6 +57,8 @@ bool hl_native_lower_quantized_slice(hl_native_builder *b, const hl_native_node 
 bool hl_native_lower_quantize(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_dequantize(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_recurrent(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_recurrent_training(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_recurrent_gradient(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_attention(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_gradient_ready(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_function_gradient(hl_native_builder *b, const hl_native_node *node);
@@ -152,6 +154,13 @@ const hl_value *hl_native_in_value(const hl_native_builder *b, const hl_native_n
                                    size_t i);
 const hl_value *hl_native_out_value(const hl_native_builder *b, const hl_native_node *node,
                                     size_t i);
+
+/* Is there output number `output`, and does anybody read it? */
+bool hl_native_wanted(const hl_native_builder *b, const hl_native_node *node, size_t output);
+
+/* Memory for `value`, of the type of `from`: that of `from`, if nobody else needs it any more. */
+int32_t hl_native_over(hl_native_builder *b, hl_value_id value, int32_t from,
+                       hl_native_layout layout);
 
 /* True if input 0 and every other present input that is not an integer is float32. */
 bool hl_native_float(const hl_native_builder *b, const hl_native_node *node);

@@ -30,12 +30,6 @@ static size_t block_of(const hl_native_builder *b, hl_native_layout layout) {
   return layout == HL_LAYOUT_BLOCKED ? (size_t)b->engine->block : 1;
 }
 
-static int32_t over(hl_native_builder *b, hl_value_id value, int32_t from,
-                    hl_native_layout layout) {
-  return hl_native_dying(b, from) ? hl_native_out_view(b, value, layout, from, 0)
-                                  : hl_native_out(b, value, layout);
-}
-
 /* Blocks of channels at a time whose two tensors stay in the outer cache between two passes. */
 static size_t blocks_at_a_time(size_t n, size_t s, size_t block) {
   const size_t bytes = (size_t)6 << 20, each = 2 * n * s * block * sizeof(float);
@@ -116,8 +110,8 @@ bool hl_native_lower_batch_norm_training(hl_native_builder *b, const hl_native_n
   int32_t residual = residual_id >= 0 ? hl_native_in(b, residual_id, layout) : -1;
   for (size_t i = 1; i < 5; i++) args[i + 1] = hl_native_in(b, node->inputs[i], HL_LAYOUT_PLAIN);
   args[1] = residual >= 0 && !hl_native_dying(b, args[0])
-                ? over(b, node->outputs[0], residual, layout)
-                : over(b, node->outputs[0], args[0], layout);
+                ? hl_native_over(b, node->outputs[0], residual, layout)
+                : hl_native_over(b, node->outputs[0], args[0], layout);
   for (size_t i = 1; i < 3; i++) args[i + 5] = hl_native_out(b, node->outputs[i], HL_LAYOUT_PLAIN);
   args[8] = hl_native_scratch(b, 2 * e.c * sizeof(float));
   args[9] = hl_native_scratch(b, 2 * e.n * padded(e.c) * sizeof(double));
@@ -163,11 +157,6 @@ static hl_status run_gradient(const void *opaque, void *const *pointers, hl_erro
   return HL_OK;
 }
 
-static bool wanted(const hl_native_builder *b, const hl_native_node *node, size_t output) {
-  return output < node->output_count && node->outputs[output] >= 0 &&
-         b->ir->uses[node->outputs[output]] > 0;
-}
-
 /* Memory for a small result, which may be that nobody wants it. */
 static int32_t small_out(hl_native_builder *b, const hl_native_node *node, size_t output,
                          size_t elements) {
@@ -189,7 +178,7 @@ bool hl_native_lower_norm_gradient(hl_native_builder *b, const hl_native_node *n
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
   *context = (gradient_context){.kernels = b->engine->kernels,
                                 .threads = (unsigned)b->engine->threads,
-                                .wants_dx = wanted(b, node, 0),
+                                .wants_dx = hl_native_wanted(b, node, 0),
                                 .relu = relu,
                                 .args = {.n = e.n,
                                          .c = e.c,
@@ -206,7 +195,7 @@ bool hl_native_lower_norm_gradient(hl_native_builder *b, const hl_native_node *n
                      hl_native_scratch(b, 2 * e.n * padded(e.c) * sizeof(float))};
   size_t count = 7;
   if (relu) args[count++] = hl_native_in(b, kept->shift, HL_LAYOUT_PLAIN);
-  if (context->wants_dx) args[count++] = over(b, node->outputs[0], args[2], layout);
+  if (context->wants_dx) args[count++] = hl_native_over(b, node->outputs[0], args[2], layout);
   hl_native_step *step = hl_native_call(b, node->op, run_gradient, context, NULL);
   for (size_t i = 0; i < count; i++) hl_native_arg_add(b, step, args[i], 0, NULL);
   return true;
@@ -275,7 +264,7 @@ bool hl_native_lower_layer_norm_gradient(hl_native_builder *b, const hl_native_n
   int32_t tensors[7] = {hl_native_in(b, node->inputs[0], HL_LAYOUT_PLAIN),
                         hl_native_in(b, node->inputs[1], HL_LAYOUT_PLAIN),
                         hl_native_in(b, node->inputs[2], HL_LAYOUT_PLAIN)};
-  tensors[3] = over(b, node->outputs[0], tensors[2], HL_LAYOUT_PLAIN);
+  tensors[3] = hl_native_over(b, node->outputs[0], tensors[2], HL_LAYOUT_PLAIN);
   tensors[4] = small_out(b, node, 1, args.n);
   tensors[5] = small_out(b, node, 2, args.n);
   tensors[6] = hl_native_scratch(b, 2 * HL_SUM_PARTS * args.n * sizeof(float));

@@ -286,6 +286,48 @@ def functions():
     return n
 
 
+def recurrent(op, direction="forward", states=True, bias=True, only_last=False, **attributes):
+    """Two tokens-first layers; the states begin with what the network learns, of a batch of 3."""
+    def make():
+        gates, many = {"GRU": 3, "LSTM": 4, "RNN": 1}[op], 1 + (direction == "bidirectional")
+        n, h = Network((5, 3, 18)), 21
+        given = dict(attributes, hidden_size=h, direction=direction)
+        if "activations" in given:
+            given["activations"] = given["activations"] * many
+        for width in 18, many * h:
+            begin = [n.weight(many, 3, h, scale=0.5) for _ in range(1 + (op == "LSTM"))]
+            made = n.then(op, n.weight(many, gates * h, width), n.weight(many, gates * h, h),
+                          n.weight(many, 2 * gates * h, scale=0.3) if bias else "", "",
+                          *(begin if states else []), outputs=2 + (op == "LSTM"), **given)
+            if only_last and width != 18:
+                n.at = made[-1]
+                return n
+            n.then("Transpose", perm=[0, 2, 1, 3])
+            n.then("Reshape", n.ints(5, 3, many * h))
+        n.then("MatMul", n.weight(many * h, 7))
+        return n
+    return make
+
+
+def twice():
+    """The same units read the same input two times."""
+    n = Network((5, 3, 18))
+    weights = n.weight(1, 63, 18), n.weight(1, 63, 21), n.weight(1, 126, scale=0.3)
+    for _ in range(2):
+        n.at = "x"
+        n.then("GRU", *weights, outputs=1, hidden_size=21, linear_before_reset=1)
+    n.then("Mul", n.nodes[0].output[0])
+    return n
+
+
+def long_sequence():
+    """More units than one piece of the kernels', a batch of 1."""
+    n = Network((9, 1, 33))
+    n.then("LSTM", n.weight(1, 1200, 33), n.weight(1, 1200, 300), n.weight(1, 2400),
+           outputs=1, hidden_size=300)
+    return n
+
+
 def dropped():
     n = Network((6, 50))
     n.then("Gemm", n.weight(50, 70), n.weight(70))
@@ -342,6 +384,23 @@ CASES = [  # name, network, loss, options
     ("attention", attention, "mse", SGD),
     ("Concat", joined, "mae", SGD),
     ("functions", functions, "mse", SGD),
+    ("GRU", recurrent("GRU", linear_before_reset=1), "mse", SGD),
+    ("GRU, no bias, no states",
+     recurrent("GRU", states=False, bias=False, linear_before_reset=1), "mse", SGD),
+    ("GRU, both directions", recurrent("GRU", "bidirectional", linear_before_reset=1), "mse", SGD),
+    ("GRU, reset first", recurrent("GRU"), "mse", SGD),
+    ("GRU, reset first, backward", recurrent("GRU", "reverse", only_last=True), "mse", SGD),
+    ("GRU, reset first, both", recurrent("GRU", "bidirectional"), "mse", SGD),
+    ("LSTM", recurrent("LSTM"), "mse", SGD),
+    ("LSTM, last memory", recurrent("LSTM", only_last=True), "mse", SGD),
+    ("LSTM, both directions", recurrent("LSTM", "bidirectional"), "mse", SGD),
+    ("LSTM, backward, no bias", recurrent("LSTM", "reverse", bias=False), "mse", SGD),
+    ("RNN", recurrent("RNN"), "mse", SGD),
+    ("RNN, both directions, ReLU", recurrent("RNN", "bidirectional", activations=["Relu"]), "mse",
+     SGD),
+    ("RNN, backward, sigmoid", recurrent("RNN", "reverse", activations=["Sigmoid"]), "mse", SGD),
+    ("one GRU twice", twice, "mse", SGD),
+    ("LSTM of 300 units", long_sequence, "mse", SGD),
     ("Dropout", dropped, "mse", SGD + " seed=77"),
     ("cross-entropy of pictures", winograd, "cross-entropy", SGD),
     ("Dice", winograd, "dice-ce", SGD),
