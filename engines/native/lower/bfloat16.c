@@ -21,12 +21,6 @@ static bool known_floats(const hl_native_builder *b, const hl_native_node *node,
          hl_shape_elements(&value->shape) == (int64_t)count;
 }
 
-static int32_t over(hl_native_builder *b, const hl_native_node *node, int32_t from) {
-  hl_native_layout layout = from >= 0 ? hl_native_get(b, from)->layout : HL_LAYOUT_PLAIN;
-  return hl_native_dying(b, from) ? hl_native_out_view(b, node->outputs[0], layout, from, 0)
-                                  : hl_native_out_as(b, node->outputs[0], layout, HL_BFLOAT16);
-}
-
 /* -- instance norm -------------------------------------------------------------------------- */
 
 typedef struct instance_context {
@@ -82,7 +76,7 @@ bool hl_native_lower_instance_norm_bf16(hl_native_builder *b, const hl_native_no
   int32_t beta = hl_native_in(b, node->inputs[2], HL_LAYOUT_PLAIN);
   int32_t scratch =
       hl_native_scratch(b, hl_normalize_last_scratch_bytes(n, c, s, context->threads));
-  int32_t to = over(b, node, from);
+  int32_t to = hl_native_over(b, node->outputs[0], from, HL_LAYOUT_CHANNELS_LAST);
   hl_native_step *step = hl_native_call(b, node->op, run_instance, context, NULL);
   hl_native_arg_add(b, step, from, 0, NULL);
   hl_native_arg_add(b, step, to, 0, NULL);
@@ -139,7 +133,7 @@ bool hl_native_lower_layer_norm_bf16(hl_native_builder *b, const hl_native_node 
   int32_t from = hl_native_in_as(b, node->inputs[0], HL_LAYOUT_PLAIN, HL_BFLOAT16);
   int32_t scale = hl_native_in(b, node->inputs[1], HL_LAYOUT_PLAIN);
   int32_t shift = found.has_beta ? hl_native_in(b, node->inputs[2], HL_LAYOUT_PLAIN) : -1;
-  int32_t to = over(b, node, from);
+  int32_t to = hl_native_over(b, node->outputs[0], from, HL_LAYOUT_PLAIN);
   hl_native_step *step = hl_native_call(b, node->op, run_layer, context, NULL);
   hl_native_arg_add(b, step, from, 0, NULL);
   hl_native_arg_add(b, step, to, 0, NULL);

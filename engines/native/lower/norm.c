@@ -9,15 +9,6 @@ static bool floats(const hl_native_builder *b, const hl_native_node *node, size_
   return value && value->dtype == HL_FLOAT32 && hl_shape_elements(&value->shape) == count;
 }
 
-/* In place if the input is not needed any more. */
-static int32_t over(hl_native_builder *b, const hl_native_node *node, int32_t from,
-                    hl_native_layout layout) {
-  if (from < 0) return -1;
-  return hl_native_dying(b, from)
-             ? hl_native_out_view(b, node->outputs[0], layout, from, 0)
-             : hl_native_out_as(b, node->outputs[0], layout, hl_native_get(b, from)->dtype);
-}
-
 /* -- softmax -------------------------------------------------------------------------------- */
 
 typedef struct softmax_context {
@@ -51,7 +42,7 @@ bool hl_native_lower_softmax(hl_native_builder *b, const hl_native_node *node) {
   for (int i = 0; i < x->shape.rank; i++)
     *(i < axis ? &context->args.rows : &context->args.n) *= (size_t)x->shape.dims[i];
   int32_t from = hl_native_in(b, node->inputs[0], HL_LAYOUT_PLAIN);
-  int32_t to = over(b, node, from, HL_LAYOUT_PLAIN);
+  int32_t to = hl_native_over(b, node->outputs[0], from, HL_LAYOUT_PLAIN);
   hl_native_step *step = hl_native_call(b, node->op, run_softmax, context, NULL);
   hl_native_arg_add(b, step, from, 0, NULL);
   hl_native_arg_add(b, step, to, 0, NULL);
@@ -75,7 +66,7 @@ bool hl_native_lower_softmax_axis(hl_native_builder *b, const hl_native_node *no
   dnnl_primitive_attr_destroy(attr);
   if (status != dnnl_success) return false;
   int32_t from = hl_native_in(b, node->inputs[0], HL_LAYOUT_PLAIN);
-  int32_t to = over(b, node, from, HL_LAYOUT_PLAIN);
+  int32_t to = hl_native_over(b, node->outputs[0], from, HL_LAYOUT_PLAIN);
   hl_native_step *step = hl_native_primitive(b, node->op, pd);
   hl_native_arg_add(b, step, from, DNNL_ARG_SRC, desc);
   hl_native_arg_add(b, step, to, DNNL_ARG_DST, desc);
@@ -129,7 +120,7 @@ bool hl_native_lower_layer_norm(hl_native_builder *b, const hl_native_node *node
   int32_t from = hl_native_in(b, node->inputs[0], HL_LAYOUT_PLAIN);
   int32_t scale = hl_native_in(b, node->inputs[1], HL_LAYOUT_PLAIN);
   int32_t shift = context->has_beta ? hl_native_in(b, node->inputs[2], HL_LAYOUT_PLAIN) : -1;
-  int32_t to = over(b, node, from, HL_LAYOUT_PLAIN);
+  int32_t to = hl_native_over(b, node->outputs[0], from, HL_LAYOUT_PLAIN);
   bool has_beta = context->has_beta;
   hl_native_step *step = hl_native_call(b, node->op, run_layer_norm, context, NULL);
   hl_native_arg_add(b, step, from, 0, NULL);
@@ -213,7 +204,7 @@ bool hl_native_lower_instance_norm(hl_native_builder *b, const hl_native_node *n
     statistics = hl_native_scratch(b, 2 * context->args.n * context->args.c * sizeof(float));
   int32_t gamma = hl_native_in(b, node->inputs[1], HL_LAYOUT_PLAIN);
   int32_t beta = hl_native_in(b, node->inputs[2], HL_LAYOUT_PLAIN);
-  int32_t to = over(b, node, from, layout);
+  int32_t to = hl_native_over(b, node->outputs[0], from, layout);
   hl_native_step *step = hl_native_call(b, node->op, run_normalize, context, NULL);
   hl_native_arg_add(b, step, from, 0, NULL);
   hl_native_arg_add(b, step, to, 0, NULL);
@@ -249,7 +240,7 @@ bool hl_native_lower_batch_norm(hl_native_builder *b, const hl_native_node *node
   static const int arguments[] = {DNNL_ARG_SCALE, DNNL_ARG_SHIFT, DNNL_ARG_MEAN, DNNL_ARG_VARIANCE};
   int32_t tensors[4];
   for (size_t i = 0; i < 4; i++) tensors[i] = hl_native_in(b, node->inputs[i + 1], HL_LAYOUT_PLAIN);
-  int32_t to = over(b, node, from, hl_native_get(b, from)->layout);
+  int32_t to = hl_native_over(b, node->outputs[0], from, hl_native_get(b, from)->layout);
   hl_native_step *step = hl_native_primitive(b, node->op, pd);
   hl_native_arg_add(b, step, from, DNNL_ARG_SRC, desc);
   hl_native_arg_add(b, step, to, DNNL_ARG_DST, desc);
