@@ -1,7 +1,6 @@
 """Built-in networks as torch modules, as their authors would write them, for benches."""
 import math
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -167,4 +166,4 @@ def load_weights(name, network, initializers):
                 w = w.T  # MatMul
             if parameter.shape != w.shape:
                 raise ValueError(f'{name}: {key} is {tuple(parameter.shape)}, not {w.shape}')
-            parameter.copy_(torch.from_numpy(np.ascontiguousarray(w)))
+            parameter.copy_(torch.from_numpy(w.copy()))

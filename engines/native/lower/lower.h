@@ -36,6 +36,8 @@ bool hl_native_lower_transpose(hl_native_builder *b, const hl_native_node *node)
 bool hl_native_lower_slice(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_split(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_gather(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_gather_rows(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_gather_gradient(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_expand(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_concat(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_pad(hl_native_builder *b, const hl_native_node *node);
