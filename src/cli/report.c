@@ -1,4 +1,5 @@
 #include "cli/cli.h"
+#include "cli/run-plots.h"
 
 #include "analyse/analyse.h"
 #include "report/report.h"
@@ -89,10 +90,39 @@ static void show(const hl_options *options, const hl_report_input *input) {
   hl_text_release(&text);
 }
 
-/* Writes the files and says where they are; a plot that cannot be drawn is a warning. */
-static int write_files(const hl_options *options, const hl_report_input *input, unsigned formats) {
-  hl_text written = HL_TEXT_INIT;
+/* The plan that the run was of, for its title and pictures; one that is no longer understood is
+ * said. */
+static bool read_plan(const hl_run_info *info, hl_plan_file *ret_file) {
   hl_error error = {0};
+  if (!info->plan) return false;
+  if (hl_plan_file_parse(info->plan, strlen(info->plan), "the plan of this run", NULL, 0, false,
+                         ret_file, &error) != HL_OK) {
+    (void)hl_cli_fail(&error, HL_EXIT_OK);
+    return false;
+  }
+  return true;
+}
+
+/* The plan's pictures first: the report shows them. */
+static hl_status draw(const hl_options *options, const hl_plan_file *plan, hl_report_input *input,
+                      hl_report_picture *pictures, hl_text *written, hl_error *error) {
+  if (!plan) return HL_OK;
+  input->pictures = pictures;
+  hl_status status = hl_cli_plots_check(plan, error);
+  if (status == HL_OK)
+    status = hl_cli_plots_draw(plan, input, hl_options_get(options, HL_OPTION_OUTPUT_DIR), written,
+                               pictures, &input->picture_count, error);
+  return status;
+}
+
+/* Writes the files and says where they are; a plot that cannot be drawn is a warning. */
+static int write_files(const hl_options *options, const hl_plan_file *plan, hl_report_input *input,
+                       unsigned formats) {
+  hl_text written = HL_TEXT_INIT;
+  hl_error error = {0}, drawing = {0};
+  hl_report_picture pictures[HL_PLAN_PLOTS];
+  if (draw(options, plan, input, pictures, &written, &drawing) != HL_OK)
+    (void)hl_cli_fail(&drawing, HL_EXIT_OK);
   hl_status status = hl_report_write(input, hl_options_get(options, HL_OPTION_OUTPUT_DIR), formats,
                                      &written, &error);
   bool silent = hl_options_on(options, HL_OPTION_QUIET) || hl_options_on(options, HL_OPTION_JSON);
@@ -130,11 +160,16 @@ int hl_cli_report(int argc, char **argv) {
                              .analysis = &analysis,
                              .engines = &engines,
                              .comparisons = &comparisons};
+    hl_plan_file plan = {0};
+    bool has_plan = read_plan(&info, &plan);
+    if (has_plan) input.title = plan.name;
+    if (has_plan) input.description = plan.description;
     show(&options, &input);
     if (damaged) formats = 0; /* a file would not say that rows are missing */
     exit_status = damaged   ? HL_EXIT_USAGE
-                  : formats ? write_files(&options, &input, formats)
+                  : formats ? write_files(&options, has_plan ? &plan : NULL, &input, formats)
                             : HL_EXIT_OK;
+    hl_plan_file_release(&plan);
     if (exit_status == HL_EXIT_OK && records.count == 0) exit_status = HL_EXIT_NOTHING;
   }
   hl_engines_release(&engines);

@@ -1,4 +1,5 @@
 #include "base/clock.h"
+#include "base/file.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/run-plan.h"
@@ -34,9 +35,22 @@ static int parse_again(hl_sweep *s, const hl_plan_file *file, int argc, char **a
   return -1;
 }
 
+/* The text of the plan, which the run keeps: `hotlap report` draws its pictures again. */
+static hl_status read_text(const char *path, char **ret_text, hl_error *error) {
+  hl_mapping mapping;
+  hl_status status = hl_file_map(path, HL_YAML_BYTES, &mapping, error);
+  if (status != HL_OK) return status;
+  /* UTF-16 is read, but is no text of a store. */
+  bool text = mapping.bytes && !memchr(mapping.data, '\0', mapping.bytes);
+  if (text && !(*ret_text = strndup((const char *)mapping.data, mapping.bytes)))
+    status = hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the plan");
+  hl_file_unmap(&mapping);
+  return status;
+}
+
 /* `arena` holds words of the command line and outlives the file. */
 static hl_status read_plan(const hl_options *options, hl_arena *arena, hl_plan_file *ret_file,
-                           hl_error *error) {
+                           char **ret_text, hl_error *error) {
   HL_CLEANUP(hl_free_pointer) char *path = NULL;
   if (options->positional_count == 0)
     return hl_error_set(error, HL_INVALID_ARGUMENT,
@@ -48,6 +62,7 @@ static hl_status read_plan(const hl_options *options, hl_arena *arena, hl_plan_f
   if (status == HL_OK) status = hl_cli_plan_find(suite ? suite : name, &path, error);
   bool quick = hl_options_on(options, HL_OPTION_QUICK);
   if (status == HL_OK) status = hl_plan_file_read(path, words, count, quick, ret_file, error);
+  if (status == HL_OK) status = read_text(path, ret_text, error);
   return status;
 }
 
@@ -69,7 +84,7 @@ int hl_cli_run(int argc, char **argv) {
   hl_interrupt_catch();
   hl_run_info_init(&s.info);
   hl_arena_init(&arena, 1u << 20);
-  if (read_plan(&s.options, &arena, &file, &error) != HL_OK)
+  if (read_plan(&s.options, &arena, &file, &s.info.plan, &error) != HL_OK)
     exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
   else
     exit_status = parse_again(&s, &file, argc, argv);

@@ -217,9 +217,10 @@ void hl_run_info_init(hl_run_info *info) {
 }
 
 void hl_run_info_release(hl_run_info *info) {
-  char *texts[] = {info->id,      info->created,     info->resumed, info->hotlap_version,
-                   info->command, info->machine_id,  info->cpu,     info->os,
-                   info->kernel,  info->percentiles, info->warmup,  info->gpus};
+  char *texts[] = {
+      info->id,          info->created,    info->resumed, info->plan, info->hotlap_version,
+      info->command,     info->machine_id, info->cpu,     info->os,   info->kernel,
+      info->percentiles, info->warmup,     info->gpus};
   for (size_t i = 0; i < HL_COUNT(texts); i++) free(texts[i]);
   hl_run_info_init(info);
 }

@@ -106,6 +106,7 @@ typedef struct hl_run_info {
   char *id;      /* "20261127T120000Z-1a2b" */
   char *created; /* UTC */
   char *resumed; /* UTC of each time it was resumed, one a line; NULL: never */
+  char *plan;    /* of `hotlap run`: the text of its YAML file; NULL: none */
   char *hotlap_version;
   char *command; /* command line, quoted for a shell */
   char *machine_id, *cpu, *os, *kernel;

@@ -46,6 +46,7 @@ static const hl_store_column custom_columns[] = {
 static const hl_store_column run_columns[] = {
     RUN(TEXT, created),
     RUN(TEXT, resumed),
+    RUN(TEXT, plan),
     RUN(TEXT, hotlap_version),
     RUN(TEXT, command),
     RUN(TEXT, machine_id),

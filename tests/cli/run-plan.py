@@ -254,6 +254,20 @@ plots:
     report = (where / 'BENCHMARK_REPORT.md').read_text()
     assert '![Throughput](throughput_benchmark.png)' in report, report
     hotlap('run', plan(text.replace('y: [throughput_ips', 'y: [throughput'))).fails(2, 'plan.yaml:', "'throughput' is no metric")
+    # The run keeps its plan: its pictures are drawn again, also when the file is gone.
+    db = str(HOME / 'plots.db')
+    path = plan('name: Sizes\ndescription: of one network\n' + text, 'kept.yaml')
+    hotlap('run', path, '--output-dir', str(HOME / 'first'), '--store', db).passes()
+    (HOME / 'kept.yaml').unlink()
+    hotlap('report', '--store', db, '--output-dir', str(HOME / 'again')).passes('again/throughput_benchmark.png')
+    for name in ('throughput_benchmark.svg', 'model_size_benchmark.svg'):
+        assert (HOME / 'again' / name).read_bytes() == (HOME / 'first' / name).read_bytes(), name
+    again = (HOME / 'again' / 'BENCHMARK_REPORT.md').read_text()
+    assert again.startswith('# Sizes: ') and '![Throughput](throughput_benchmark.png)' in again, again
+    with sqlite3.connect(db) as connection:
+        connection.execute("update runs set plan = 'entries: 3'")
+    hotlap('report', '--store', db, '--output-dir', str(HOME / 'third')).passes()
+    assert not (HOME / 'third' / 'throughput_benchmark.png').exists()
     # Without gnuplot only the pictures are missing.
     lacking = hotlap('run', plan(text), '--output-dir', str(HOME / 'no-plots'), '--store', 'none', env=environment(PATH='/nonexistent'))
     assert lacking.status == 0 and 'gnuplot' in lacking.err, lacking.explain()
