@@ -253,7 +253,11 @@ static hl_status open_arrays(hl_training_data *d, ports *p, hl_error *error) {
 
 static hl_status open_source(hl_training_data *d, ports *p, hl_error *error) {
   const hl_configuration *c = d->configuration;
-  bool volumes = c->test_data && hl_volume_set_is(c->test_data);
+  /* An array called image is a volume for networks of volumes only. */
+  bool takes_volumes =
+      p->inputs == 1 && d->target_count == 1 && hl_volume_ports_fit(&p->items[0], &p->items[1]);
+  bool volumes = c->test_data && hl_volume_set_is(c->test_data) &&
+                 (takes_volumes || hl_data_kind_of(c->test_data) != HL_DATA_ARRAYS);
   bool pictures = c->test_data && !volumes && hl_data_kind_of(c->test_data) == HL_DATA_PICTURES;
   hl_status status = volumes    ? open_volumes(d, p, error)
                      : pictures ? open_pictures(d, p, error)

@@ -1,0 +1,56 @@
+"""hotlap train to an answer that is known. What a checkpoint shows is computed by ONNX Runtime and
+judged by NumPy: nothing of hotlap judges itself."""
+import os
+import sys
+
+from harness import HOME, case, hotlap, main
+
+here = os.path.dirname(os.path.abspath(__file__))
+sys.path[:] = [p for p in sys.path if os.path.abspath(p) != here]  # a test there is called onnxruntime, too
+try:
+    import numpy as np
+    import onnxruntime
+except ImportError as missing:
+    raise SystemExit(77) from missing
+
+
+def psnr(a, b):
+    """dB, of pictures from 0 to 1."""
+    return 20 * np.log10(1 / np.sqrt(np.mean((a.astype(float) - b) ** 2)))
+
+
+def run(path, **inputs):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(str(path), options, providers=['CPUExecutionProvider'])
+    return dict(zip([o.name for o in session.get_outputs()], session.run(None, inputs)))
+
+
+def train(model, data, *arguments):
+    row, = hotlap('train', model, '--data', data, '--json', '--store', 'none', *arguments, timeout=900).passes().rows
+    return row
+
+
+@case
+def prism_shows_a_picture():
+    size, seen = 32, 32
+    line, column = np.mgrid[:size, :size] / size
+    picture = 0.5 + 0.25 * np.sin(9 * line + 5 * column) + 0.25 * ((line - 0.5) ** 2 + (column - 0.45) ** 2 < 0.02)
+    edge = (size - seen) // 2 + 1
+    inside = slice(edge, size - edge)
+    image = np.zeros((size, size), 'f4')
+    image[inside, inside] = picture[inside, inside]
+    np.savez(HOME / 'picture.npz', noise=np.zeros((1, size, 1, 1), 'f4'), image=image[None, None])
+    how = ('--loss', 'mse', '--batch-size', 1, '--learning-rate', 0.01, '--checkpoint-steps', 100000)
+    words = f'prism_generator:size={size},object={seen}'
+    train(words, 'picture.npz', *how, '--steps', 1, '--checkpoint', 'first.onnx')
+    row = train(words, 'picture.npz', *how, '--steps', 500, '--checkpoint', 'last.onnx')
+    shown = [run(HOME / name, noise=np.zeros((1, size, 1, 1), 'f4'))['image'][0, 0] for name in ('first.onnx', 'last.onnx')]
+    before, after = (psnr(s[inside, inside], image[inside, inside]) for s in shown)
+    assert before < 10 and after > 25, (before, after, row['first_loss'], row['final_loss'])
+    # The loss is that of batch statistics, the checkpoint has running ones: they agree at the end.
+    assert row['final_loss'] < 0.05 * row['first_loss'], row['final_loss']
+    print('# PSNR', round(before, 2), round(after, 2), 'dB; training', round(row['training_ms']), 'ms', file=sys.stderr)
+
+
+main()
