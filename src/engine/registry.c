@@ -18,8 +18,9 @@ typedef struct builtin {
 } builtin;
 
 static const builtin builtins[] = {
-    {.name = "native"},   {.name = "null", .entry = hl_engine_null}, {.name = "onnxruntime"},
-    {.name = "openvino"}, {.name = "torch", .is_python = true},
+    {"native", NULL, false},      {"null", hl_engine_null, false},
+    {"onnxruntime", NULL, false}, {"openvino", NULL, false},
+    {"jax", NULL, true},          {"torch", NULL, true},
 };
 
 const char *hl_engine_builtin(size_t index) {

@@ -125,32 +125,42 @@ def modules_that_cannot_be_used():
 
 @case
 def without_its_package_it_is_skipped():
+    if interpreter() != sys.executable:
+        raise Skip('an environment of its own has no sanitizer')
     bare = HOME / 'bare'
     subprocess.run([sys.executable, '-m', 'venv', '--without-pip', bare], check=True)
-    row = hotlap('sweep', 'mlp:dims=8-8', '--engine', 'torch', '--python', bare / 'bin/python3',
-                 *SHORT).rows[0]
-    if OBJECT and 'asan' in interpreter():
-        raise Skip('the interpreter has no sanitizer')
-    assert row['outcome'] == 'SKIPPED' and 'pip install torch' in row['reason'], row
+    for engine in ('torch', 'jax'):
+        row = hotlap('sweep', 'mlp:dims=8-8', '--engine', engine, '--python', bare / 'bin/python3',
+                     *SHORT).rows[0]
+        assert row['outcome'] == 'SKIPPED' and f'pip install {engine}' in row['reason'], row
 
 
-def with_torch():
+def with_package(name):
     if interpreter() != sys.executable:
-        raise Skip('PyTorch is not run under a sanitizer')
+        raise Skip('frameworks are not run under a sanitizer')
     for python in (SOURCE / '.deps/venv/bin/python3', sys.executable):
         if os.path.exists(python) and not subprocess.run(
-                [python, '-c', 'import importlib.util as u; exit(u.find_spec("torch") is None)']
+                [python, '-c', f'import importlib.util as u; exit(u.find_spec("{name}") is None)']
                 ).returncode:
             return python
-    raise Skip('PyTorch is not installed')
+    raise Skip(f'{name} is not installed')
 
 
 @case
 def networks_on_torch_agree_with_the_reference():
-    python = with_torch()
+    networks_agree('torch')
+
+
+@case
+def networks_on_jax_agree_with_the_reference():
+    networks_agree('jax')
+
+
+def networks_agree(engine):
+    python = with_package(engine)
     for model in ('mlp:dims=64-64', 'ptychopinn', 'dynunet:patch=8x16x16', 'fft', 'prism_generator',
                   'transformer_encoder_layer:tokens=16', 'multihead_attention:tokens=16'):
-        run = hotlap('sweep', model, '--engine', 'torch', '--python', python, '--batch-sizes', '1,3',
+        run = hotlap('sweep', model, '--engine', engine, '--python', python, '--batch-sizes', '1,3',
                      '--iterations', '2', '--warmup', '1', '--json')
         for row in run.rows:
             assert row['outcome'] == 'PASSED' and row['output_error'] < 1e-4, (model, row['reason'])
@@ -159,9 +169,10 @@ def networks_on_torch_agree_with_the_reference():
 
 @case
 def the_large_ones_too():
-    python = with_torch()
-    for model in ('resnet50', 'vit_b_16'):
-        row = hotlap('sweep', model, '--engine', 'torch', '--python', python, '--batch-sizes', '1',
+    for engine, model in (('torch', 'resnet50'), ('torch', 'vit_b_16'), ('jax', 'resnet50'),
+                          ('jax', 'vit_b_16')):
+        python = with_package(engine)
+        row = hotlap('sweep', model, '--engine', engine, '--python', python, '--batch-sizes', '1',
                      '--iterations', '1', '--warmup', '0', '--max-time', '300', '--json',
                      timeout=600).rows[0]
         assert row['outcome'] == 'PASSED' and row['output_error'] < 1e-4, (model, row['reason'])
@@ -169,7 +180,7 @@ def the_large_ones_too():
 
 @case
 def torch_options_and_types():
-    python = with_torch()
+    python = with_package('torch')
     for options in (('channels_last=on',), ('compile=off', 'channels_last=off')):
         words = [word for o in options for word in ('--engine-option', o)]
         row = hotlap('sweep', 'ptychopinn', '--engine', 'torch', '--python', python, *words,

@@ -132,6 +132,19 @@ class Program:
         if engine.compile != 'off':
             mode = None if engine.compile == 'default' else engine.compile
             self.module = torch.compile(module, mode=mode)
+            self.compile_now(torch, torch_graph.DTYPES)
+
+    def compile_now(self, torch, types):
+        """Runs on zeros, so that no step of a measurement compiles."""
+        from torch._dynamo.utils import counters
+        zeros = [torch.zeros(p.dims, dtype=types[p.dtype], device=self.engine.device)
+                 for p in self.inputs]
+        with torch.inference_mode():
+            for _ in range(2):
+                self.module(*zeros)
+        breaks = sum(counters['graph_break'].values())
+        if breaks:
+            self.engine.note(f'torch.compile broke the graph {breaks} times')
 
     def request(self):
         return Request(self)

@@ -1,0 +1,145 @@
+"""Networks on JAX, compiled by XLA before the first step."""
+import ctypes as C
+import importlib.metadata
+import importlib.util
+import os
+import sys
+
+from hotlap.engines import abi, graph
+
+
+class Engine:
+    name = 'jax'
+    options = {'python': ('PATH', 'interpreter, as --python')}
+
+    @staticmethod
+    def version():
+        return f'jax {importlib.metadata.version("jax")} (Python {sys.version.split()[0]})'
+
+    @staticmethod
+    def probe():
+        if importlib.util.find_spec('jax') is None:
+            raise abi.Unavailable(
+                f'engine jax: {sys.executable} has no package jax. Remedy: {sys.executable} -m pip '
+                'install jax, or name another interpreter with --python')
+
+    @staticmethod
+    def inspect():
+        import jax
+        return {'interpreter': sys.executable,
+                'devices': ', '.join(f'{d.platform}:{d.id}' for d in jax.devices())}
+
+    @staticmethod
+    def is_out_of_memory(failure):
+        return isinstance(failure, MemoryError) or \
+            type(failure).__name__ in ('XlaRuntimeError', 'JaxRuntimeError') and \
+            str(failure).startswith('RESOURCE_EXHAUSTED')
+
+    def __init__(self, threads, device, options, note):
+        # XLA reads it when it starts; nothing else says how many threads it may have.
+        os.environ['PJRT_NPROC'] = str(threads)
+        import jax
+        platform, _, number = device.partition(':')
+        try:
+            self.device = jax.devices({'cuda': 'gpu'}.get(platform, platform))[int(number or 0)]
+        except (RuntimeError, IndexError, ValueError) as failure:
+            raise abi.Unavailable(f'jax: no device {device}: {failure}') from failure
+        jax.config.update('jax_default_device', self.device)
+        jax.config.update('jax_enable_x64', True)  # 64-bit indices stay what they are
+
+    def load(self, path):
+        return Model(self, path)
+
+    def memory(self):
+        of = self.device.memory_stats()
+        if not of:
+            raise abi.Unimplemented('jax keeps no account of memory on this device')
+        return {'device_allocated_bytes': of.get('bytes_in_use', 0),
+                'device_peak_bytes': of.get('peak_bytes_in_use', 0)}
+
+
+class Model:
+    def __init__(self, engine, path):
+        import jax
+
+        from hotlap.engines import jax_graph
+        self.engine, self.path = engine, path
+        g = graph.Graph(path)
+        try:
+            self.inputs = [v.port() for v in g.inputs]
+            self.outputs = [v.port() for v in g.outputs]
+            self.weights = {}
+            for name, v in g.values.items():
+                if v.address and v.bytes > 64:
+                    self.weights[name] = jax.device_put(jax_graph.array_of(v), engine.device)
+                if v.bytes > 1 << 20:
+                    g.drop()
+        finally:
+            g.close()
+
+    def prepare(self, specification):
+        return Program(self, specification)
+
+
+class Program:
+    def __init__(self, model, specification):
+        import jax
+
+        from hotlap.engines import jax_graph
+        if specification.mode != abi.INFERENCE:
+            raise abi.Unimplemented('jax: training is not implemented')
+        dtype = jax_graph.DTYPES.get(specification.dtype)
+        if specification.dtype not in (1, 10, 16):
+            raise abi.Unimplemented('jax: arithmetic is float32, bfloat16 or float16')
+        g = graph.Graph(model.path, specification)
+        try:
+            network = jax_graph.Network(g, dtype)
+            self.outputs = [v.port() for v in g.outputs]
+            shapes = [jax.ShapeDtypeStruct(p.dims, jax_graph.DTYPES[p.dtype])
+                      for p in specification.inputs]
+            weights = model.weights
+            if specification.dtype != 1:
+                weights = {k: w.astype(dtype) if w.dtype == 'float32' else w
+                           for k, w in weights.items()}
+            self.function = jax.jit(network.run).lower(weights, *shapes).compile()
+        finally:
+            g.close()
+        self.engine, self.inputs, self.weights = model.engine, specification.inputs, weights
+
+    def request(self):
+        return Request(self)
+
+
+class Request:
+    def __init__(self, program):
+        import jax
+        import numpy
+
+        from hotlap.engines.jax_graph import DTYPES
+        self.program, self.numpy, self.types = program, numpy, DTYPES
+        self.put, self.ready = jax.device_put, jax.block_until_ready
+        self.bound, self.seen, self.kept = [None] * len(program.inputs), {}, {}
+        self.function, self.weights = program.function, program.weights
+        self.device = program.engine.device
+        self.results = ()
+
+    def bind(self, number, dtype, dims, address, count):
+        key = number, address
+        array = self.seen.get(key)
+        if array is None:
+            buffer = (C.c_char * count).from_address(address)
+            array = self.numpy.frombuffer(buffer, self.types[dtype]).reshape(dims)
+            if len(self.seen) < 4096:
+                self.seen[key] = array
+        self.bound[number] = array
+
+    def submit(self):
+        self.results = self.function(self.weights, *self.put(self.bound, self.device))
+
+    def wait(self):
+        self.ready(self.results)
+
+    def output(self, number):
+        port = self.program.outputs[number]
+        array = self.kept[number] = self.numpy.ascontiguousarray(self.results[number])
+        return abi.Port(port.name, port.dtype, array.shape), array.ctypes.data, array.nbytes
