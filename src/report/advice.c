@@ -57,8 +57,28 @@ static bool is_shown_of_many(hl_advice kind) {
          kind == HL_ADVICE_HINT || kind == HL_ADVICE_FALLBACK;
 }
 
+/* Of so many groups a line each, where there was a size to choose: a plan's terminal is for its
+ * rows, the rest is in its report. */
+enum { most_groups = 8 };
+
+static void put_best(const hl_analysis *analysis, bool colour, hl_text *out) {
+  for (size_t g = 0; g < analysis->group_count; g++) {
+    const hl_analysis_group *group = &analysis->groups[g];
+    if (group->point_count < 2) continue;
+    hl_text_format(out, "%s%s%s\n  ", colour ? bold : "", group->name ? group->name : "",
+                   colour ? plain : "");
+    headline(group, colour, out);
+  }
+  hl_text_append(out, "Curves, bottleneck, what disturbed rows and advice for each: "
+                      "--export-format md\n");
+}
+
 void hl_report_advice(const hl_analysis *analysis, bool colour, hl_text *out) {
   bool many = analysis->group_count > 1;
+  if (analysis->group_count > most_groups) {
+    put_best(analysis, colour, out);
+    return;
+  }
   for (size_t g = 0; g < analysis->group_count; g++) {
     const hl_analysis_group *group = &analysis->groups[g];
     if (many)
