@@ -85,6 +85,7 @@ static void show(const hl_options *options, const hl_report_input *input) {
     hl_report_load(input->records, &text);
     hl_report_memory_map(input->records, 0, &text);
     hl_report_training(input->records, &text);
+    hl_report_scaling(input->records, &text);
   }
   fputs(text.data, stdout);
   hl_text_release(&text);

@@ -197,6 +197,7 @@ static hl_status show_results(hl_sweep *s, hl_error *error) {
     hl_report_load(&s->records, &text);
     hl_report_memory_map(&s->records, layers_shown(s), &text);
     hl_report_training(&s->records, &text);
+    hl_report_scaling(&s->records, &text);
     append_own_cost(&s->info, &text);
   }
   fputs(text.data, stdout);

@@ -80,6 +80,11 @@ void hl_report_load(const hl_records *records, hl_text *out);
  * the loader is the bottleneck; nothing where there are none. */
 void hl_report_training(const hl_records *records, hl_text *out);
 
+/* Of training by several numbers of ranks: samples/s, speed-up and efficiency, and the time lost in
+ * waiting for gradients; weak scaling where the batch of a rank is kept, strong where that of all
+ * is. Nothing where there are none. */
+void hl_report_scaling(const hl_records *records, hl_text *out);
+
 /* Of each model with several engines or types: speed-ups, the latency-throughput front, what a
  * smaller type costs, and the verdict; nothing where there are none. */
 void hl_report_engines(const hl_engines *engines, bool colour, hl_text *out);

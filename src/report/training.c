@@ -82,11 +82,28 @@ static void append_times(const hl_record *r, hl_text *out) {
   if (!first) hl_text_char(out, '\n');
 }
 
+/* Of several ranks. */
+static void append_ranks(const hl_record *r, hl_text *out) {
+  char reduce[HL_NUMBER_BYTES], exposed[HL_NUMBER_BYTES], wait[HL_NUMBER_BYTES];
+  if (r->joint_batch_size == HL_INT_NULL || isnan(r->reduce_ms)) return;
+  hl_text_format(out, "  ranks: %" PRId64 ", batch %" PRId64 " each, %" PRId64 " together",
+                 r->ranks, r->batch_size, r->joint_batch_size);
+  hl_text_format(out, "; gradients %s ms, %s ms exposed; wait %s ms\n",
+                 hl_report_number(r->reduce_ms, "-", reduce),
+                 hl_report_number(r->reduce_exposed_ms, "-", exposed),
+                 hl_report_number(r->rank_wait_ms, "-", wait));
+  if (!r->slow_rank) return;
+  hl_text_append(out, "  slow: ");
+  hl_text_wrap(out, r->slow_rank, 8, 8, 90);
+  hl_text_char(out, '\n');
+}
+
 static void append_run(const hl_record *r, hl_text *out) {
   append_head(r, out);
   append_spans(r, out);
   append_epochs(r, out);
   append_times(r, out);
+  append_ranks(r, out);
   if (r->data) {
     hl_text_append(out, "  data: ");
     hl_text_wrap(out, r->data, 8, 8, 90);

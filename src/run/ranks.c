@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 void hl_ranks_place_release(hl_ranks_place *place) {
@@ -78,16 +79,22 @@ hl_status hl_ranks_find(const hl_configuration *configuration,
 /* -- starting -------------------------------------------------------------------------------- */
 
 /* What Open MPI is to do, unless the user's environment says otherwise: ranks give the processor
- * away while they wait, and speak over shared memory, copied twice: the kernel's way to copy once
- * is forbidden in many containers. */
+ * away while they wait, and speak over shared memory. */
 static const struct {
   const char *name, *value;
 } settings[] = {{"OMPI_MCA_mpi_yield_when_idle", "1"},
                 {"OMPI_MCA_btl", "self,vader"},
                 {"OMPI_MCA_pml", "ob1"},
-                {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"},
                 {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
                 {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
+
+/* Whether one process may copy from another's memory, which is faster than over shared memory and
+ * forbidden in many containers: Open MPI takes it for granted. */
+static bool can_copy_between(void) {
+  char from = 1, to = 0;
+  const struct iovec local = {.iov_base = &to, .iov_len = 1}, remote = {&from, 1};
+  return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1 && to == 1;
+}
 
 static bool is_given(const char *name) {
   size_t length = strlen(name);
@@ -99,7 +106,7 @@ static bool is_given(const char *name) {
 static hl_status make_environment(const char *object, char ***ret_environment, hl_error *error) {
   size_t count = 0, at = 0;
   while (environ[count]) count++;
-  char **all = calloc(count + HL_COUNT(settings) + 2, sizeof *all);
+  char **all = calloc(count + HL_COUNT(settings) + 3, sizeof *all);
   bool good = all != NULL;
   for (size_t i = 0; i < count && good; i++) {
     if (strncmp(environ[i], "HOTLAP_PEERS=", 13) == 0) continue;
@@ -108,6 +115,9 @@ static hl_status make_environment(const char *object, char ***ret_environment, h
   for (size_t i = 0; i < HL_COUNT(settings) && good; i++)
     if (!is_given(settings[i].name))
       good = (all[at++] = hl_format("%s=%s", settings[i].name, settings[i].value)) != NULL;
+  static const char copying[] = "OMPI_MCA_btl_vader_single_copy_mechanism";
+  if (good && !can_copy_between() && !is_given(copying))
+    good = (all[at++] = hl_format("%s=none", copying)) != NULL;
   if (good) good = (all[at++] = hl_format("HOTLAP_PEERS=%s", object)) != NULL;
   *ret_environment = all;
   return good ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a command");

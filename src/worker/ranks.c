@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 /* Members of replies that are of all ranks together. */
 static const char *const sums[] = {"baseline_bytes", "weight_bytes", "arena_bytes",      "io_bytes",
@@ -140,6 +141,7 @@ void hl_ranks_tell_late(void *ranks) {
   hl_text text = HL_TEXT_INIT;
   if (r->board) hl_board_late(r->board, r->peers, &text);
   if (text.length) fprintf(stderr, HL_RANKS_LATE "%s\n", text.data);
+  if (text.length) usleep(200000); /* for mpirun to pass it on: it drops what a dead rank said */
   hl_text_release(&text);
 }
 

@@ -189,4 +189,23 @@ def a_list_of_ranks_is_a_row_each():
     assert again['step_losses'] == two['step_losses'] and again['threads'] == 2
 
 
+@case
+def a_table_shows_how_ranks_scale():
+    store = HOME / 'scaling.db'
+    run = with_mpi(hotlap('train', 'mlp:dims=64-256-64', '--batch-size', '8,4', '--trainer', 'ddp', '--ranks', '1,2', '--threads', 2,
+                          '--steps', 20, '--json', '--store', store)).passes()
+    rows = {(r['ranks'], r['batch_size']): r['throughput_ips'] for r in run.rows}
+    text = hotlap('report', '--store', store).passes(
+        'float32: weak, each rank has a batch of 8 and 1 thread', 'float32: weak, each rank has a batch of 4 and 1 thread',
+        'float32: strong, all ranks share a batch of 8 and 1 thread').out
+    assert text.count('scaling, ') == 3, text
+    assert max(map(len, text[text.index('scaling, '):].splitlines())) <= 100, text
+    for head, one, two in (('weak, each rank has a batch of 8', (1, 8), (2, 8)), ('strong, all', (1, 8), (2, 4))):
+        first, second = text[text.index(head):].splitlines()[2:4]
+        speedup = rows[two] / rows[one]
+        assert first.split()[:3] == ['1', '1', str(one[1])] and float(first.split()[4]) == 1 and float(first.split()[5]) == 100
+        assert second.split()[:3] == ['2', '2', str(2 * two[1])], second
+        near([float(second.split()[4]), float(second.split()[5])], [speedup, 50 * speedup], 1e-3)
+
+
 main()
