@@ -1,6 +1,7 @@
 #include "peers/board.h"
 
 #include "base/clock.h"
+#include "base/process.h"
 #include <inttypes.h>
 #include <stdatomic.h>
 
@@ -40,15 +41,19 @@ void hl_board_late(const hl_board *board, const hl_peers *peers, hl_text *out) {
   int64_t count = hl_peers_count(peers), busy = 0, named = 0;
   uint64_t now = hl_clock_ns();
   for (int64_t r = 0; r < count; r++) busy += computes(board, r);
-  if (busy == count) return;
   for (int64_t r = 0; r < count; r++) {
     const mark *m = &board->marks[r];
     uint64_t since = atomic_load_explicit(&m->since_ns, memory_order_relaxed);
     int64_t step = atomic_load_explicit(&m->step, memory_order_relaxed);
-    if (!computes(board, r) || named++ == most_named) continue;
     const hl_peer *member = hl_peers_member(peers, r);
-    hl_text_format(out, "%srank %" PRId64 " (process %" PRId64 " on %s) has computed ",
-                   out->length ? "; " : "", r, member->pid, member->host);
+    bool stopped = hl_process_is_stopped(member->pid);
+    bool awaited = computes(board, r) && busy < count;
+    if ((!stopped && !awaited) || named++ >= most_named) continue;
+    hl_text_format(out, "%srank %" PRId64 " (process %" PRId64 " on %s) ", out->length ? "; " : "",
+                   r, member->pid, member->host);
+    if (stopped) hl_text_append(out, "is stopped by a signal");
+    if (!awaited) continue;
+    hl_text_append(out, stopped ? " and has computed " : "has computed ");
     if (step > 0) hl_text_format(out, "in step %" PRId64 " ", step);
     hl_text_format(out, "for %.3g s while others wait", (double)(now - since) / 1e9);
   }

@@ -1,7 +1,7 @@
 #include "run/ranks.h"
 
+#include "base/process.h"
 #include "base/text.h"
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -233,18 +233,6 @@ bool hl_ranks_death(int fd, const json_t *ranks, hl_error *error) {
   return found;
 }
 
-/* Whether a process stands still by a signal: the third word of its stat, behind its name. */
-static bool is_stopped(int64_t pid) {
-  char path[64], text[512] = "";
-  snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  ssize_t n = read(fd, text, sizeof text - 1);
-  close(fd);
-  const char *name_end = n > 0 ? strrchr(text, ')') : NULL;
-  return name_end && strlen(name_end) > 2 && name_end[2] == 'T';
-}
-
 char *hl_ranks_late(int fd, const json_t *ranks) {
   char *said = read_said(fd);
   const char *at = said ? strstr(said, HL_RANKS_LATE) : NULL;
@@ -256,7 +244,7 @@ char *hl_ranks_late(int fd, const json_t *ranks) {
   free(said);
   for (size_t r = 0; r < json_array_size(ranks); r++) {
     char who[120];
-    if (!is_stopped(hl_json_get_int(json_array_get(ranks, r), "pid", 0))) continue;
+    if (!hl_process_is_stopped(hl_json_get_int(json_array_get(ranks, r), "pid", 0))) continue;
     name_rank(ranks, (long)r, who, sizeof who);
     hl_text_format(&text, "%srank %zu%s is stopped by a signal", text.length ? "; " : "", r, who);
   }
