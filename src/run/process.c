@@ -87,7 +87,7 @@ static hl_status start(const hl_launch *launch, hl_process *process, pipes *p, h
 }
 
 static hl_status say_hello(hl_process *process, hl_error *error) {
-  hl_message reply;
+  hl_message reply = {0};
   hl_status status =
       hl_process_call(process, "hello", json_pack("{s:i}", "protocol", HL_PROTOCOL_VERSION),
                       hello_s, &reply, error);
