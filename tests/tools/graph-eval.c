@@ -75,11 +75,11 @@ static hl_status evaluate(hl_graph *graph, const char *folder, hl_error *error) 
   return status;
 }
 
-/* Numbers that a network learns: real, more than one, and no running statistics. */
+/* Numbers that a network learns: real, no scalar, and no running statistics. */
 static bool is_weight(const hl_graph *graph, hl_value_id id) {
   const hl_value *value = &graph->values[id];
   if (value->kind != HL_VALUE_CONSTANT || !hl_dtype_is_float(value->dtype) ||
-      hl_shape_elements(&value->shape) <= 1 || strncmp(value->name, "loss_", 5) == 0)
+      value->shape.rank == 0 || strncmp(value->name, "loss_", 5) == 0)
     return false;
   for (size_t n = 0; n < graph->node_count; n++) {
     const hl_node *node = &graph->nodes[n];

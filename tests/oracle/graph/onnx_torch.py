@@ -151,7 +151,7 @@ def read_values(model):
         array = torch.tensor(numpy_helper.to_array(tensor))
         if array.is_floating_point():
             array = array.double()
-            if array.numel() > 1 and tensor.name not in statistics:
+            if array.dim() > 0 and tensor.name not in statistics:
                 leaves[tensor.name] = array.requires_grad_()
         values[tensor.name] = array
     return values, leaves
