@@ -198,7 +198,8 @@ hl_value_id hl_graph_value_new(hl_graph *graph, const char *name, size_t length,
     return -1;
   }
   hl_value_id id = (hl_value_id)graph->value_count++;
-  graph->values[id] = (hl_value){.name = copy, .kind = kind, .producer = -1, .shape = {.rank = -1}};
+  graph->values[id] =
+      (hl_value){.name = copy, .kind = kind, .producer = -1, .original = -1, .shape = {.rank = -1}};
   index_value(graph, id);
   return id;
 }

@@ -50,6 +50,7 @@ typedef struct hl_value {
   bool is_output;
   bool is_apart;    /* no pass merges the node that computes it with one that reads it */
   int32_t producer; /* node index, -1 for none */
+  int32_t original; /* the value that this one is computed again from, bit for bit; -1 for none */
   const void *data; /* constants, and small values that inference could compute; else NULL */
   uint64_t bytes;   /* of data; of a temporary, once its shape is inferred */
 } hl_value;

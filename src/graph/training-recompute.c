@@ -23,6 +23,7 @@ typedef struct recompute {
   int32_t *reader;               /* by value: its last reader that is no gradient, -1: none */
   bool *kept;                    /* by value: a gradient of the backward pass reads it */
   double *crossing;              /* by forward node: bytes that are read from there on */
+  bool *joined;                  /* by forward node: no cut before it */
   int32_t *segment, *best;       /* by forward node */
   int32_t segments, best_segments;
   bool *needed;       /* by forward node */
@@ -64,7 +65,13 @@ static void survey(recompute *r) {
     if (!is_computed(r, (hl_value_id)v)) continue;
     int32_t from = graph->values[v].producer + 1, to = r->reader[v];
     if (to >= (int32_t)r->forward) to = (int32_t)r->forward - 1;
-    for (int32_t n = from; n <= to; n++) r->crossing[n] += bytes_of(r, (hl_value_id)v);
+    /* What only one node reads may be merged with it. A cut between the two would leave both apart,
+     * and the losses would not be the same to the bit. */
+    bool joins = r->uses[v] == 1;
+    for (int32_t n = from; n <= to; n++) {
+      r->crossing[n] += bytes_of(r, (hl_value_id)v);
+      r->joined[n] = r->joined[n] || joins;
+    }
   }
 }
 
@@ -85,7 +92,8 @@ static void cut(recompute *r, double part) {
   r->segments = 0;
   for (size_t n = 0; n < r->forward; n++) {
     double bytes = kept_bytes(r, n);
-    if (n > from && sum >= part / 2 && (!place || r->crossing[n] <= r->crossing[place])) {
+    bool may = n > from && !r->joined[n] && sum >= part / 2;
+    if (may && (!place || r->crossing[n] <= r->crossing[place])) {
       place = n;
       since = 0;
     }
@@ -179,6 +187,7 @@ static hl_value_id value_again(recompute *r, hl_value_id value) {
   /* Both are merged with what reads them as they would be if it were kept, or not at all: else the
    * losses would not be the same to the bit. */
   bool apart = is_computed(r, value) && r->uses[value] > 1;
+  graph->values[id].original = value;
   graph->values[id].is_apart = graph->values[value].is_apart = apart;
   return r->again[value] = id;
 }
@@ -252,13 +261,14 @@ hl_status hl_training_recompute(hl_graph *graph, hl_error *error) {
   r.kept = calloc(r.values + 1, sizeof *r.kept);
   r.again = calloc(r.values + 1, sizeof *r.again);
   r.crossing = calloc(r.forward + 1, sizeof *r.crossing);
+  r.joined = calloc(r.forward + 1, sizeof *r.joined);
   r.segment = calloc(r.forward + 1, sizeof *r.segment);
   r.best = calloc(r.forward + 1, sizeof *r.best);
   r.needed = calloc(r.forward + 1, sizeof *r.needed);
   r.begin = calloc(r.forward + 2, sizeof *r.begin);
   hl_status status = HL_OK;
-  if (!r.uses || !r.reader || !r.kept || !r.again || !r.crossing || !r.segment || !r.best ||
-      !r.needed || !r.begin) {
+  if (!r.uses || !r.reader || !r.kept || !r.again || !r.crossing || !r.joined || !r.segment ||
+      !r.best || !r.needed || !r.begin) {
     status = hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a training step");
   } else {
     survey(&r);
@@ -267,8 +277,8 @@ hl_status hl_training_recompute(hl_graph *graph, hl_error *error) {
       status = copy_segments(&r) ? place_copies(&r, error) : hl_graph_status(graph, error);
     }
   }
-  void *all[] = {r.uses,    r.reader, r.kept,   r.again, r.crossing,
-                 r.segment, r.best,   r.needed, r.begin};
+  void *all[] = {r.uses,   r.reader,  r.kept, r.again,  r.crossing,
+                 r.joined, r.segment, r.best, r.needed, r.begin};
   for (size_t i = 0; i < HL_COUNT(all); i++) free(all[i]);
   return status;
 }

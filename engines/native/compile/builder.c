@@ -486,12 +486,15 @@ void hl_native_keep(hl_native_builder *b, const hl_native_node *node, int32_t te
 hl_native_statistics *hl_native_statistics_find(const hl_native_builder *b,
                                                 const hl_native_node *gradient) {
   float epsilon = hl_node_real(gradient->source, "epsilon", 1e-5f);
+  hl_value_id x = gradient->inputs[0], original = hl_native_original(b->ir, x);
+  hl_native_statistics *found = NULL;
   for (int32_t i = 0; i < b->statistics_count; i++) {
     hl_native_statistics *s = &b->statistics[i];
-    if (s->value == gradient->inputs[0] && s->norm == gradient->op[0] && s->epsilon == epsilon)
-      return s;
+    if (s->norm != gradient->op[0] || s->epsilon != epsilon) continue;
+    if (s->value == x) return s;
+    if (s->value == original) found = s; /* x is computed again, the norm of it is not */
   }
-  return NULL;
+  return found;
 }
 
 void hl_native_result_add(hl_native_builder *b, hl_value_id value) {

@@ -114,6 +114,11 @@ bool hl_native_eltwise(const hl_native_ir *ir, const hl_native_node *node,
 bool hl_native_affine(const hl_native_ir *ir, const hl_native_node *node, float *ret_scale,
                       int32_t *ret_zero);
 
+/* What the value is computed again from, or itself: both are the same bits. */
+static inline hl_value_id hl_native_original(const hl_native_ir *ir, hl_value_id id) {
+  return id < 0 || ir->graph->values[id].original < 0 ? id : ir->graph->values[id].original;
+}
+
 static inline hl_value *hl_native_value(const hl_native_ir *ir, hl_value_id id) {
   return id < 0 ? NULL : &ir->graph->values[id];
 }

@@ -160,7 +160,9 @@ static hl_status run_normalize(const void *opaque, void *const *pointers, hl_err
 static bool has_gradient(const hl_native_builder *b, const hl_native_node *node) {
   for (size_t i = 0; i < b->ir->node_count; i++) {
     const hl_native_node *other = &b->ir->nodes[i];
-    if (!other->dead && other->input_count > 0 && other->inputs[0] == node->inputs[0] &&
+    if (!other->dead && other->input_count > 0 &&
+        (other->inputs[0] == node->inputs[0] ||
+         hl_native_original(b->ir, other->inputs[0]) == node->inputs[0]) &&
         strcmp(other->op, "InstanceNormalizationGradient") == 0)
       return true;
   }

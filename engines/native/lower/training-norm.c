@@ -213,7 +213,9 @@ bool hl_native_lower_norm_relu(hl_native_builder *b, const hl_native_node *node)
   bool instance = strcmp(norm->op, "InstanceNormalization") == 0 &&
                   strcmp(gradient->op, "InstanceNormalizationGradient") == 0;
   if ((!batch && !instance) || gradient->inputs[2] != node->outputs[0] ||
-      norm->inputs[0] != gradient->inputs[0] || norm->inputs[1] != gradient->inputs[1])
+      hl_native_original(b->ir, norm->inputs[0]) !=
+          hl_native_original(b->ir, gradient->inputs[0]) ||
+      norm->inputs[1] != gradient->inputs[1])
     return false;
   hl_native_statistics *kept = hl_native_statistics_find(b, gradient);
   int32_t dy = hl_native_in_any(b, node->inputs[0]);
