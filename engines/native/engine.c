@@ -3,6 +3,7 @@
 #include "compile/training.h"
 #include "isa-option.h"
 #include "run/request.h"
+#include "run/trim.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,6 +119,7 @@ static hl_status engine_open(const hl_host *host, const hl_engine_config *config
     engine_close(engine);
     return status;
   }
+  hl_native_trim();
   *ret_engine = engine;
   return HL_OK;
 }
@@ -154,6 +156,7 @@ static hl_status prepare(hl_model *model, const hl_program_spec *spec, hl_progra
     return status;
   }
   hl_native_model_forget(model);
+  hl_native_trim();
   const hl_host *host = model->engine->host;
   if (spec->dtype == HL_BFLOAT16 && !model->engine->fast_bfloat16 && HL_HOST_HAS(host, note))
     host->note("native", "bfloat16 is emulated, more slowly than float32: no products of it "

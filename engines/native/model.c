@@ -58,4 +58,11 @@ hl_status hl_native_model_describe(hl_model *model, hl_model_info *ret_info, hl_
 
 void hl_native_model_forget(hl_model *model) {
   hl_graph_drop_pages(model->graph);
+  model->read_bytes = 0;
+}
+
+void hl_native_model_reads(hl_model *model, uint64_t bytes) {
+  if (model->read_bytes > 0 && model->read_bytes + bytes > HL_NATIVE_FORGET_BYTES)
+    hl_native_model_forget(model);
+  model->read_bytes += bytes;
 }

@@ -33,6 +33,7 @@ struct hl_model {
   hl_graph *graph;
   hl_port *inputs, *outputs;
   hl_native_weights *weights;
+  uint64_t read_bytes; /* of the file, since its pages were given back */
 };
 
 /* Tells OpenMP how many threads the calling thread's parallel regions have. */
@@ -47,6 +48,11 @@ hl_status hl_native_model_load(hl_engine *engine, const hl_model_source *source,
 hl_status hl_native_model_describe(hl_model *model, hl_model_info *ret_info, hl_error *error);
 void hl_native_model_free(hl_model *model);
 
+/* Says that so much of the model's file is going to be read. Where that is more than
+ * HL_NATIVE_FORGET_BYTES since they were given back, its pages are given back before, so that
+ * weights never lie in memory twice. */
+#define HL_NATIVE_FORGET_BYTES ((uint64_t)8 << 20)
+void hl_native_model_reads(hl_model *model, uint64_t bytes);
 /* Gives back the pages of the model's file; they are read again if they are needed again. */
 void hl_native_model_forget(hl_model *model);
 

@@ -61,23 +61,39 @@ static hl_status take_map(hl_row *row, hl_error *error) {
 
 /* -- what is measured -------------------------------------------------------------------------- */
 
-void hl_memory_explain(const hl_memory_measured *measured, double planned, hl_text *out) {
-  const hl_memory_measured *m = measured;
+/* ", heap 2.1", if it is known. */
+static void append_part(hl_text *out, const char *name, double bytes) {
+  if (!isnan(bytes)) hl_text_format(out, "%s%s %+.1f", out->length ? ", " : "", name, bytes / 1e6);
+}
+
+void hl_memory_explain(const hl_memory_measured *m, double planned, hl_text *out) {
   double difference = m->resident - planned;
   if (!(planned > 0) || !(fabs(difference) > told_share * planned)) return;
-  hl_text_format(out, "%+.1f MB: ", difference / 1e6);
-  if (isnan(m->allocated)) {
-    hl_text_append(out, "the engine keeps no account to tell it apart by");
-    return;
-  }
-  hl_text_format(
-      out,
-      "heap %+.1f (the graph, compiled kernels, stacks, loaded batches), file pages %+.1f "
-      "(libraries' code, the model)",
-      m->heap / 1e6, m->file / 1e6);
+  append_part(out, "libraries", m->library);
+  append_part(out, "heap", m->heap);
+  append_part(out, "compiled code", m->code);
+  append_part(out, "files", m->file);
+  append_part(out, "other", m->other);
   double engine = m->allocated - planned;
-  if (fabs(engine) > told_share * planned)
-    hl_text_format(out, ", the engine's own account %+.1f", engine / 1e6);
+  if (fabs(engine) > told_share * planned / 5) append_part(out, "the engine's own account", engine);
+}
+
+/* Of the reply of the verb `memory`. */
+static hl_memory_measured measured_of(const json_t *o) {
+  bool known = hl_json_get_bool(o, "engine_known", false);
+  hl_memory_measured m = {.resident = hl_json_get_real(o, "resident_bytes", 0) -
+                                      hl_json_get_real(o, "baseline_bytes", 0),
+                          .allocated = known ? hl_json_get_real(o, "engine_allocated_bytes", 0)
+                                             : (double)NAN,
+                          .library = hl_json_get_real(o, "library_growth_bytes", (double)NAN),
+                          .file = hl_json_get_real(o, "file_growth_bytes", (double)NAN),
+                          .code = hl_json_get_real(o, "code_growth_bytes", (double)NAN),
+                          .heap = hl_json_get_real(o, "heap_growth_bytes", (double)NAN)};
+  double rest = hl_json_get_real(o, "private_growth_bytes", (double)NAN);
+  /* The two counts are a moment apart; the parts add up to this one. */
+  if (!isnan(rest)) m.resident = m.library + m.file + m.code + rest;
+  m.other = rest - (known ? m.allocated : 0) - (isnan(m.heap) ? 0 : m.heap);
+  return m;
 }
 
 static hl_status fill_measured(hl_row *row, hl_error *error) {
@@ -85,26 +101,22 @@ static hl_status fill_measured(hl_row *row, hl_error *error) {
   hl_record *r = row->record;
   hl_status status = hl_process_call(&row->session.process, "memory", NULL, 20, &reply, error);
   if (status != HL_OK) return status;
-  const json_t *o = reply.object;
-  bool known = hl_json_get_bool(o, "engine_known", false);
-  double base = hl_json_get_real(o, "baseline_bytes", 0);
-  hl_memory_measured m = {.resident = hl_json_get_real(o, "resident_bytes", 0) - base,
-                          .allocated = (double)NAN,
-                          .heap = (double)NAN};
-  double anonymous = hl_json_get_real(o, "anonymous_bytes", (double)NAN) -
-                     hl_json_get_real(o, "baseline_anonymous_bytes", (double)NAN);
-  m.file = m.resident - anonymous;
-  if (known) {
-    m.allocated = hl_json_get_real(o, "engine_allocated_bytes", 0);
-    m.heap = anonymous - m.allocated;
+  hl_memory_measured m = measured_of(reply.object);
+  if (!isnan(m.allocated)) {
     r->allocated_mb = m.allocated / 1e6;
-    r->reserved_mb = hl_json_get_real(o, "engine_reserved_bytes", 0) / 1e6;
+    r->reserved_mb = hl_json_get_real(reply.object, "engine_reserved_bytes", 0) / 1e6;
   }
   r->resident_mb = m.resident / 1e6;
+  r->resident_library_mb = m.library / 1e6;
   r->resident_heap_mb = m.heap / 1e6;
+  r->resident_code_mb = m.code / 1e6;
   r->resident_file_mb = m.file / 1e6;
+  r->resident_other_mb = m.other / 1e6;
   double planned = r->planned_memory_mb * 1e6;
-  if (planned > 0) r->plan_error_percent = (m.resident / planned - 1) * 100;
+  if (planned > 0) {
+    r->plan_error_percent = (m.resident / planned - 1) * 100;
+    r->named_percent = (planned + m.library + m.heap + m.code + m.file) / m.resident * 100;
+  }
   hl_text text = HL_TEXT_INIT;
   hl_memory_explain(&m, planned, &text);
   if (text.length) hl_record_set_text(&r->plan_difference, text.data);

@@ -11,13 +11,17 @@
  * and the record says why. */
 hl_status hl_row_memory(hl_row *row, hl_error *error);
 
-/* Parts of the measured memory, bytes. */
+/* Bytes by which memory has grown since the baseline; NaN if unknown. All but the first add up to
+ * it. */
 typedef struct hl_memory_measured {
-  double resident, allocated; /* since the baseline; by the engine's account, NaN if it has none */
-  double heap, file;          /* of the resident: private beyond the account; the rest */
+  double resident;
+  double allocated;                 /* by the engine's own account */
+  double library, heap, code, file; /* machine/residency.h */
+  double other;
 } hl_memory_measured;
 
-/* Appends why `resident` and `planned` differ, "" where they do not by more than 5 %. */
+/* Appends the parts of the difference between `resident` and `planned`, "" where it is at most
+ * 5 %. */
 void hl_memory_explain(const hl_memory_measured *measured, double planned, hl_text *out);
 
 #endif

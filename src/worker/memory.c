@@ -29,8 +29,25 @@ hl_status hl_worker_allocations(const hl_engine_ops *ops, hl_model *model,
   return HL_OK;
 }
 
+/* What each part has grown by; parts that shrank are below 0. */
+static void set_growth(const hl_residency *before, json_t *reply) {
+  hl_residency now;
+  if (!before->resident_bytes || hl_residency_read(NULL, &now, NULL) != HL_OK) return;
+  const struct {
+    const char *name;
+    uint64_t now, before;
+  } parts[] = {{"library_growth_bytes", now.library_bytes, before->library_bytes},
+               {"file_growth_bytes", now.file_bytes, before->file_bytes},
+               {"code_growth_bytes", now.code_bytes, before->code_bytes},
+               {"private_growth_bytes", now.private_bytes, before->private_bytes},
+               {"heap_growth_bytes", now.heap_bytes, before->heap_bytes}};
+  for (size_t i = 0; i < HL_COUNT(parts); i++)
+    if (parts[i].now != UINT64_MAX && parts[i].before != UINT64_MAX)
+      hl_json_set_real(reply, parts[i].name, (double)parts[i].now - (double)parts[i].before);
+}
+
 hl_status hl_worker_memory(const hl_engine_ops *ops, hl_engine *engine, const hl_memory *baseline,
-                           json_t *reply, hl_error *error) {
+                           const hl_residency *residency, json_t *reply, hl_error *error) {
   hl_memory memory;
   hl_status status = hl_memory_read_exact(NULL, &memory, error);
   if (status != HL_OK) return status;
@@ -39,8 +56,7 @@ hl_status hl_worker_memory(const hl_engine_ops *ops, hl_engine *engine, const hl
   hl_json_set_int(reply, "resident_bytes", memory.resident_bytes);
   hl_json_set_int(reply, "peak_bytes", memory.peak_bytes);
   hl_json_set_int(reply, "baseline_bytes", baseline->resident_bytes);
-  hl_json_set_int(reply, "anonymous_bytes", memory.anonymous_bytes);
-  hl_json_set_int(reply, "baseline_anonymous_bytes", baseline->anonymous_bytes);
+  set_growth(residency, reply);
   hl_json_set_bool(reply, "engine_known", known);
   hl_json_set_int(reply, "engine_allocated_bytes", own.allocated_bytes);
   hl_json_set_int(reply, "engine_reserved_bytes", own.reserved_bytes);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "machine/memory.h"
+#include "machine/residency.h"
 #include <jansson.h>
 
 /* The engine's map of a program made from `spec`, as the bytes of the reply (malloc'ed). An engine
@@ -15,9 +16,10 @@ hl_status hl_worker_allocations(const hl_engine_ops *ops, hl_model *model,
                                 const hl_program_spec *spec, json_t *reply, void **ret_bytes,
                                 size_t *ret_byte_count, hl_error *error);
 
-/* Memory of this process now, what it was in `baseline`, and the engine's own account (`engine`
- * NULL: it has none yet). */
+/* Memory of this process now, what it was in `baseline`, by which parts it has grown since
+ * `residency` was read at the same time, and the engine's own account (`engine` NULL: it has none
+ * yet). */
 hl_status hl_worker_memory(const hl_engine_ops *ops, hl_engine *engine, const hl_memory *baseline,
-                           json_t *reply, hl_error *error);
+                           const hl_residency *residency, json_t *reply, hl_error *error);
 
 #endif

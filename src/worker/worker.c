@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/dtype.h"
 #include "machine/memory.h"
+#include "machine/residency.h"
 #include "protocol/messages.h"
 #include "worker/control.h"
 #include "worker/describe.h"
@@ -46,6 +47,7 @@ typedef struct worker {
   bool is_open, is_loaded, is_prepared;
   hl_worker_noise noise;
   hl_memory baseline;                  /* before the model was loaded */
+  hl_residency residency;              /* the same by what it consists of */
   uint64_t *sample_ns, *sample_images; /* most_samples each */
   hl_worker_load load;
   hl_worker_train train; /* of a training run, in place of `inference` */
@@ -242,6 +244,7 @@ static hl_status verb_load(worker *w, const json_t *request, json_t *reply, void
   bool reset = hl_memory_peak_reset(NULL) == HL_OK;
   hl_memory_read_exact(NULL, &memory, NULL);
   w->baseline = memory;
+  hl_residency_read(NULL, &w->residency, NULL);
   uint64_t start = hl_clock_ns();
   status = trains(w) ? hl_training_load(&w->train.training, error)
                      : hl_inference_load(&w->inference, error);
@@ -434,7 +437,7 @@ static hl_status verb_memory(worker *w, const json_t *request, json_t *reply, vo
   hl_engine *engine;
   const hl_engine_ops *ops = engine_of(w, &engine);
   hl_status status =
-      hl_worker_memory(ops, w->is_loaded ? engine : NULL, &w->baseline, reply, error);
+      hl_worker_memory(ops, w->is_loaded ? engine : NULL, &w->baseline, &w->residency, reply, error);
   if (status == HL_OK) hl_worker_device_memory(&w->device, reply);
   return status;
 }

@@ -228,8 +228,8 @@ hl_status hl_native_training_start(hl_program *program, hl_error *error) {
                                            "weights and the optimiser's state", account, error);
   for (size_t i = 0; i < program->state_count && status == HL_OK; i++)
     if (program->state_start[i])
-      memcpy(state_data(program, i), program->state_start[i],
-             program->list.tensors[program->state_tensors[i]].bytes);
+      hl_native_copy(program->model, state_data(program, i), program->state_start[i],
+                     program->list.tensors[program->state_tensors[i]].bytes);
   return status;
 }
 

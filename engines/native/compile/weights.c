@@ -6,9 +6,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* After so much of the file its pages are given back, so that the weights never lie in memory
- * twice. */
-#define FORGET_BYTES ((uint64_t)16 << 20)
 /* Pieces of a large weight are multiples of this, as blocks of oneDNN's layouts are at most. */
 #define PIECE_ALIGN 64
 
@@ -172,7 +169,7 @@ static bool reorder_pieces(hl_model *model, const hl_native_weight *weight, cons
   int rank;
   dnnl_dims_t dims, offsets = {0};
   int axis = outermost_axis(weight->recipe.source, &rank, dims);
-  int64_t total = dims[axis], pieces = (int64_t)(value->bytes / FORGET_BYTES) + 1;
+  int64_t total = dims[axis], pieces = (int64_t)(value->bytes / HL_NATIVE_FORGET_BYTES) + 1;
   int64_t step = (total / pieces + PIECE_ALIGN) / PIECE_ALIGN * PIECE_ALIGN;
   bool done = true;
   for (int64_t at = 0; at < total && done; at += step) {
@@ -214,19 +211,28 @@ static hl_status make_winograd(const hl_graph *graph, int threads, const hl_nati
   return HL_OK;
 }
 
+void hl_native_copy(hl_model *model, void *to, const void *from, uint64_t bytes) {
+  for (uint64_t at = 0; at < bytes; at += HL_NATIVE_FORGET_BYTES) {
+    uint64_t left = bytes - at,
+             count = left < HL_NATIVE_FORGET_BYTES ? left : HL_NATIVE_FORGET_BYTES;
+    hl_native_model_reads(model, count);
+    memcpy((char *)to + at, (const char *)from + at, count);
+  }
+}
+
 static hl_status make(hl_model *model, const hl_graph *graph, const hl_native_weight *weight,
                       void *to, hl_error *error) {
   const hl_native_recipe *recipe = &weight->recipe;
   const hl_value *value = &graph->values[recipe->value];
   if (recipe->winograd) return make_winograd(graph, model->engine->threads, recipe, to, error);
   if (!weight->desc) {
-    if (weight->bytes) memcpy(to, value->data, weight->bytes);
+    hl_native_copy(model, to, value->data, weight->bytes);
     return HL_OK;
   }
   bool plain = recipe->scale < 0 && recipe->extend_axis < 0;
   bool bytes = value->dtype == HL_INT8;
   bool aligned = bytes || (uintptr_t)value->data % sizeof(float) == 0;
-  if (plain && aligned && !bytes && value->bytes > FORGET_BYTES &&
+  if (plain && aligned && !bytes && value->bytes > HL_NATIVE_FORGET_BYTES &&
       reorder_pieces(model, weight, value, to))
     return HL_OK;
   if (plain && aligned)
@@ -310,16 +316,10 @@ hl_status hl_native_weights_make(hl_model *model, const hl_graph *graph, hl_nati
   if (status != HL_OK) return status;
   weights->blocks[weights->block_count++] = block;
   char *at = block.data;
-  uint64_t since = 0;
   for (int32_t i = 0; i < count && status == HL_OK; i++) {
     const hl_native_weight *found = find(weights, &list[i]);
     if (!found) {
-      uint64_t source = graph->values[list[i].recipe.value].bytes;
-      if (since > 0 && since + source > FORGET_BYTES) {
-        hl_native_model_forget(model);
-        since = 0;
-      }
-      since += source;
+      hl_native_model_reads(model, graph->values[list[i].recipe.value].bytes);
       status = make(model, graph, &list[i], at, error);
       if (status == HL_OK) status = keep(weights, &list[i], at, error);
       if (status != HL_OK) break;

@@ -50,4 +50,7 @@ bool hl_native_weight_equal(const hl_native_weight *a, const hl_native_weight *b
 hl_status hl_native_weights_make(hl_model *model, const hl_graph *graph, hl_native_weight *list,
                                  int32_t count, hl_error *error);
 
+/* Copies a constant of the model, giving back the pages of the file that were read. */
+void hl_native_copy(hl_model *model, void *to, const void *from, uint64_t bytes);
+
 #endif
