@@ -46,8 +46,14 @@ static void set_growth(const hl_residency *before, json_t *reply) {
       hl_json_set_real(reply, parts[i].name, (double)parts[i].now - (double)parts[i].before);
 }
 
-hl_status hl_worker_memory(const hl_engine_ops *ops, hl_engine *engine, const hl_memory *baseline,
-                           const hl_residency *residency, json_t *reply, hl_error *error) {
+void hl_worker_baseline_read(hl_worker_baseline *ret_baseline) {
+  *ret_baseline = (hl_worker_baseline){0};
+  hl_memory_read_exact(NULL, &ret_baseline->memory, NULL);
+  hl_residency_read(NULL, &ret_baseline->residency, NULL);
+}
+
+hl_status hl_worker_memory(const hl_engine_ops *ops, hl_engine *engine,
+                           const hl_worker_baseline *baseline, json_t *reply, hl_error *error) {
   hl_memory memory;
   hl_status status = hl_memory_read_exact(NULL, &memory, error);
   if (status != HL_OK) return status;
@@ -55,8 +61,8 @@ hl_status hl_worker_memory(const hl_engine_ops *ops, hl_engine *engine, const hl
   bool known = engine && ops->memory && ops->memory(engine, &own, NULL) == HL_OK;
   hl_json_set_int(reply, "resident_bytes", memory.resident_bytes);
   hl_json_set_int(reply, "peak_bytes", memory.peak_bytes);
-  hl_json_set_int(reply, "baseline_bytes", baseline->resident_bytes);
-  set_growth(residency, reply);
+  hl_json_set_int(reply, "baseline_bytes", baseline->memory.resident_bytes);
+  set_growth(&baseline->residency, reply);
   hl_json_set_bool(reply, "engine_known", known);
   hl_json_set_int(reply, "engine_allocated_bytes", own.allocated_bytes);
   hl_json_set_int(reply, "engine_reserved_bytes", own.reserved_bytes);

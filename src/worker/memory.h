@@ -16,10 +16,16 @@ hl_status hl_worker_allocations(const hl_engine_ops *ops, hl_model *model,
                                 const hl_program_spec *spec, json_t *reply, void **ret_bytes,
                                 size_t *ret_byte_count, hl_error *error);
 
-/* Memory of this process now, what it was in `baseline`, by which parts it has grown since
- * `residency` was read at the same time, and the engine's own account (`engine` NULL: it has none
- * yet). */
-hl_status hl_worker_memory(const hl_engine_ops *ops, hl_engine *engine, const hl_memory *baseline,
-                           const hl_residency *residency, json_t *reply, hl_error *error);
+/* What this process has before a model is loaded; zeros where that cannot be read. */
+typedef struct hl_worker_baseline {
+  hl_memory memory;
+  hl_residency residency;
+} hl_worker_baseline;
+void hl_worker_baseline_read(hl_worker_baseline *ret_baseline);
+
+/* Memory of this process now, what it was in `baseline`, by which parts it has grown since, and
+ * the engine's own account (`engine` NULL: it has none yet). */
+hl_status hl_worker_memory(const hl_engine_ops *ops, hl_engine *engine,
+                           const hl_worker_baseline *baseline, json_t *reply, hl_error *error);
 
 #endif

@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/dtype.h"
 #include "machine/memory.h"
-#include "machine/residency.h"
 #include "protocol/messages.h"
 #include "worker/control.h"
 #include "worker/describe.h"
@@ -46,8 +45,7 @@ typedef struct worker {
   json_t *counters; /* that request, for an interpreter to repeat; or NULL */
   bool is_open, is_loaded, is_prepared;
   hl_worker_noise noise;
-  hl_memory baseline;                  /* before the model was loaded */
-  hl_residency residency;              /* the same by what it consists of */
+  hl_worker_baseline baseline;         /* before the model was loaded */
   uint64_t *sample_ns, *sample_images; /* most_samples each */
   hl_worker_load load;
   hl_worker_train train; /* of a training run, in place of `inference` */
@@ -237,21 +235,18 @@ static hl_status verb_load(worker *w, const json_t *request, json_t *reply, void
   if (status != HL_OK) return status;
   status = check_type(w, error);
   if (status != HL_OK) return status;
-  hl_memory memory = {0};
   status = hl_worker_energy_idle(&w->energy, request, reply, error);
   if (status != HL_OK) return status;
   hl_worker_device_start(&w->device, reply);
   bool reset = hl_memory_peak_reset(NULL) == HL_OK;
-  hl_memory_read_exact(NULL, &memory, NULL);
-  w->baseline = memory;
-  hl_residency_read(NULL, &w->residency, NULL);
+  hl_worker_baseline_read(&w->baseline);
   uint64_t start = hl_clock_ns();
   status = trains(w) ? hl_training_load(&w->train.training, error)
                      : hl_inference_load(&w->inference, error);
   if (status != HL_OK) return status;
   w->is_loaded = true;
   hl_json_set_int(reply, "load_ns", hl_clock_ns() - start);
-  hl_json_set_int(reply, "baseline_bytes", w->baseline.resident_bytes);
+  hl_json_set_int(reply, "baseline_bytes", w->baseline.memory.resident_bytes);
   hl_json_set_bool(reply, "peak_reset", reset);
   return HL_OK;
 }
@@ -437,7 +432,7 @@ static hl_status verb_memory(worker *w, const json_t *request, json_t *reply, vo
   hl_engine *engine;
   const hl_engine_ops *ops = engine_of(w, &engine);
   hl_status status =
-      hl_worker_memory(ops, w->is_loaded ? engine : NULL, &w->baseline, &w->residency, reply, error);
+      hl_worker_memory(ops, w->is_loaded ? engine : NULL, &w->baseline, reply, error);
   if (status == HL_OK) hl_worker_device_memory(&w->device, reply);
   return status;
 }
