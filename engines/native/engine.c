@@ -148,6 +148,7 @@ static hl_status prepare(hl_model *model, const hl_program_spec *spec, hl_progra
   hl_program *program;
   hl_status status = hl_native_compile(model, spec, &program, error);
   if (status != HL_OK) return status;
+  hl_native_trim();
   status = hl_native_weights_make(model, program->graph, program->list.weights,
                                   program->list.weight_count, error);
   if (status == HL_OK) status = hl_native_training_start(program, error);

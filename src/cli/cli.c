@@ -90,3 +90,11 @@ bool hl_cli_colour(int fd) {
 bool hl_cli_without_limits(void) {
   return getenv("HOTLAP_TEST_WITHOUT_LIMITS") != NULL;
 }
+
+hl_status hl_cli_layers(const hl_options *options, size_t *ret_layers, hl_error *error) {
+  int64_t layers = 20;
+  hl_status status =
+      hl_options_int(options, HL_OPTION_LAYERS, 0, INT32_MAX, layers, &layers, error);
+  if (status == HL_OK) *ret_layers = (size_t)layers;
+  return status;
+}

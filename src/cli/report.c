@@ -83,7 +83,7 @@ static void show(const hl_options *options, const hl_report_input *input) {
     hl_report_advice(input->analysis, colour, &text);
     hl_report_engines(input->engines, colour, &text);
     hl_report_load(input->records, &text);
-    hl_report_memory_map(input->records, 0, &text);
+    hl_report_memory_map(input->records, input->memory_layers, &text);
     hl_report_training(input->records, &text);
     hl_report_scaling(input->records, &text);
   }
@@ -144,8 +144,10 @@ int hl_cli_report(int argc, char **argv) {
   hl_engines engines = {0};
   hl_comparisons comparisons = {0};
   unsigned formats = 0;
+  size_t layers = 0;
   hl_run_info_init(&info);
   hl_status status = formats_of(&options, &formats, &error);
+  if (status == HL_OK) status = hl_cli_layers(&options, &layers, &error);
   if (status == HL_OK) status = load_run(&options, &info, &records, &comparisons, &error);
   bool damaged = status == HL_BAD_DATA && records.count > 0;
   if (damaged) status = HL_OK;
@@ -160,7 +162,8 @@ int hl_cli_report(int argc, char **argv) {
                              .records = &records,
                              .analysis = &analysis,
                              .engines = &engines,
-                             .comparisons = &comparisons};
+                             .comparisons = &comparisons,
+                             .memory_layers = layers};
     hl_plan_file plan = {0};
     bool has_plan = read_plan(&info, &plan);
     if (has_plan) input.title = plan.name;

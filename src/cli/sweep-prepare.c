@@ -154,8 +154,10 @@ static hl_status check_customs(const hl_method_options *method, hl_error *error)
 
 hl_status hl_sweep_begin(hl_sweep *sweep, int argc, char **argv, hl_error *error) {
   hl_sweep *s = sweep;
-  hl_status status =
-      hl_cli_run_info(argc, argv, &s->options, &s->machine, &s->plan.method, &s->info, error);
+  hl_status status = hl_cli_layers(&s->options, &s->layers, error);
+  if (status == HL_OK)
+    status =
+        hl_cli_run_info(argc, argv, &s->options, &s->machine, &s->plan.method, &s->info, error);
   if (status != HL_OK) return status;
   if (hl_options_on(&s->options, HL_OPTION_DRY_RUN)) return HL_OK;
   const hl_method_options *checked = NULL; /* of plans each entry has its own */

@@ -145,12 +145,6 @@ static void tell_failures(const hl_records *records) {
   }
 }
 
-static size_t layers_shown(const hl_sweep *s) {
-  int64_t layers = 20;
-  (void)hl_options_int(&s->options, HL_OPTION_LAYERS, 0, INT32_MAX, layers, &layers, NULL);
-  return (size_t)layers;
-}
-
 /* The plan's pictures first: the report shows them. */
 static hl_status write_files(const hl_sweep *s, hl_report_input *input, hl_report_picture *pictures,
                              hl_text *written, hl_error *error) {
@@ -176,7 +170,7 @@ static hl_status show_results(hl_sweep *s, hl_error *error) {
                            .title = s->file ? s->file->name : NULL,
                            .description = s->file ? s->file->description : NULL,
                            .pictures = pictures,
-                           .memory_layers = layers_shown(s)};
+                           .memory_layers = s->layers};
   bool quiet = hl_options_on(&s->options, HL_OPTION_QUIET);
   hl_status status = hl_analysis_make(&s->records, &s->info, &s->analysis, error);
   if (status == HL_OK)
@@ -195,7 +189,7 @@ static hl_status show_results(hl_sweep *s, hl_error *error) {
     hl_report_advice(&s->analysis, hl_cli_colour(STDOUT_FILENO), &text);
     hl_report_engines(&s->engines, hl_cli_colour(STDOUT_FILENO), &text);
     hl_report_load(&s->records, &text);
-    hl_report_memory_map(&s->records, layers_shown(s), &text);
+    hl_report_memory_map(&s->records, s->layers, &text);
     hl_report_training(&s->records, &text);
     hl_report_scaling(&s->records, &text);
     append_own_cost(&s->info, &text);

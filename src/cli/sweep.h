@@ -35,6 +35,7 @@ typedef struct hl_sweep {
   char *cache_directory, *commit;
   unsigned formats;
   bool resumed;
+  size_t layers;     /* lines of a table by layer */
   bool no_store;     /* it was asked for, and cannot be opened */
   uint64_t start_ns; /* when the command began */
 } hl_sweep;

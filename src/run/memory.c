@@ -1,6 +1,6 @@
 #include "run/memory.h"
 
-#include "protocol/memory-message.h"
+#include "record/memory-map-json.h"
 #include "run/row-internal.h"
 #include <math.h>
 
@@ -52,7 +52,7 @@ static hl_status take_map(hl_row *row, hl_error *error) {
     return HL_OK;
   }
   hl_memory_sums sums;
-  status = hl_memory_message_read(reply.bytes, reply.byte_count, &row->record->memory_map, error);
+  status = hl_memory_map_parse(reply.bytes, reply.byte_count, &row->record->memory_map, error);
   if (status == HL_OK) status = hl_memory_map_sum(row->record->memory_map, &sums, error);
   if (status == HL_OK) fill_sums(&sums, row->configuration->train != NULL, row->record);
   hl_message_release(&reply);

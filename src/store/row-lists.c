@@ -1,3 +1,4 @@
+#include "record/memory-map-json.h"
 #include "store/sql.h"
 
 #include <stdlib.h>
@@ -35,6 +36,26 @@ static hl_status add_losses(hl_store *store, int64_t row_id, const hl_record *re
   return hl_sql_finish(store, statement, error);
 }
 
+static hl_status add_map(hl_store *store, int64_t row_id, const hl_record *record,
+                         hl_error *error) {
+  if (!record->memory_map) return HL_OK;
+  hl_text text = HL_TEXT_INIT;
+  HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
+  hl_memory_map_json(record->memory_map, &text);
+  size_t bytes = text.length;
+  char *data = hl_text_take(&text);
+  if (!data) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a map of memory");
+  hl_status status = hl_sql_prepare(store, "INSERT INTO memory_maps (row_id, data) VALUES (?, ?)",
+                                    &statement, error);
+  if (status == HL_OK) {
+    sqlite3_bind_int64(statement, 1, row_id);
+    sqlite3_bind_text64(statement, 2, data, bytes, SQLITE_TRANSIENT, SQLITE_UTF8);
+    status = hl_sql_finish(store, statement, error);
+  }
+  free(data);
+  return status;
+}
+
 hl_status hl__store_lists_add(hl_store *store, int64_t row_id, const hl_record *record,
                               hl_error *error) {
   hl_status status = add_list(store, row_id, &hl_store_rates_table, record->rates.items,
@@ -45,7 +66,8 @@ hl_status hl__store_lists_add(hl_store *store, int64_t row_id, const hl_record *
   if (status == HL_OK)
     status = add_list(store, row_id, &hl_store_customs_table, record->customs.items,
                       sizeof *record->customs.items, record->customs.count, error);
-  return status == HL_OK ? add_losses(store, row_id, record, error) : status;
+  if (status == HL_OK) status = add_losses(store, row_id, record, error);
+  return status == HL_OK ? add_map(store, row_id, record, error) : status;
 }
 
 /* -- reading --------------------------------------------------------------------------------- */
@@ -107,6 +129,21 @@ static hl_status take_losses(hl_store *store, sqlite3_stmt *statement, hl_record
   return HL_OK;
 }
 
+static hl_status take_map(hl_store *store, sqlite3_stmt *statement, hl_record *record,
+                          hl_error *error) {
+  const void *data = sqlite3_column_text(statement, 1);
+  size_t bytes = (size_t)sqlite3_column_bytes(statement, 1);
+  hl_memory_map *map = NULL;
+  hl_status status = hl_memory_map_parse(data ? data : "", bytes, &map, error);
+  if (status == HL_BAD_DATA)
+    return hl_error_set(error, HL_BAD_DATA, "%s: the map of a row's memory is damaged",
+                        store->path);
+  if (status != HL_OK) return status;
+  hl_memory_map_free(record->memory_map);
+  record->memory_map = map;
+  return HL_OK;
+}
+
 typedef hl_status (*take_fn)(hl_store *store, sqlite3_stmt *statement, hl_record *record,
                              hl_error *error);
 
@@ -120,6 +157,7 @@ static const struct {
     {"custom_metrics", "SELECT * FROM custom_metrics WHERE row_id = ? ORDER BY number",
      take_custom},
     {"step_losses", "SELECT row_id, count, data FROM step_losses WHERE row_id = ?", take_losses},
+    {"memory_maps", "SELECT row_id, data FROM memory_maps WHERE row_id = ?", take_map},
 };
 
 static hl_status load_list(hl_store *store, int64_t row_id, size_t list, hl_record *record,

@@ -1,7 +1,7 @@
 #include "worker/memory.h"
 
 #include "protocol/channel.h"
-#include "protocol/memory-message.h"
+#include "record/memory-map-json.h"
 #include <stdlib.h>
 
 hl_status hl_worker_allocations(const hl_engine_ops *ops, hl_model *model,
@@ -14,7 +14,7 @@ hl_status hl_worker_allocations(const hl_engine_ops *ops, hl_model *model,
   hl_status status = hl_memory_map_new(&map, error);
   if (status == HL_OK) status = ops->allocations(model, spec, hl_memory_map_add, map, error);
   if (status == HL_OK) status = hl_memory_map_check(map, error);
-  if (status == HL_OK) hl_memory_message(map, &text);
+  if (status == HL_OK) hl_memory_map_json(map, &text);
   hl_memory_map_free(map);
   size_t count = text.length;
   char *bytes = hl_text_take(&text);

@@ -101,6 +101,7 @@ def modes_and_words():
     assert {r['mode'] for r in rows('--batch-sizes', 2)} == {'inference', 'training'}
     assert [r['mode'] for r in rows('--batch-sizes', 2, '--mode', 'inference')] == ['inference']
     memory('--mode', 'both ways', status=2)
+    memory('--layers', 'few', status=2)
     memory(models=(), status=2)
     r = rows('--batch-sizes', 4, '--mode', 'training', '--loss', 'mae', '--clip-norm', 1)[0]
     assert '--mode training --loss mae --optimizer adam --clip-norm 1' in r['reproduce'], r['reproduce']
@@ -238,6 +239,17 @@ def files_and_store():
         assert (out / name).stat().st_size > 1000
     shown = hotlap('report', '--store', store)
     shown.passes('training / inference')
+    # The map by layer is kept, too: report says the same and draws the same pictures.
+    assert run.out[run.out.index('\nmlp:'):run.out.index('\nWritten:')] in shown.out, shown.explain()
+    again = HOME / 'memory again'
+    hotlap('report', '--store', store, '--output-dir', again).passes()
+    assert (again / 'MEMORY_REPORT.md').read_text() == text
+    for name in names if shutil.which('gnuplot') else []:
+        drawn, before = ((place / (name + '.svg')).read_text() for place in (again, out))
+        assert re.findall(r'<path.*', drawn) == re.findall(r'<path.*', before), name
+    fewer = hotlap('report', '--store', store, '--layers', 1).passes().out
+    assert len(fewer.splitlines()) < len(shown.out.splitlines())
+    hotlap('report', '--store', store, '--layers', 'few').fails(2, '--layers')
     stored = hotlap('report', '--store', store, '--json').rows
     assert [r['plan_peak_mb'] for r in stored] == [r['plan_peak_mb'] for r in rows('--batch-sizes', '2,4')]
 

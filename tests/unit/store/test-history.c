@@ -195,7 +195,7 @@ static void schema_3_is_converted(void **state) {
   assert_int_equal(sqlite3_exec(db,
                                 "DROP TABLE change_checks; DROP TABLE load_rates; DROP TABLE "
                                 "train_epochs; DROP TABLE step_losses; DROP TABLE "
-                                "custom_metrics; PRAGMA user_version = 3",
+                                "custom_metrics; DROP TABLE memory_maps; PRAGMA user_version = 3",
                                 NULL, NULL, NULL),
                    SQLITE_OK);
   sqlite3_close(db);

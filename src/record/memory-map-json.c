@@ -1,4 +1,4 @@
-#include "protocol/memory-message.h"
+#include "record/memory-map-json.h"
 
 #include "base/json-writer.h"
 #include <jansson.h>
@@ -16,7 +16,7 @@ static void write_piece(hl_json *json, const hl_allocation *a) {
   hl_json_end(json);
 }
 
-void hl_memory_message(const hl_memory_map *map, hl_text *out) {
+void hl_memory_map_json(const hl_memory_map *map, hl_text *out) {
   hl_json json;
   hl_json_init(&json, out, HL_JSON_COMPACT);
   hl_json_object(&json, NULL);
@@ -71,8 +71,8 @@ static bool read_piece(const json_t *list, hl_memory_map *map) {
   return true;
 }
 
-hl_status hl_memory_message_read(const void *bytes, size_t count, hl_memory_map **ret_map,
-                                 hl_error *error) {
+hl_status hl_memory_map_parse(const void *bytes, size_t count, hl_memory_map **ret_map,
+                              hl_error *error) {
   hl_memory_map *map = NULL;
   json_t *object = json_loadb(bytes, count, JSON_REJECT_DUPLICATES, NULL);
   const json_t *steps = json_object_get(object, "steps"),
@@ -85,7 +85,7 @@ hl_status hl_memory_message_read(const void *bytes, size_t count, hl_memory_map 
     good = read_piece(json_array_get(pieces, i), map);
   json_decref(object);
   if (status == HL_OK && !good)
-    status = hl_error_set(error, HL_BAD_DATA, "the worker's map of memory is none");
+    status = hl_error_set(error, HL_BAD_DATA, "a map of memory is none");
   if (status == HL_OK) status = hl_memory_map_check(map, error);
   if (status == HL_OK)
     *ret_map = map;

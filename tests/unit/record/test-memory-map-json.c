@@ -1,5 +1,5 @@
 /* A map of memory goes through a message unchanged, and what is none is refused. */
-#include "protocol/memory-message.h"
+#include "record/memory-map-json.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,9 +21,9 @@ static void test_round_trip(void **state) {
                                           .phase = HL_PHASE_LOSS,
                                           .offset = (uint64_t)1 << 40,
                                           .bytes = 12345678901});
-  hl_memory_message(map, &text);
+  hl_memory_map_json(map, &text);
   hl_error error = {0};
-  assert_int_equal(hl_memory_message_read(text.data, text.length, &read, &error), HL_OK);
+  assert_int_equal(hl_memory_map_parse(text.data, text.length, &read, &error), HL_OK);
   assert_int_equal(read->step_count, 1);
   assert_int_equal(read->steps[0].phase, HL_PHASE_BACKWARD);
   assert_string_equal(read->steps[0].layer, "conv\"1\xc3\xa9");
@@ -61,7 +61,7 @@ static void test_refuses(void **state) {
   for (size_t i = 0; i < HL_COUNT(bad); i++) {
     hl_memory_map *map = NULL;
     hl_error error = {0};
-    if (hl_memory_message_read(bad[i], strlen(bad[i]), &map, &error) != HL_BAD_DATA)
+    if (hl_memory_map_parse(bad[i], strlen(bad[i]), &map, &error) != HL_BAD_DATA)
       fail_msg("not refused: %s", bad[i]);
     assert_null(map);
   }
