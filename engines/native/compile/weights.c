@@ -170,7 +170,9 @@ static bool reorder_pieces(hl_model *model, const hl_native_weight *weight, cons
   dnnl_dims_t dims, offsets = {0};
   int axis = outermost_axis(weight->recipe.source, &rank, dims);
   int64_t total = dims[axis], pieces = (int64_t)(value->bytes / HL_NATIVE_FORGET_BYTES) + 1;
-  int64_t step = (total / pieces + PIECE_ALIGN) / PIECE_ALIGN * PIECE_ALIGN;
+  int blocks = 0;
+  dnnl_memory_desc_query(weight->desc, dnnl_query_inner_nblks_s32, &blocks);
+  int64_t align = blocks > 0 ? PIECE_ALIGN : 1, step = (total / pieces + align) / align * align;
   bool done = true;
   for (int64_t at = 0; at < total && done; at += step) {
     dnnl_memory_desc_t part = NULL, made = NULL;
