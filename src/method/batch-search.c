@@ -16,6 +16,8 @@ void hl_batch_search_init(hl_batch_search *search, const hl_batch_search_options
   if (o->max_batch == INT64_MAX) o->max_batch--; /* INT64_MAX stands for "none" */
   if (o->start < 1) o->start = 1;
   if (o->start > o->max_batch) o->start = o->max_batch;
+  if (o->guess < 0) o->guess = 0;
+  if (o->guess > o->max_batch) o->guess = o->max_batch;
 }
 
 /* Least failure above the largest size that passed; those below it contradict it. */
@@ -92,8 +94,10 @@ static int64_t next_size(hl_batch_search *s) {
   int64_t low = s->largest_passed, high = s->smallest_failed, max = s->options.max_batch;
   bool open = high == INT64_MAX;
   int64_t plain = open ? (low > max / 2 ? max : 2 * low) : low + (high - low) / 2;
+  int64_t guess = s->options.guess, fit = fitted_boundary(s);
+  if (guess > low && guess < high) return guess;
   if (low == 0 && open) return s->options.start;
-  int64_t fit = fitted_boundary(s);
+  if (fit == 0) fit = guess;
   if (fit == 0 || (open && fit > plain)) return plain < max ? plain : max;
   int64_t guided = fit;
   if (fit <= low || fit >= high) {
@@ -118,6 +122,7 @@ bool hl_batch_search_next(hl_batch_search *s, hl_batch_probe *ret_probe) {
   probe.predicted_bytes = predicted_bytes(s, probe.batch);
   /* Comparisons with NaN are false: without a fit or a limit nothing is predicted. */
   probe.predicted = !s->options.no_predict && s->options.available_bytes > 0 &&
+                    probe.batch != s->options.guess && /* the plan knows better than a line */
                     probe.predicted_bytes > HL_SEARCH_HOPELESS * s->options.available_bytes;
   s->probes++;
   *ret_probe = probe;

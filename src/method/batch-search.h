@@ -46,6 +46,8 @@ typedef enum hl_search_end {
 
 typedef struct hl_batch_search_options {
   int64_t start;          /* first size to probe where none is known to pass; < 1 counts as 1 */
+  int64_t guess;          /* what a plan says is the largest: probed first, then its neighbours
+                             until measured sizes say better; 0: none */
   int64_t max_batch;      /* never probe above; < 1 counts as HL_SEARCH_MAX_BATCH */
   double available_bytes; /* min(MemAvailable, limit); 0 or NaN: unknown, nothing is predicted */
   bool no_predict;        /* run every probe */

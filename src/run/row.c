@@ -226,6 +226,20 @@ hl_status hl_row_measure(const hl_row_context *context, const hl_configuration *
   return hl_row_close(&row, status, &failure, error);
 }
 
+hl_status hl_row_plan(const hl_row_context *context, const hl_configuration *configuration,
+                      double *ret_bytes, hl_error *error) {
+  hl_method_options method = *context->method;
+  method.predict = false; /* what does not fit is an answer, too */
+  hl_row_context asked = *context;
+  asked.method = &method;
+  hl_session session;
+  hl_status status = hl_session_open(&asked, configuration, &session, NULL, error);
+  if (status == HL_OK) status = hl_session_load(&session, &asked, NULL, error);
+  double planned = session.planned_bytes;
+  if (status == HL_OK) *ret_bytes = planned > 0 ? planned + (double)session.baseline_bytes : 0;
+  return hl_session_close(&session, status, error);
+}
+
 hl_status hl_row_probe(const hl_row_context *context, const hl_configuration *configuration,
                        uint64_t *ret_peak_bytes, hl_error *error) {
   /* A large batch may take long where rows are short. */

@@ -104,6 +104,11 @@ hl_status hl_row_close(hl_row *row, hl_status status, hl_error *failure, hl_erro
 hl_status hl_row_measure(const hl_row_context *context, const hl_configuration *configuration,
                          hl_record *record, hl_error *error);
 
+/* What a worker with this configuration would need by its engine's plan, its own baseline included,
+ * without running a step; 0 where the engine has no plan. */
+hl_status hl_row_plan(const hl_row_context *context, const hl_configuration *configuration,
+                      double *ret_bytes, hl_error *error);
+
 /* Loads, prepares and runs a few steps only: does this size run? `ret_peak_bytes` is the peak of
  * the whole worker, 0 if unknown. The status says how it ended: OUT_OF_MEMORY and so on. */
 hl_status hl_row_probe(const hl_row_context *context, const hl_configuration *configuration,

@@ -206,6 +206,7 @@ static hl_status check_plan(hl_session *s, const hl_row_context *context, const 
     if (flops > 0) record->executed_flops_per_image = flops / batch;
     if (traffic > 0) record->traffic_mb_per_step = traffic / 1e6;
   }
+  s->planned_bytes = planned;
   double need = planned + (double)s->baseline_bytes, headroom = memory_headroom(context);
   if (!context->method->predict || need <= headroom) return HL_OK;
   return hl_error_set(error, HL_OUT_OF_MEMORY,

@@ -19,6 +19,7 @@ typedef struct hl_session {
   int64_t fixed_batch; /* 0, or the one batch that the model runs */
   bool wraps;
   uint64_t baseline_bytes;
+  double planned_bytes;  /* by the engine's plan, once loaded; 0: it has none */
   uint64_t limit_bytes;  /* of the whole worker, 0: none */
   double clock_grain_ns; /* the clock's cost of a read or its resolution, what is larger */
   double step_timeout_s, setup_s;

@@ -52,6 +52,26 @@ static void exact(void **state) {
   }
 }
 
+/* A plan that is right leaves one run on each side; one that is wrong costs time, not the answer.
+ */
+static void planned(void **state) {
+  (void)state;
+  for (int64_t threshold = 1; threshold < 3000; threshold += 7)
+    for (int64_t off = -40; off <= 40; off += 5) {
+      int64_t guess = threshold + off;
+      if (guess < 1) continue;
+      hl_batch_search s;
+      hl_batch_search_init(
+          &s, &(hl_batch_search_options){
+                  .start = 1, .guess = guess, .max_batch = 1 << 16, .no_predict = true});
+      int tried = run(&s, threshold);
+      assert_int_equal(s.end, HL_SEARCH_BOUNDARY);
+      assert_int_equal(s.largest_passed, threshold);
+      if (off == 0) assert_int_equal(tried, 2);
+      if (tried > 14) fail_msg("%d runs from %d for %d", tried, (int)guess, (int)threshold);
+    }
+}
+
 static void ends(void **state) {
   (void)state;
   static const struct {
@@ -155,7 +175,7 @@ static void violation(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(exact),     cmocka_unit_test(ends),          cmocka_unit_test(guided),
-      cmocka_unit_test(violation), cmocka_unit_test(other_failure),
+      cmocka_unit_test(violation), cmocka_unit_test(other_failure), cmocka_unit_test(planned),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
