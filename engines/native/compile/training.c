@@ -222,8 +222,7 @@ static hl_status share_states(hl_program *program, const hl_program *other, hl_e
 
 hl_status hl_native_training_start(hl_program *program, hl_error *error) {
   hl_native_account *account = &program->model->engine->account;
-  if (program->training.states_of)
-    return share_states(program, program->training.states_of, error);
+  if (program->training.states_of) return share_states(program, program->training.states_of, error);
   hl_status status = hl_native_buffer_init(&program->state, program->list.state_bytes,
                                            "weights and the optimiser's state", account, error);
   for (size_t i = 0; i < program->state_count && status == HL_OK; i++)
