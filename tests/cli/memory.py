@@ -240,7 +240,7 @@ def files_and_store():
     shown = hotlap('report', '--store', store)
     shown.passes('training / inference')
     # The map by layer is kept, too: report says the same and draws the same pictures.
-    assert run.out[run.out.index('\nmlp:'):run.out.index('\nWritten:')] in shown.out, shown.explain()
+    assert run.out[run.out.index('\nmlp:'):run.out.index('\nhotlap itself:')] in shown.out, shown.explain()
     again = HOME / 'memory again'
     hotlap('report', '--store', store, '--output-dir', again).passes()
     assert (again / 'MEMORY_REPORT.md').read_text() == text
