@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { limit_s = 10, name_bytes = HL_CUSTOM_NAME_BYTES, unit_bytes = 31, doc_bytes = 255 };
@@ -134,13 +135,16 @@ static void compute(const hl_custom_metric *metric, const hl_record *record,
   char reason[256] = "";
   double value = (double)NAN;
   m->kind = 'V';
-  m->known = metric->compute(&facts, &value, reason, sizeof reason) == 0 && isfinite(value);
+  bool given = metric->compute(&facts, &value, reason, sizeof reason) == 0;
+  m->known = given && isfinite(value);
   m->value = m->known ? value : (double)NAN;
   reason[sizeof reason - 1] = '\0';
   if (m->known) return;
   hl_text_blank(reason, "");
   if (!hl_utf8_valid(reason)) reason[0] = '\0';
-  snprintf(m->reason, sizeof m->reason, "%s", reason[0] ? reason : "the plug-in does not know it");
+  const char *otherwise = "the plug-in does not know it";
+  if (given) otherwise = isnan(value) ? "the plug-in gave nan" : "the plug-in gave an infinity";
+  snprintf(m->reason, sizeof m->reason, "%s", reason[0] ? reason : otherwise);
 }
 
 /* As a plug-in sees them; of a row that has none, none. */
@@ -241,6 +245,17 @@ static void explain_end(answer *a, int wait_status, bool late) {
     snprintf(a->reason, sizeof a->reason, "it ended its process");
 }
 
+static bool ends_before(pid_t pid, uint64_t deadline) {
+  const struct timespec pause = {.tv_nsec = 2000000};
+  for (;;) {
+    siginfo_t ended = {0};
+    if (waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == pid)
+      return true;
+    if (hl_clock_ns() >= deadline) return false;
+    nanosleep(&pause, NULL);
+  }
+}
+
 static hl_status ask(const char *path, const hl_record *record, answer *ret_answer,
                      hl_error *error) {
   int pipes[2];
@@ -265,6 +280,8 @@ static hl_status ask(const char *path, const hl_record *record, answer *ret_answ
     take_message(ret_answer, &m);
   close(pipes[0]);
   int wait_status = 0;
+  /* One that has closed its end without an answer may go on for ever. */
+  if (!ret_answer->done && !late) late = !ends_before(pid, deadline);
   if (ret_answer->done || late) kill(-pid, SIGKILL);
   while (waitpid(pid, &wait_status, 0) < 0 && errno == EINTR) {
   }

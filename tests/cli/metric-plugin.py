@@ -52,8 +52,8 @@ def metrics_are_in_every_output():
 @case
 def what_a_plug_in_does_costs_its_metrics_only():
     for what, reason in (('crash', 'it crashed (Segmentation fault)'), ('abort', 'it crashed (Aborted)'),
-                         ('exit', 'it ended its process'), ('nan', 'the plug-in does not know it'),
-                         ('infinite', 'the plug-in does not know it'), ('unknown', 'no  [31mcounter  here'),
+                         ('exit', 'it ended its process'), ('nan', 'the plug-in gave nan'),
+                         ('infinite', 'the plug-in gave an infinity'), ('unknown', 'no  [31mcounter  here'),
                          ('unterminated', 'x' * 255)):
         run = sweep('--batch-sizes', '1', '--json', '--store', 'none', what=what)
         row, = run.passes().rows
@@ -65,8 +65,9 @@ def what_a_plug_in_does_costs_its_metrics_only():
 
 @case
 def a_plug_in_that_hangs_is_ended():
-    row, = sweep('--batch-sizes', '1', '--json', '--store', 'none', what='hang').passes().rows
-    assert row['custom_metrics']['longest_step_ms']['reason'] == 'it took more than 10 s', row['custom_metrics']
+    for what in ('hang', 'close and hang'):
+        row, = sweep('--batch-sizes', '1', '--json', '--store', 'none', what=what).passes().rows
+        assert row['custom_metrics']['longest_step_ms']['reason'] == 'it took more than 10 s', row['custom_metrics']
 
 
 @case

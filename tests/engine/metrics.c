@@ -16,6 +16,9 @@ static void misbehave(void) {
   if (is("crash")) raise(SIGSEGV);
   if (is("abort")) abort();
   if (is("exit")) _exit(0);
+  if (is("close and hang"))
+    for (int fd = 3;; fd = fd < 100 ? fd + 1 : 3)
+      if (close(fd) != 0 && fd == 100) pause();
   if (is("hang"))
     for (;;) pause();
 }
