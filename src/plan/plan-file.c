@@ -226,7 +226,10 @@ static hl_status read_override(hl_plan_file *file, const char *text, const hl_ya
                                hl__override *ret, hl_error *error) {
   hl_arena *arena = &file->yaml.arena;
   size_t length = strcspn(text, "="), entry = 0;
-  if (length == 0 || !text[length] || strlen(text) > override_bytes)
+  if (strlen(text) > override_bytes)
+    return hl_error_set(error, HL_LIMIT, "'%.60s...' has more than %d bytes; put it into the plan",
+                        text, override_bytes);
+  if (length == 0 || !text[length])
     return hl_error_set(error, HL_INVALID_ARGUMENT,
                         "'%.100s' is no KEY=VALUE for the plan, such as batch-sizes=1,8", text);
   for (size_t i = 0; i < length; i++)
@@ -248,6 +251,12 @@ static hl_status check_overrides(const hl__override *overrides, size_t count, hl
   for (size_t i = 0; i < count; i++) {
     if (overrides[i].used) continue;
     const char *nearest = hl_option_nearest('S', overrides[i].key, strlen(overrides[i].key));
+    hl_option_id id;
+    if (hl__run_option(overrides[i].key, &id))
+      return hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "'%.100s': '%.60s' is of the whole run, an option: --%s",
+                          overrides[i].text, overrides[i].key, hl_option_name(id));
+    if (nearest && !hl__entry_option('S', nearest, strlen(nearest), NULL)) nearest = NULL;
     return hl_error_set(error, HL_INVALID_ARGUMENT,
                         "'%.100s': no entry of the plan has '%.60s'%s%s%s", overrides[i].text,
                         overrides[i].key, nearest ? "; did you mean '" : "", nearest ? nearest : "",

@@ -310,6 +310,9 @@ hl_status hl_yaml_parse(const char *bytes, size_t count, const char *name, hl_ya
                         hl_error *error) {
   if (count > HL_YAML_BYTES)
     return hl_error_set(error, HL_LIMIT, "%.200s: more than %d bytes", name, HL_YAML_BYTES);
+  size_t mark = count >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0; /* some editors' */
+  bytes += mark;
+  count -= mark;
   hl_status status = check_bounds(bytes, count, name, error);
   if (status != HL_OK) return status;
   yaml_parser_t parser;

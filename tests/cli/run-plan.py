@@ -67,6 +67,9 @@ def overrides_follow_the_plan():
         ('throughput', 'linear', 2, 11), ('throughput', 'layer_norm', 2, 11),
         ('model-size', 'mlp:input_dim=64,hidden_dim=16', 8, 11)], rows
     hotlap('run', plan(TWO), 'batch-sizse=1').fails(2, "no entry of the plan has 'batch-sizse'; did you mean 'batch-sizes'?")
+    hotlap('run', plan(TWO), 'json=true').fails(2, "'json' is of the whole run, an option: --json")
+    long = 'hidden=' + ','.join(map(str, range(2000)))
+    hotlap('run', plan(TWO), long).fails(2, 'more than 4096 bytes; put it into the plan')
     hotlap('run', plan(TWO), 'batch-sizes=x').fails(2, "plan.yaml:4:5: entry 'throughput':", "'x' is not a whole number")
 
 
@@ -283,6 +286,7 @@ def bad_plans_are_named():
                        (b'model: linear\niterations: many', "entry 'entry-1': --iterations: 'many'"),
                        (b'a: &a [*a]', 'nested deeper'), (b'x' * 300000, 'the limit is 262144')):
         hotlap('run', file('plan.yaml', text)).fails(2, part)
+    hotlap('run', file('mark.yaml', b'\xef\xbb\xbfmodel: linear\n'), '--dry-run').passes('hotlap sweep linear')
     hotlap('run', str(HOME)).fails(2, 'not a regular file')
     hotlap('run', '/dev/zero').fails(2, '/dev/zero')
 
