@@ -179,7 +179,7 @@ static hl_status read_table(files *f, table *t, hl_error *error) {
   if (image == column_count)
     return hl_error_set(error, HL_BAD_DATA,
                         "%.200s: no column 'raw', 'image', 'brightfield' or 'source' of files in "
-                        "its first line",
+                        "its first line; columns are separated by commas",
                         t->path);
   for (;;) {
     status = read_line(t, error);
@@ -199,7 +199,8 @@ static hl_status add_table(files *f, const char *path, hl_error *error) {
     free(text);
     return no_memory(error);
   }
-  *t = (table){.path = path, .at = text, .next_line = 1};
+  size_t mark = strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0; /* spreadsheets put it there */
+  *t = (table){.path = path, .at = text + mark, .next_line = 1};
   for (size_t i = 0; i < column_count; i++) t->cells[i] = (hl_text)HL_TEXT_INIT;
   if (strlen(text) != bytes) status = hl_error_set(error, HL_BAD_DATA, "%.200s is no text", path);
   if (status == HL_OK) status = read_table(f, t, error);
