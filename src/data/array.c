@@ -226,29 +226,6 @@ static hl_status convert_real(const hl_tensor_view *from, const hl_tensor_view *
   return HL_OK;
 }
 
-hl_status hl_array_convert(const hl_tensor_view *array, hl_dtype to, const char *what,
-                           hl_tensor_view *ret_array, hl_error *error) {
-  if (is_complex(array->dtype) != is_complex(to))
-    return hl_error_set(error, HL_UNIMPLEMENTED, "%s is %s and cannot become %s", what,
-                        hl_dtype_name(array->dtype), hl_dtype_name(to));
-  hl_tensor_view result;
-  hl_status status = hl_array_new(array->name, to, array->rank, array->dims, &result, error);
-  if (status != HL_OK) return status;
-  int64_t count = 0;
-  hl_array_count(array->rank, array->dims, &count);
-  if (array->dtype == to)
-    memcpy(result.data, array->data, result.bytes);
-  else if (is_complex(to))
-    convert_complex(array, &result, count);
-  else
-    status = convert_real(array, &result, count, what, error);
-  if (status != HL_OK)
-    hl_array_release(&result);
-  else
-    *ret_array = result;
-  return status;
-}
-
 /* The first NaN or infinity at or after 0, or `count`. Branch-free inner loops for the common
  * types, because whole scans pass through here. */
 static int64_t first_not_finite(const hl_tensor_view *array, int64_t count) {
@@ -273,6 +250,47 @@ static int64_t first_not_finite(const hl_tensor_view *array, int64_t count) {
     i = count;
   }
   return i;
+}
+
+/* What float64 holds and the other type does not, as 1e300. */
+static hl_status check_held(const hl_tensor_view *from, const hl_tensor_view *to, const char *what,
+                            hl_error *error) {
+  int64_t count = 0;
+  hl_array_count(to->rank, to->dims, &count);
+  int64_t i = first_not_finite(to, count);
+  while (i < count && (isfinite(hl_array_at(to, i)) || !isfinite((double)load(from, i)))) i++;
+  if (i >= count) return HL_OK;
+  hl_text at = HL_TEXT_INIT;
+  hl_array_format_index(&at, from->rank, from->dims, i);
+  hl_error_set(error, HL_LIMIT, "%s holds %g at %s, more than %s can hold. Scale it first", what,
+               (double)load(from, i), at.data, hl_dtype_name(to->dtype));
+  hl_text_release(&at);
+  return HL_LIMIT;
+}
+
+hl_status hl_array_convert(const hl_tensor_view *array, hl_dtype to, const char *what,
+                           hl_tensor_view *ret_array, hl_error *error) {
+  if (is_complex(array->dtype) != is_complex(to))
+    return hl_error_set(error, HL_UNIMPLEMENTED, "%s is %s and cannot become %s", what,
+                        hl_dtype_name(array->dtype), hl_dtype_name(to));
+  hl_tensor_view result;
+  hl_status status = hl_array_new(array->name, to, array->rank, array->dims, &result, error);
+  if (status != HL_OK) return status;
+  int64_t count = 0;
+  hl_array_count(array->rank, array->dims, &count);
+  if (array->dtype == to)
+    memcpy(result.data, array->data, result.bytes);
+  else if (is_complex(to))
+    convert_complex(array, &result, count);
+  else
+    status = convert_real(array, &result, count, what, error);
+  if (status == HL_OK && array->dtype == HL_FLOAT64)
+    status = check_held(array, &result, what, error);
+  if (status != HL_OK)
+    hl_array_release(&result);
+  else
+    *ret_array = result;
+  return status;
 }
 
 hl_status hl_array_check_finite(const hl_tensor_view *array, const char *what, hl_error *error) {

@@ -276,6 +276,7 @@ static hl_status take(hl_tensor_view *raw, const hl_port *port, const char *what
   }
   hl_error failure = {0};
   hl_status status = hl_array_convert(raw, port->dtype, what, ret, &failure);
+  if (status == HL_LIMIT) return hl_error_set(error, status, "%s", failure.msg);
   if (status != HL_OK)
     return hl_error_set(error, status, "%s. Save it as %s: array.astype('%s')", failure.msg,
                         hl_dtype_name(port->dtype), hl_dtype_name(port->dtype));

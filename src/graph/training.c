@@ -203,6 +203,13 @@ static hl_status finish(hl_training *t, const hl_value_id *weights, size_t count
   if (!gradients) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for gradients");
   hl_status status = hl_graph_differentiate(t->graph, t->loss, weights, count, gradients, error);
   if (status != HL_OK) return status;
+  size_t trained = 0;
+  for (size_t i = 0; i < count; i++) trained += gradients[i] >= 0;
+  if (trained == 0)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "no weight of '%.90s' reaches an output by operators that have a gradient: "
+                        "there is nothing to train",
+                        t->graph->name);
   if (t->spec->recompute) status = hl_training_recompute(t->graph, error);
   if (status != HL_OK) return status;
   hl_value_id norm = add_updates(t, weights, gradients, count);

@@ -16,6 +16,11 @@ static int64_t first_bad(const hl_tensor_view *view) {
   return -1;
 }
 
+/* printf() shows the sign of a NaN, which says nothing. */
+static double shown(double value) {
+  return isnan(value) ? (double)NAN : value;
+}
+
 static bool bad_input(const hl_training *t, const hl_batch *batch, hl_text *out) {
   for (size_t i = 0; i < t->data.input_count; i++) {
     const hl_tensor_view *view = &batch->values[i];
@@ -24,7 +29,7 @@ static bool bad_input(const hl_training *t, const hl_batch *batch, hl_text *out)
     int64_t per_sample = (int64_t)(view->bytes / hl_dtype_bytes(view->dtype)) / batch->count;
     hl_text_format(out, "%s: input '%.60s' of sample %" PRId64 " holds %g", t->data.name,
                    view->name, per_sample ? batch->indices[at / per_sample] : 0,
-                   hl_array_at(view, at));
+                   shown(hl_array_at(view, at)));
     return true;
   }
   return false;
@@ -39,8 +44,10 @@ static bool bad_weight(hl_training *t, hl_text *out) {
     if (t->ops.state_read(t->program, states[i].name, &view, NULL) != HL_OK) continue;
     int64_t at = first_bad(&view);
     if (at < 0) continue;
-    hl_text_format(out, "after step %" PRId64 " '%.90s' held %g", t->step, states[i].name,
-                   hl_array_at(&view, at));
+    hl_text_format(out, "%s step %" PRId64 " '%.90s' held %g",
+                   t->step > t->first_step ? "after" : "already before",
+                   t->step > t->first_step ? t->step : t->number, states[i].name,
+                   shown(hl_array_at(&view, at)));
     return true;
   }
   return false;
@@ -54,7 +61,7 @@ static hl_status look(void *context, const char *name, const char *kind, hl_phas
   if (at < 0) return HL_OK;
   hl_text_format(out, "the first result that is not finite is %.90s of %s (%s), which holds %g",
                  name, kind, (size_t)phase < HL_PHASE_COUNT ? phases[phase] : "?",
-                 hl_array_at(value, at));
+                 shown(hl_array_at(value, at)));
   return HL_INTERRUPTED; /* enough */
 }
 
@@ -62,15 +69,19 @@ hl_status hl_training_explain(hl_training *training, const hl_batch *batch, doub
                               hl_error *error) {
   hl_training *t = training;
   hl_text why = HL_TEXT_INIT;
-  if (!bad_input(t, batch, &why) && !bad_weight(t, &why) && t->ops.trace)
+  bool input = bad_input(t, batch, &why);
+  if (!input && !bad_weight(t, &why) && t->ops.trace)
     (void)t->ops.trace(t->active, look, &why, NULL);
+  const char *remedy = "A smaller --learning-rate or --clip-norm may keep it finite";
+  if (input)
+    remedy = "Correct the data";
+  else if (t->step == t->first_step)
+    remedy = "No step was before it: it is the network and its data, not the learning rate";
   if (!why.length)
     hl_text_format(&why, "engine %s does not show where that came from",
                    t->ops.name ? t->ops.name : "?");
-  hl_error_set(error, HL_BAD_DATA,
-               "the loss of step %" PRId64 " is %g: %s. A smaller --learning-rate or --clip-norm "
-               "may keep it finite",
-               t->number, loss, why.data);
+  hl_error_set(error, HL_BAD_DATA, "the loss of step %" PRId64 " is %g: %s. %s", t->number,
+               shown(loss), why.data, remedy);
   hl_text_release(&why);
   return HL_BAD_DATA;
 }

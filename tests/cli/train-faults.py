@@ -8,7 +8,7 @@ import subprocess
 import time
 
 from harness import HOME, PROGRAM, Skip, case, environment, file, hotlap, main
-from onnx_bytes import model, node, port, tensor
+from onnx_bytes import model, node, number, part, port, tensor
 from train_kit import LINEAR, data, network, npy, npz, row, samples, train
 
 
@@ -68,6 +68,22 @@ def a_loss_that_is_not_finite_names_step_and_operator():
     assert 'w' in found['reason'], found['reason']
     run = hotlap('train', 'mlp:dims=8-8-4', '--loss', 'mse', '--learning-rate', '1e6', '--optimizer', 'sgd', '--json')
     failed(run, 'FAILED', 'the loss of step')
+
+
+@case
+def a_remedy_is_of_the_cause():
+    run = train('--epochs', 1, source=data('huge.npz', 16, x=npy((16, 3), [1e300] * 48, 'd')), batch=4)
+    run.fails(2, "huge.npz: array 'x' holds 1e+300 at [0, 0], more than float32 can hold")
+    weights = [tensor('w', [4, 2], struct.pack('<8f', *[float('nan')] * 8))]
+    broken = file('broken.onnx', model([node('MatMul', ['x', 'w'], ['y'])], [port('x', [None, 4])], [port('y', [None, 2])], weights))
+    found = failed(native(broken, '--loss', 'mse'), 'FAILED', "already before step 1 'w' held nan", 'not the learning rate')
+    assert 'smaller' not in found['reason'] and '-nan' not in found['reason'], found['reason']
+    weights = [tensor('w', [4, 2], struct.pack('<8f', *range(8)))]
+    integer = lambda name, value: part(1, name) + number(3, value) + number(20, 2)
+    nodes = [node('MatMul', ['x', 'w'], ['m']), node('ArgMax', ['m'], ['i'], attributes=[integer('axis', 1)]),
+             node('Cast', ['i'], ['y'], attributes=[integer('to', 1)])]
+    cut_off = file('cut-off.onnx', model(nodes, [port('x', [None, 4])], [port('y', [None, 1])], weights))
+    failed(native(cut_off, '--loss', 'mse'), 'FAILED', 'there is nothing to train')
 
 
 @case

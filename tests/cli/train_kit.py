@@ -12,7 +12,7 @@ WIDTH = 3
 
 
 def npy(shape, values, kind='f'):
-    head = str({'descr': {'f': '<f4', 'q': '<i8'}[kind], 'fortran_order': False, 'shape': tuple(shape)}).encode()
+    head = str({'descr': {'f': '<f4', 'd': '<f8', 'q': '<i8'}[kind], 'fortran_order': False, 'shape': tuple(shape)}).encode()
     head = head.ljust(117) + b'\n'
     return b'\x93NUMPY\x01\x00' + struct.pack('<H', len(head)) + head + struct.pack(f'<{len(values)}{kind}', *values)
 

@@ -119,6 +119,10 @@ def predictions_that_cannot_be_made_say_why():
     no('--data', 'none', of=['none', '.tif'])
     file('t.csv', b'raw,seg\nmissing.tif,\n')
     no('--data', 't.csv', of=['missing.tif'])
+    file('t.csv', b'raw;seg\nmissing.tif;\n')
+    no('--data', 't.csv', of=['no column', 'separated by commas'])
+    file('t.csv', b'\xef\xbb\xbfraw,seg\nmissing.tif,\n')  # as spreadsheets write it
+    no('--data', 't.csv', of=['missing.tif'])
     refused(['mlp', '--data', 'nuclei'], 'does not predict volumes', command='predict')
     refused(['--data', 'nuclei'], 'one MODEL', command='predict')
 
