@@ -43,7 +43,7 @@ typedef struct hl_plan_exclude {
 /* One combination of an entry's matrix: as a command line of the workload's command. */
 typedef struct hl_plan_step {
   const char *entry;
-  char command;             /* letter of options.def: 'S', 'L' */
+  char command;             /* letter of options.def: 'S', 'L', 'T', 'Y' */
   const char *model;        /* as the plan names it */
   const char *const *words; /* argv: the command's name, --KEY=VALUE... without the model */
   size_t word_count;
@@ -77,8 +77,8 @@ typedef struct hl_plan_file {
 } hl_plan_file;
 
 /* `overrides`: KEY=VALUE for every entry, ENTRY.KEY=VALUE for one; ENGINE.KEY=VALUE is an option of
- * an engine. `quick`: those that the plan has under that name come first. BAD_DATA and LIMIT name FILE:LINE:COLUMN; INVALID_ARGUMENT names the override;
- * NOT_FOUND, IO, OUT_OF_MEMORY. */
+ * an engine. `quick`: those that the plan has under that name come first. BAD_DATA and LIMIT name
+ * FILE:LINE:COLUMN; INVALID_ARGUMENT names the override; NOT_FOUND, IO, OUT_OF_MEMORY. */
 hl_status hl_plan_file_read(const char *path, const char *const *overrides, size_t override_count,
                             bool quick, hl_plan_file *ret_file, hl_error *error);
 /* The same of bytes in memory. */
