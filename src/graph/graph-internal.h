@@ -51,6 +51,10 @@ hl_value_id hl_graph_value_new(hl_graph *graph, const char *name, size_t length,
 /* The value called `name`, or -1. */
 hl_value_id hl_graph_find_n(const hl_graph *graph, const char *name, size_t length);
 
+/* `wished`, or where a value has that name the first of "wished~2", "wished~3", ... that none has;
+ * it lives in the graph. "" with the graph failed. */
+const char *hl_graph_free_name(hl_graph *graph, const char *wished);
+
 /* A new node without inputs and outputs, or NULL with the graph failed. */
 hl_node *hl_graph_node_new(hl_graph *graph, const char *op, const char *name, const char *domain);
 

@@ -1,5 +1,6 @@
 #include "graph/graph.h"
 
+#include "base/text.h"
 #include "graph/graph-internal.h"
 #include <inttypes.h>
 #include <stdarg.h>
@@ -458,6 +459,17 @@ void hl_graph_rename(hl_graph *graph, hl_value_id value, const char *name) {
   if (copy) graph->values[value].name = copy;
   if (!copy || !index_all(graph, storage_of(graph)->slot_count))
     hl_graph_fail(graph, HL_OUT_OF_MEMORY, "no memory for '%s'", name);
+}
+
+const char *hl_graph_free_name(hl_graph *graph, const char *wished) {
+  HL_CLEANUP(hl_free_pointer) char *name = hl_strdup(wished);
+  for (size_t i = 2; name && hl_graph_find(graph, name) >= 0; i++) {
+    free(name);
+    name = hl_format("%s~%zu", wished, i);
+  }
+  const char *copy = name ? hl_arena_text(&graph->arena, name) : NULL;
+  if (!copy) hl_graph_fail(graph, HL_OUT_OF_MEMORY, "no memory for '%.200s'", wished);
+  return copy ? copy : "";
 }
 
 void hl_graph_remark_add(hl_graph *graph, const char *key, const char *text) {

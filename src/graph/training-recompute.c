@@ -178,8 +178,8 @@ static hl_value_id value_again(recompute *r, hl_value_id value) {
   hl_graph *graph = r->graph;
   if (value < 0) return -1;
   HL_CLEANUP(hl_free_pointer) char *name = hl_format("%s/again", graph->values[value].name);
-  if (!name) hl_graph_fail(graph, HL_OUT_OF_MEMORY, "no memory for a training step");
-  hl_value_id id = name ? hl_graph_value_new(graph, name, strlen(name), HL_VALUE_TEMPORARY) : -1;
+  const char *again = hl_graph_free_name(graph, name ? name : "again");
+  hl_value_id id = hl_graph_value_new(graph, again, strlen(again), HL_VALUE_TEMPORARY);
   if (id < 0) return -1;
   graph->values[id].dtype = graph->values[value].dtype;
   graph->values[id].shape = graph->values[value].shape;

@@ -16,7 +16,8 @@ static void train_batch_norm(hl_training *t, size_t index) {
     HL_CLEANUP(hl_free_pointer)
     char *name = hl_format("%s/next", graph->values[statistic].name);
     if (graph->values[statistic].kind == HL_VALUE_CONSTANT) hl_graph_make_state(graph, statistic);
-    hl_graph_update_add(graph, statistic, hl_graph_node_output_add(graph, index, name ? name : ""));
+    const char *next = hl_graph_free_name(graph, name ? name : "next");
+    hl_graph_update_add(graph, statistic, hl_graph_node_output_add(graph, index, next));
   }
   hl_node_set_int(graph, &graph->nodes[index], "training_mode", 1);
 }
@@ -75,7 +76,8 @@ static hl_value_id sum_losses(hl_training *t, hl_error *error) {
       return -1;
     }
     HL_CLEANUP(hl_free_pointer) char *name = hl_format("target/%s", graph->values[x].name);
-    hl_value_id target = hl_graph_input(graph, name ? name : "", dtype, shape.rank, shape.dims);
+    const char *free_name = hl_graph_free_name(graph, name ? name : "target");
+    hl_value_id target = hl_graph_input(graph, free_name, dtype, shape.rank, shape.dims);
     hl_value_id one = hl_training_loss(t, x, target);
     loss = loss < 0 ? one : T2("Add", loss, one);
   }
@@ -111,12 +113,30 @@ static hl_value_id clip(hl_training *t, hl_value_id *gradients, size_t count) {
   return norm;
 }
 
+/* The name of a state is public (hotlap/engine.h): a value of the network gives way. A weight's
+ * name is public, too. */
+static void clear_name(hl_training *t, hl_value_id weight, const char *name) {
+  hl_value_id other = hl_graph_find(t->graph, name);
+  if (other < 0) return;
+  hl_value_kind kind = t->graph->values[other].kind;
+  if (kind == HL_VALUE_STATE || kind == HL_VALUE_CONSTANT)
+    hl_graph_fail(
+        t->graph, HL_INVALID_ARGUMENT,
+        "the model has a tensor '%.90s', which is what the optimiser's state of '%.90s' is "
+        "called; rename one of the two in the model",
+        name, t->graph->values[weight].name);
+  else
+    hl_graph_rename(t->graph, other, hl_graph_free_name(t->graph, name));
+}
+
 /* A state of zeros like `weight`, "NAME/what". */
 static hl_value_id moment(hl_training *t, hl_value_id weight, const char *what) {
   const hl_value *like = &t->graph->values[weight];
   HL_CLEANUP(hl_free_pointer) char *name = hl_format("%s/%s", like->name, what);
   hl_shape shape = like->shape;
-  return hl_graph_state(t->graph, name ? name : "", like->dtype, shape.rank, shape.dims);
+  hl_dtype dtype = like->dtype;
+  if (name) clear_name(t, weight, name);
+  return hl_graph_state(t->graph, name ? name : "", dtype, shape.rank, shape.dims);
 }
 
 /* The mean gradient of the submits of one update, as far as they have come. */
@@ -153,8 +173,8 @@ static hl_value_id hyper(hl_training *t) {
   double adam[5] = {s->beta1, s->beta2, s->epsilon, s->weight_decay,
                     s->optimizer == HL_OPTIMIZER_ADAMW};
   bool is_sgd = s->optimizer == HL_OPTIMIZER_SGD;
-  return hl_graph_constant(t->graph, "optimizer", HL_FLOAT64, 1, (int64_t[]){is_sgd ? 3 : 5},
-                           is_sgd ? sgd : adam);
+  return hl_graph_constant(t->graph, hl_graph_free_name(t->graph, "optimizer"), HL_FLOAT64, 1,
+                           (int64_t[]){is_sgd ? 3 : 5}, is_sgd ? sgd : adam);
 }
 
 /* -- all of it ------------------------------------------------------------------------------- */
@@ -214,10 +234,10 @@ static hl_status finish(hl_training *t, const hl_value_id *weights, size_t count
   if (status != HL_OK) return status;
   hl_value_id norm = add_updates(t, weights, gradients, count);
   t->graph->output_count = 0;
-  hl_graph_rename(t->graph, t->loss, "loss");
+  hl_graph_rename(t->graph, t->loss, hl_graph_free_name(t->graph, "loss"));
   hl_graph_output(t->graph, t->loss);
   if (norm >= 0) {
-    hl_graph_rename(t->graph, norm, "gradient_norm");
+    hl_graph_rename(t->graph, norm, hl_graph_free_name(t->graph, "gradient_norm"));
     hl_graph_output(t->graph, norm);
   }
   return infer(t->graph, error);
@@ -236,8 +256,8 @@ static hl_status build(hl_training *t, const bool *is_weight, size_t value_count
   if (count == 0)
     return hl_error_set(error, HL_INVALID_ARGUMENT, "'%.90s' has no weights to train", graph->name);
   size_t network_inputs = graph->input_count;
-  t->rate = hl_graph_input(graph, "learning_rate", HL_FLOAT32, 0, NULL);
-  t->step = hl_graph_input(graph, "step", HL_INT64, 0, NULL);
+  t->rate = hl_graph_input(graph, hl_graph_free_name(graph, "learning_rate"), HL_FLOAT32, 0, NULL);
+  t->step = hl_graph_input(graph, hl_graph_free_name(graph, "step"), HL_INT64, 0, NULL);
   t->hyper = hyper(t);
   train_network(t);
   hl_status status = infer(graph, error);

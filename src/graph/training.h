@@ -11,7 +11,9 @@
  * "loss", then "gradient_norm" where gradients are clipped. Its states are the weights under their
  * own names, "NAME/momentum" (or "/mean" and "/square"), "NAME/gradient" where gradients are
  * accumulated, and the running statistics of batch norms, which are in training mode; Dropout
- * drops. See hl_training_spec in hotlap/engine.h.
+ * drops. Where a value of the network has one of these names, the input or output is "loss~2", and
+ * so on; beside a state it is the network's value that is renamed. See hl_training_spec in
+ * hotlap/engine.h.
  */
 #ifndef HL_GRAPH_TRAINING_H
 #define HL_GRAPH_TRAINING_H
@@ -24,8 +26,8 @@ bool hl_graph_target(hl_loss loss, const hl_value *output, hl_shape *ret_shape,
                      hl_dtype *ret_dtype);
 
 /* `network` has its inputs bound; it is copied, with its weights. UNIMPLEMENTED names a node
- * without a gradient; INVALID_ARGUMENT for a loss that does not fit the outputs, or a network
- * without weights; OUT_OF_MEMORY. */
+ * without a gradient; INVALID_ARGUMENT for a loss that does not fit the outputs, a network without
+ * weights, or one with a tensor that is called as a state would be; OUT_OF_MEMORY. */
 hl_status hl_graph_training(const hl_graph *network, const hl_training_spec *spec,
                             hl_graph **ret_step, hl_error *error);
 

@@ -49,6 +49,56 @@ def labels_that_are_no_classes():
     native(classifier(), '--data', short).fails(2, 'must have equally many')
 
 
+def chain(file_name, names, kind='Sigmoid'):
+    """x: an operator without weights, a Gemm, an operator, a Gemm; `names` of what stands between
+    and of the weights."""
+    x, one, w, two, three, v, y = names
+    weights = [tensor(w, [4, 3], struct.pack('<12f', *(i / 12 for i in range(12)))),
+               tensor(v, [3, 1], struct.pack('<3f', 0.25, -0.5, 1))]
+    nodes = [node(kind, [x], [one], 'first'), node('MatMul', [one, w], [two], 'second'),
+             node(kind, [two], [three], 'third'), node('MatMul', [three, v], [y], 'last')]
+    return file(file_name, model(nodes, [port(x, [None, 4])], [port(y, [None, 1])], weights))
+
+
+@case
+def tensors_called_as_training_calls_its_own():
+    values = [i % 7 / 7 for i in range(48)]
+    run = lambda names, *more: native(
+        chain('names.onnx', names), '--data', npz('names.npz', **{names[0]: npy((12, 4), values),
+                                                                   names[-1]: npy((12, 1), values[:12])}),
+        '--epochs', 3, '--clip-norm', 1, '--learning-rate', 0.05, *more)
+    plain = ('x', 'a', 'W', 'b', 'c', 'V', 'y')
+    named = [('step', 'loss', 'W', 'learning_rate', 'optimizer', 'V', 'gradient_norm'),
+             ('learning_rate', 'W/mean', 'W', 'W/square', 'W/gradient', 'V', 'target/y'),
+             ('W/momentum', 'V/momentum', 'W', 'V/mean', 'loss', 'V', 'loss~2'),
+             ('x', 'a', 'step', 'b', 'a/again', 'learning_rate', 'y'),
+             ('x', 'a', 'loss', 'b', 'c', 'optimizer', 'y')]
+    for how in (('--optimizer', 'sgd'), ('--optimizer', 'adam', '--accumulate', 2),
+                ('--optimizer', 'adamw', '--recompute')):
+        expected, = run(plain, *how).passes().rows
+        assert expected['final_loss'] != expected['first_loss'], expected
+        for names in named:
+            r, = run(names, *how).passes().rows
+            assert [e['loss'] for e in r['epochs']] == [e['loss'] for e in expected['epochs']], (names, how)
+    names, how = named[1], ('--optimizer', 'adam', '--checkpoint', HOME / 'names-state.onnx')
+    whole, = run(names, *how[:2]).passes().rows
+    run(names, *how, '--epochs', 2).passes()
+    rest, = run(names, *how, '--resume').passes().rows
+    assert rest['epochs'][-1]['loss'] == whole['epochs'][-1]['loss'], (rest['epochs'], whole['epochs'])
+
+
+@case
+def states_called_as_weights_are():
+    values = npy((12, 4), [i % 7 / 7 for i in range(48)])
+    source = npz('states.npz', x=values, y=npy((12, 1), [0.5] * 12))
+    for what, how in (('momentum', 'sgd'), ('mean', 'adam'), ('square', 'adamw')):
+        net = chain('states.onnx', ('x', 'a', 'W', 'b', 'c', 'W/' + what, 'y'))
+        failed(native(net, '--data', source, '--optimizer', how), 'FAILED', f"a tensor 'W/{what}'",
+               "the optimiser's state of 'W'", 'rename one of the two')
+        other = 'adam' if how == 'sgd' else 'sgd'
+        native(net, '--data', source, '--optimizer', other, '--epochs', 1).passes()
+
+
 @case
 def targets_that_a_loss_cannot_take():
     rows, targets = samples(16)
