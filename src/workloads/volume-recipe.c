@@ -71,6 +71,13 @@ static hl_status set_flips(const char *value, unsigned *ret, hl_error *error) {
   return HL_OK;
 }
 
+/* Whether an item before `end` has the key of `item`. */
+static bool has_key(const char *text, const char *end, const char *key, size_t length) {
+  for (const char *at = text; at < end; at = strchr(at, ',') + 1)
+    if (strncmp(at, key, length) == 0 && at[length] == '=') return true;
+  return false;
+}
+
 static hl_status set(const char *key, const char *value, hl_volume_recipe *r, hl_error *error) {
   static const int64_t most = 1000000;
   if (strcmp(key, "zoom") == 0) return set_zoom(value, r->zoom, error);
@@ -90,8 +97,7 @@ static hl_status set(const char *key, const char *value, hl_volume_recipe *r, hl
                       key);
 }
 
-hl_status hl_volume_recipe_parse(const char *text, hl_volume_recipe *io_recipe, hl_error *error) {
-  hl_volume_recipe r = *io_recipe;
+static hl_status parse(const char *text, hl_volume_recipe *r, hl_error *error) {
   const char *at = text && *text ? text : NULL;
   while (at) {
     char item[96];
@@ -106,10 +112,20 @@ hl_status hl_volume_recipe_parse(const char *text, hl_volume_recipe *io_recipe, 
       return hl_error_set(error, HL_INVALID_ARGUMENT,
                           "'%.40s' is no KEY=VALUE, as in zoom=0.25,patches=4", item);
     *value++ = 0;
-    hl_status status = set(item, value, &r, error);
+    if (has_key(text, at, item, strlen(item)))
+      return hl_error_set(error, HL_INVALID_ARGUMENT, "'%.40s' is given twice", item);
+    hl_status status = set(item, value, r, error);
     if (status != HL_OK) return status;
     at = end ? end + 1 : NULL;
   }
+  return HL_OK;
+}
+
+hl_status hl_volume_recipe_parse(const char *text, hl_volume_recipe *io_recipe, hl_error *error) {
+  hl_volume_recipe r = *io_recipe;
+  hl_error why = {0};
+  hl_status status = parse(text, &r, &why);
+  if (status != HL_OK) return hl_error_set(error, status, "--transform: %s", why.msg);
   *io_recipe = r;
   return HL_OK;
 }

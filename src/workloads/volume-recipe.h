@@ -40,7 +40,8 @@ typedef struct hl_volume_recipe {
 void hl_volume_recipe_default(hl_volume_task task, hl_volume_recipe *ret_recipe);
 
 /* "KEY=VALUE,...", onto a recipe that holds the defaults; "" and NULL change nothing.
- * INVALID_ARGUMENT names the key and what is possible; the recipe is then unchanged. */
+ * INVALID_ARGUMENT names --transform, the key and what is possible; the recipe is then unchanged.
+ */
 hl_status hl_volume_recipe_parse(const char *text, hl_volume_recipe *io_recipe, hl_error *error);
 
 /* Appends what is done to a volume, for people: "zoom 0.25 by area, z-score, mask > 0.1". */

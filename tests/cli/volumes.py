@@ -110,6 +110,7 @@ def predictions_that_cannot_be_made_say_why():
     no('--data', 'nuclei', '--overlap', '1', of=['--overlap'])
     no('--data', 'nuclei', '--blend', 'linear', of=['--blend', 'gaussian or constant'])
     no('--data', 'nuclei', '--transform', 'sooz=1', of=["'sooz' is not known", 'zoom'])
+    no('--data', 'nuclei', '--transform', 'zoom=1,zoom=2', of=["--transform: 'zoom' is given twice"])
     no('--data', 'nuclei:size=3x3x3,count=1', '--transform', 'zoom=0.25', of=['nuclei_0000', 'leaves nothing of a side of 3'])
     no('--data', 'nuclei', '--batch-size', '1,2', of=['one engine'])
     no('--data', 'nuclei', '--engine', 'onnxruntime,native', of=['one engine'])

@@ -51,10 +51,23 @@ static void test_recipe(void **state) {
   assert_true(r.augment.histogram == 0);
   r = recipe_of(HL_VOLUME_SEGMENTATION, "flips=zyx,augment=off");
   assert_true(r.augment.histogram == 0 && r.augment.flips == 7);
-  static const char *const bad[] = {
-      "zoom=0",  "zoom=1x2",      "zoom=1x2x3x4", "zoom=nan",    "patches=0",
-      "flips=w", "rotate=yes",    "zoom",         "sooz=3",      "channel=-1",
-      ",",       "threshold=inf", "zoom=0.5,",    "normalise=1", "patches=1e3"};
+  static const char *const bad[] = {"zoom=0",
+                                    "zoom=1x2",
+                                    "zoom=1x2x3x4",
+                                    "zoom=nan",
+                                    "patches=0",
+                                    "flips=w",
+                                    "rotate=yes",
+                                    "zoom",
+                                    "sooz=3",
+                                    "channel=-1",
+                                    ",",
+                                    "threshold=inf",
+                                    "zoom=0.5,",
+                                    "normalise=1",
+                                    "patches=1e3",
+                                    "zoom=1,zoom=2",
+                                    "patches=2,flips=y,patches=2"};
   for (size_t i = 0; i < HL_COUNT(bad); i++) {
     hl_volume_recipe same = r;
     hl_error error = {0};
