@@ -104,7 +104,25 @@ bool hl_option_find(char command, const char *name, size_t length, hl_option_id 
   return false;
 }
 
+/* In lists the words of which commas separate, "64,,128" lacks one. Spaces around commas are none
+ * of it; a list of nothing at all is refused by who reads it and knows what it may be. */
+static hl_status check_items(hl_option_id id, const char *list, hl_error *error) {
+  if (!list[strspn(list, ", \t")]) return HL_OK;
+  const char *at = list;
+  for (int number = 1;; number++) {
+    at += strspn(at, " \t");
+    if (*at == ',' || !*at)
+      return hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "--%s '%.100s': item %d is empty; a comma stands between two items",
+                          table[id].name, list, number);
+    at += strcspn(at, ",");
+    if (!*at++) return HL_OK;
+  }
+}
+
 static hl_status append(hl_options *o, hl_option_id id, const char *value, hl_error *error) {
+  hl_status status = hl_option_is_list(id) ? check_items(id, value, error) : HL_OK;
+  if (status != HL_OK) return status;
   const char **items = realloc(o->items, (o->item_count + 1) * sizeof *items);
   if (items) o->items = items;
   hl_option_id *ids = realloc(o->item_ids, (o->item_count + 1) * sizeof *ids);
@@ -127,7 +145,8 @@ static hl_status join_list(hl_options *o, hl_option_id id, const char *first, in
   hl_text text = HL_TEXT_INIT;
   hl_text_append(&text, first);
   while (*i + 1 < argc && is_number(argv[*i + 1])) {
-    hl_text_char(&text, ',');
+    bool has_comma = text.length && text.data[text.length - 1] == ','; /* "1, 8" */
+    if (!has_comma) hl_text_char(&text, ',');
     hl_text_append(&text, argv[++*i]);
   }
   char *joined = hl_text_take(&text);

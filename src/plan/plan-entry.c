@@ -302,7 +302,7 @@ const char **hl__split(hl_arena *arena, const char *text, size_t *ret_count) {
     size_t length = strcspn(at, ",");
     char *item = hl_arena_text_n(arena, at, length);
     if (!item) return NULL;
-    if (length) items[count++] = item;
+    items[count++] = item;
     at += length;
     if (!*at) break;
   }
@@ -327,7 +327,13 @@ static hl_status set_axis(hl__entry *e, hl__axis *axis, const char *value, hl_er
   size_t count = 0;
   const char **values = hl__split(&e->file->yaml.arena, value, &count);
   if (!values) return no_memory(error);
-  if (!count) return hl_error_set(error, HL_INVALID_ARGUMENT, "'%s=' has no value", axis->key);
+  if (count == 1 && !values[0][0])
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "'%s=' has no value", axis->key);
+  for (size_t i = 0; i < count; i++)
+    if (!values[i][0])
+      return hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "'%.60s=%.100s': item %zu is empty; a comma stands between two items",
+                          axis->key, value, i + 1);
   axis->values = values;
   axis->count = count;
   return HL_OK;

@@ -64,7 +64,7 @@ bool hl__entry_option(char command, const char *key, size_t length, hl_option_id
 /* Whether `hotlap run` itself has the option of that name. */
 bool hl__run_option(const char *key, hl_option_id *ret_id);
 
-/* `text` split at commas; NULL without memory. */
+/* `text` split at commas, empty items as they are; NULL without memory. */
 const char **hl__split(hl_arena *arena, const char *text, size_t *ret_count);
 
 #endif

@@ -41,6 +41,20 @@ def what_is_wrong_with_a_command_is_said_without_a_table():
 
 
 @case
+def lists_with_an_empty_item():
+    refused(['mlp', '--batch-sizes', '64,,128'], "--batch-sizes '64,,128': item 2 is empty")
+    refused(['mlp', '--batch-size=,64'], 'item 1 is empty')
+    refused(['mlp', '--engine', 'native,'], "--engine 'native,': item 2 is empty")
+    refused(['mlp', '--dtype', 'float32, ,bfloat16'], '--dtype', 'item 2 is empty')
+    refused(['mlp', '--export-format', 'json,'], '--export-format', 'item 2 is empty')
+    refused(['mlp', '--qps', '5,,6'], '--qps', 'item 2 is empty', command='load')
+    refused(['mlp', '--batch-sizes', '1,'], 'item 2 is empty', command='train')
+    plan = file('items.yaml', b'entries: [{model: mlp, batch-sizes: 1, matrix: {dtype: [float32, float16]}}]')
+    refused([plan, 'batch-sizes=1,,2'], "--batch-sizes '1,,2': item 2 is empty", command='run')
+    refused([plan, 'dtype=float32,'], "'dtype=float32,': item 2 is empty", command='run')
+
+
+@case
 def names_that_are_not_known():
     refused(['resnet5'], 'resnet5', 'resnet50')
     refused(['mlp:hidden=3'], 'hidden', 'hidden_dim')

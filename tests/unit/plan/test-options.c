@@ -40,6 +40,7 @@ static void spellings(void **state) {
       {"--batch-size 4", HL_OPTION_BATCH_SIZES, "4"},
       {"--batch_sizes=4", HL_OPTION_BATCH_SIZES, "4"},
       {"--batch-sizes 1 8 32", HL_OPTION_BATCH_SIZES, "1,8,32"},
+      {"--batch-sizes 1, 8, 32", HL_OPTION_BATCH_SIZES, "1,8,32"},
       {"--batch-sizes 1,2 4-8*2 mlp", HL_OPTION_BATCH_SIZES, "1,2,4-8*2"},
       {"--batch-sizes=1 8", HL_OPTION_BATCH_SIZES, "1"},
       {"--batch-sizes 1 3d.onnx", HL_OPTION_BATCH_SIZES, "1"},
