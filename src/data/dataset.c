@@ -219,6 +219,12 @@ static bool shape_fits(const hl_port *port, hl_data_rule rule, const hl_npy_head
   return true;
 }
 
+static bool is_empty(const hl_npy_header *header) {
+  for (int32_t i = 0; i < header->rank; i++)
+    if (header->dims[i] == 0) return true;
+  return false;
+}
+
 /* Keeps the first `count` of the first dimension. */
 static void truncate_array(hl_tensor_view *array, int64_t count) {
   if (count >= array->dims[0]) return;
@@ -292,7 +298,10 @@ static hl_status read_port(hl_npz *npz, const hl_port *port, hl_data_rule rule, 
   if (!entry) return mismatch(npz, port, rule, "no array", HL_NOT_FOUND, error);
   hl_tensor_view raw;
   if (!entry->problem && !shape_fits(port, rule, &entry->header))
-    return mismatch(npz, port, rule, "the array has another shape than needed", HL_BAD_DATA, error);
+    return mismatch(npz, port, rule,
+                    is_empty(&entry->header) ? "the array is empty"
+                                             : "the array has another shape than needed",
+                    HL_BAD_DATA, error);
   hl_status status = hl_npz_read(npz, entry->name, &raw, error);
   if (status != HL_OK) return status;
   HL_CLEANUP(hl_free_pointer)
