@@ -213,10 +213,14 @@ static hl_status check_batch_norm(const hl_graph *graph, const hl_node *node, bo
   if (old || (training && graph->opset < 14) || hl_node_int(node, "spatial", 1) != 1)
     return hl_op_fail(node, HL_UNIMPLEMENTED, error,
                       "training mode before opset 14 and per-element statistics. Export the model "
-                      "for inference");
+                      "for inference, in torch after model.eval()");
   for (size_t i = training ? 3 : 1; i < node->output_count; i++)
     if (hl_node_output(graph, node, i))
-      return hl_op_fail(node, HL_UNIMPLEMENTED, error, "the outputs of training");
+      return hl_op_fail(
+          node, HL_UNIMPLEMENTED, error,
+          "it was exported in training mode (output %zu is a statistic): export the model "
+          "for inference, in torch after model.eval(); hotlap train trains that one",
+          i);
   return HL_OK;
 }
 
@@ -290,8 +294,10 @@ hl_status hl_infer_dropout(hl_graph *graph, hl_node *node, hl_error *error) {
   const hl_value *x = hl_node_input(graph, node, 0), *training = hl_node_input(graph, node, 2);
   if (training && (!training->data || hl_shape_elements(&training->shape) != 1 ||
                    *(const unsigned char *)training->data))
-    return hl_op_fail(node, HL_UNIMPLEMENTED, error,
-                      "training mode. Export the model for inference");
+    return hl_op_fail(
+        node, HL_UNIMPLEMENTED, error,
+        "it was exported in training mode: export the model for inference, in torch after "
+        "model.eval(); hotlap train drops all the same");
   hl_op_set(hl_node_output(graph, node, 1), HL_BOOL, x->shape.rank, x->shape.dims);
   return hl_op_infer_same(graph, node, error);
 }

@@ -45,6 +45,8 @@ def labels_that_are_no_classes():
     r, = native(classifier(), '--data', good, '--epochs', 20, '--learning-rate', 0.1).passes().rows
     assert r['loss_function'] == 'cross-entropy' and r['final_loss'] < r['first_loss']
     native(classifier(), '--data', npz('none.npz', x=inputs)).fails(2, "no targets for output 'scores'", "'label'")
+    none = npz('empty.npz', x=npy((0, 4), []), label=npy((0,), [], 'q'))
+    native(classifier(), '--data', none).fails(2, 'empty.npz', "the array is empty for the model's input 'x'")
     short = npz('short.npz', x=inputs, label=npy((11,), [0] * 11, 'q'))
     native(classifier(), '--data', short).fails(2, 'must have equally many')
 
@@ -97,6 +99,21 @@ def states_called_as_weights_are():
                "the optimiser's state of 'W'", 'rename one of the two')
         other = 'adam' if how == 'sgd' else 'sgd'
         native(net, '--data', source, '--optimizer', other, '--epochs', 1).passes()
+
+
+@case
+def models_that_were_exported_in_training_mode():
+    values = [tensor(name, [4], struct.pack('<4f', 1, 1, 1, 1)) for name in ('s', 'b', 'm', 'v')]
+    norm = node('BatchNormalization', ['x', 's', 'b', 'm', 'v'], ['y', 'm2', 'v2', 'm3', 'v3'], 'norm')
+    old = file('old-norm.onnx', model([norm], initializers=values, opset=9))
+    flag = tensor('on', [], b'\1', 9)
+    drop = node('Dropout', ['x', '', 'on'], ['y'], 'drop')
+    drops = file('drops.onnx', model([drop], initializers=[flag]))
+    for net, name in ((old, "'norm' (BatchNormalization)"), (drops, "'drop' (Dropout)")):
+        run = native(net)
+        assert run.status != 0, run.explain()
+        for part in (name, 'exported in training mode', 'model.eval()'):
+            assert part in run.out + run.err, (part, run.explain())
 
 
 @case
