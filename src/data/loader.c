@@ -198,13 +198,20 @@ static hl_status start_threads(hl_loader *l, hl_error *error) {
                       l->thread_count + 1, l->spec.threads, strerror(failed));
 }
 
+/* Work for all threads beside a batch that is ready: of batches with fewer samples than there are
+ * threads, several are loaded at a time. */
+static int depth_for(const hl_loader_spec *spec) {
+  int64_t batch = spec->batch_size < 1 ? 1 : spec->batch_size; /* refused later */
+  return spec->threads <= batch ? 2 : (int)((spec->threads - 1) / batch) + 2;
+}
+
 hl_status hl_loader_new(const hl_loader_spec *spec, hl_loader **ret_loader, hl_error *error) {
   hl_status status = check_spec(spec, error);
   if (status != HL_OK) return status;
   hl_loader *l = calloc(1, sizeof *l);
   if (!l) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the loader");
   l->spec = *spec;
-  if (l->spec.depth == 0) l->spec.depth = 2;
+  if (l->spec.depth == 0) l->spec.depth = depth_for(&l->spec);
   if (l->spec.held == 0) l->spec.held = 1;
   if (l->spec.parts == 0) l->spec.parts = 1;
   if (l->spec.threads == 0) l->spec.depth = 1;

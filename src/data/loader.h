@@ -36,7 +36,8 @@ typedef struct hl_loader_spec {
   const hl_source *source; /* borrowed; outlives the loader */
   int64_t batch_size;      /* samples; >= 1 */
   int threads;             /* 0: batches are loaded in the caller's thread, when it asks */
-  int depth;               /* batches ready beside those the caller holds; 0: 2 */
+  int depth;               /* batches ready beside those the caller holds; 0: 2, or as many as
+                              give all threads work */
   int held;                /* batches that the caller holds at a time; 0: 1 */
   uint64_t seed;
   int64_t part, parts; /* with `is_whole`: every so many batches in order are one, of which this

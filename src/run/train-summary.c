@@ -1,6 +1,7 @@
 /* From the steps of a training run to the numbers of its row. */
 #include "base/text.h"
 #include "method/summary.h"
+#include "plan/train-spec.h"
 #include "protocol/channel.h"
 #include "run/train.h"
 #include "statistics/percentile.h"
@@ -48,26 +49,40 @@ static void fill_spans(const hl_train_outcome *o, size_t from, hl_record *r) {
                    r->engine ? r->engine : "?");
 }
 
-static void judge_loader(hl_record *r) {
-  char text[300], remedy[160] = "";
-  if (isnan(r->data_wait_percent)) return;
-  if (r->data_wait_percent <= 100 * waiting_share) {
-    snprintf(text, sizeof text, "not the bottleneck: %.3g %% of the time is waiting for data",
-             r->data_wait_percent);
-    hl_record_set_text(&r->data_verdict, text);
-    return;
-  }
+/* Where threads have time enough for the work and steps wait all the same, they do not run. */
+static void advise_loader(const hl_record *r, hl_text *out) {
   long long needed = (long long)r->loader_threads_needed, given = (long long)r->loader_threads;
-  if (r->loader_threads_needed != HL_INT_NULL && needed > given)
-    snprintf(remedy, sizeof remedy,
-             "; --loader-threads %lld would end it, if each has a core of its own", needed);
+  if (r->loader_threads_needed == HL_INT_NULL || needed == 0) return;
+  if (needed > HL_TRAIN_LOADERS_LIMIT)
+    hl_text_format(out,
+                   "; the work for a batch is %.3g ms, too much for %d threads: give data that is "
+                   "quicker to read",
+                   r->data_work_ms, HL_TRAIN_LOADERS_LIMIT);
+  else if (needed > given)
+    hl_text_format(out, "; --loader-threads %lld would end it, if each has a core of its own",
+                   needed);
+  else if (given == 1)
+    hl_text_format(out,
+                   "; the work for a batch is %.3g ms, for which 1 thread is enough where it has a "
+                   "core of its own: give fewer --threads, or end other programs",
+                   r->data_work_ms);
   else
-    snprintf(remedy, sizeof remedy,
-             "; %lld thread%s load fast enough, so that they lack cores: give fewer --threads",
-             given, given == 1 ? "" : "s");
-  snprintf(text, sizeof text, "the bottleneck: %.3g %% of the time is waiting for data%s",
-           r->data_wait_percent, remedy);
-  hl_record_set_text(&r->data_verdict, text);
+    hl_text_format(
+        out,
+        "; the work for a batch is %.3g ms, for which %lld threads are enough where each "
+        "has a core of its own: give fewer --threads, or end other programs",
+        r->data_work_ms, given);
+}
+
+static void judge_loader(hl_record *r) {
+  hl_text text = HL_TEXT_INIT;
+  if (isnan(r->data_wait_percent)) return;
+  bool waits = r->data_wait_percent > 100 * waiting_share;
+  hl_text_format(&text, "%s: %.3g %% of the time is waiting for data",
+                 waits ? "the bottleneck" : "not the bottleneck", r->data_wait_percent);
+  if (waits) advise_loader(r, &text);
+  hl_record_set_text(&r->data_verdict, text.data);
+  hl_text_release(&text);
 }
 
 static void fill_loader(const hl_train_outcome *o, size_t from, hl_record *r) {

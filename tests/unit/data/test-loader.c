@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "data/loader.h"
 #include "data/sample-order.h"
@@ -366,16 +367,73 @@ static void test_threads_needed(void **state) {
   assert_true(hl_loader_threads_needed(1, 0) == INT64_MAX);
 }
 
+/* -- a loader that is slow, and one that is not ------------------------------------------------ */
+
+static hl_status read_slowly(void *context, int64_t index, hl_tensor_view *values,
+                             hl_error *error) {
+  (void)error;
+  usleep(*(const useconds_t *)context);
+  memcpy(values[0].data, &index, sizeof index);
+  return HL_OK;
+}
+
+/* The share of the time that steps wait, and how many threads are said to be needed. Nothing here
+ * needs a core: samples and steps sleep. */
+static double share_of_waiting(useconds_t sample_us, int64_t batch_size, int threads,
+                               useconds_t step_us, int64_t *ret_needed) {
+  enum { steps = 40 };
+  static const hl_source_port port = {{"x", HL_INT64, 0, {0}}, false, false};
+  const hl_source source = {
+      .context = &sample_us, .count = 256, .port_count = 1, .ports = &port, .read = read_slowly};
+  const hl_loader_spec spec = {.source = &source, .batch_size = batch_size, .threads = threads};
+  hl_loader *loader;
+  const hl_batch *batch;
+  uint64_t load = 0, wait = 0, busy = 0;
+  assert_int_equal(hl_loader_new(&spec, &loader, NULL), HL_OK);
+  for (int i = 0; i < steps; i++) {
+    assert_int_equal(hl_loader_next(loader, &batch, NULL), HL_OK);
+    uint64_t start = hl_clock_ns();
+    usleep(step_us);
+    if (i > 2) {
+      load += batch->load_ns;
+      wait += batch->wait_ns;
+      busy += hl_clock_ns() - start;
+    }
+    hl_loader_return(loader, batch);
+  }
+  hl_loader_free(loader);
+  *ret_needed = hl_loader_threads_needed((double)load, (double)busy);
+  return (double)wait / (double)(wait + busy);
+}
+
+static void test_as_many_threads_as_it_says_end_the_waiting(void **state) {
+  (void)state;
+  static const int64_t batches[] = {4, 1}; /* one batch of many samples, many of one */
+  for (size_t i = 0; i < 2; i++) {
+    int64_t needed = 0, ignored = 0;
+    useconds_t sample_us = (useconds_t)(10000 / batches[i]);
+    double alone = share_of_waiting(sample_us, batches[i], 1, 3000, &needed);
+    assert_true(alone > 0.4 && needed > 1 && needed <= 6); /* 10 / 3, less where sleep is late */
+    double together = share_of_waiting(sample_us, batches[i], (int)needed, 3000, &ignored);
+    assert_true(together < alone / 3);
+    /* Half as much work as a step's time. */
+    assert_true(share_of_waiting(sample_us / 4, batches[i], 1, 5000, &needed) < alone / 3);
+    assert_int_equal(needed, 1);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_for_all_threads),
-                                     cmocka_unit_test(test_epochs),
-                                     cmocka_unit_test(test_whole_in_order),
-                                     cmocka_unit_test(test_seek),
-                                     cmocka_unit_test(test_errors),
-                                     cmocka_unit_test(test_too_many_held),
-                                     cmocka_unit_test(test_refused),
-                                     cmocka_unit_test(test_dataset),
-                                     cmocka_unit_test(test_shuffle_is_uniform),
-                                     cmocka_unit_test(test_threads_needed)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_same_for_all_threads),
+      cmocka_unit_test(test_epochs),
+      cmocka_unit_test(test_whole_in_order),
+      cmocka_unit_test(test_seek),
+      cmocka_unit_test(test_errors),
+      cmocka_unit_test(test_too_many_held),
+      cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_dataset),
+      cmocka_unit_test(test_shuffle_is_uniform),
+      cmocka_unit_test(test_threads_needed),
+      cmocka_unit_test(test_as_many_threads_as_it_says_end_the_waiting)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

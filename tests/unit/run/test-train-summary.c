@@ -73,7 +73,19 @@ static void the_loader_is_judged(void **state) {
   assert_non_null(strstr(r.data_verdict, "--loader-threads 3 would end it"));
   hl_record_release(&r);
   r = summarise(STEPS, 11, 20, 4, 3); /* threads enough, but no cores */
-  assert_non_null(strstr(r.data_verdict, "lack cores"));
+  assert_string_equal(r.data_verdict,
+                      "the bottleneck: 55 % of the time is waiting for data; the work for a batch "
+                      "is 20 ms, for which 4 threads are enough where each has a core of its own: "
+                      "give fewer --threads, or end other programs");
+  hl_record_release(&r);
+  r = summarise(STEPS, 11, 5, 1, 1);
+  assert_non_null(strstr(r.data_verdict, "is 5 ms, for which 1 thread is enough where it has a "));
+  hl_record_release(&r);
+  r = summarise(STEPS, 11, 20, 0, 3); /* loaded in the steps: all of it is waiting */
+  assert_non_null(strstr(r.data_verdict, "--loader-threads 3 would end it"));
+  hl_record_release(&r);
+  r = summarise(STEPS, 11, 20, 1, 257); /* more than can be given */
+  assert_non_null(strstr(r.data_verdict, "is 20 ms, too much for 256 threads"));
   hl_record_release(&r);
 }
 
