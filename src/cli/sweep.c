@@ -115,16 +115,14 @@ static int exit_status_of(const hl_sweep *s) {
 
 /* What hotlap itself costs, as this run measured it. */
 static void append_own_cost(const hl_run_info *info, hl_text *out) {
-  if (isfinite(info->overhead_ns))
-    hl_text_format(out, "hotlap itself: %.0f ns a step (null engine)", info->overhead_ns);
-  if (isfinite(info->overhead_ns) && isfinite(info->clock_read_ns))
+  bool known = isfinite(info->overhead_ns);
+  if (known) hl_text_format(out, "hotlap itself: %.0f ns a step (null engine)", info->overhead_ns);
+  if (known && isfinite(info->clock_read_ns))
     hl_text_format(out, "; clock %.0f ns a read, resolution %.0f ns", info->clock_read_ns,
                    info->clock_resolution_ns);
-  bool known = isfinite(info->overhead_ns), started = isfinite(info->first_step_ms);
-  if (started)
-    hl_text_format(out, "%s step %.0f ms after the command", known ? "; first" : "First",
-                   info->first_step_ms);
-  if (known || started) hl_text_char(out, '\n');
+  if (known) hl_text_char(out, '\n');
+  if (isfinite(info->first_step_ms))
+    hl_text_format(out, "First step %.0f ms after the command\n", info->first_step_ms);
 }
 
 /* --quiet: errors only. */

@@ -291,12 +291,15 @@ static hl_status verb_prepare(worker *w, const json_t *request, json_t *reply, v
   (void)request, (void)ret_bytes, (void)ret_byte_count;
   hl_status status = need(w->is_loaded && !w->is_prepared, "prepare", error);
   if (status != HL_OK) return status;
+  double overhead_ns = (double)NAN;
+  /* Before there are batches in memory: it is not to be in the peak. */
+  if (trains(w)) status = hl_worker_train_overhead(&w->train.training, &overhead_ns, error);
+  if (status != HL_OK) return status;
   uint64_t start = hl_clock_ns();
   status = trains(w) ? hl_training_prepare(&w->train.training, error)
                      : hl_inference_prepare(&w->inference, error);
   if (status != HL_OK) return status;
   uint64_t prepare_ns = hl_clock_ns() - start;
-  double overhead_ns = (double)NAN;
   if (!trains(w)) status = hl_timed_overhead(&w->inference, &overhead_ns, error);
   if (status != HL_OK) return status;
   w->is_prepared = true;

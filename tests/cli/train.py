@@ -120,6 +120,7 @@ def spans_add_up_to_the_step():
         assert r[key] > 0, key
     assert r['total_time_ms'] > r['training_ms'] >= r['measured_ms'] + r['warmup_ms']
     assert r['data_verdict'].startswith('not the bottleneck'), r['data_verdict']
+    assert 100 < r['overhead_ns'] < 1e6, "of the step's bookkeeping, with nothing to do"
     silent = full('--steps', 5, '--engine-option', 'phases=off')
     assert silent['forward_ms'] is None and 'does not tell how long' in silent['notes']
 
