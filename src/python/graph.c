@@ -4,15 +4,16 @@
  *   {"opset": 17,
  *    "inputs": ["input"], "outputs": ["logits"],
  *    "values": {"input": {"dtype": 1, "dims": [-1, 3, 224, 224]},
- *               "conv1.weight": {"dtype": 1, "dims": [...], "data": ADDRESS, "bytes": N}, ...},
+ *               "conv1.weight": {"dtype": 1, "dims": [...], "data": ADDRESS, "bytes": N,
+ *                                 "weight": true}, ...},
  *    "nodes": [{"op": "Conv", "name": "conv1", "inputs": ["input", "conv1.weight", null],
  *               "outputs": ["conv1_out"], "attributes": {"strides": [2, 2], ...}}, ...]}
  *
  * Values are all that is known of: inputs, outputs, constants, and with bound inputs the rest,
  * where those that follow from shapes have data, too. An attribute that is a tensor is
- * {"tensor": NAME} of a value.
+ * {"tensor": NAME} of a value. A weight is what training learns.
  */
-#include "base/error.h"
+#include "base/text.h"
 #include "graph/onnx.h"
 #include "python/python.h"
 #include <jansson.h>
@@ -24,7 +25,7 @@ static json_t *names_of(const hl_graph *g, const hl_value_id *ids, size_t count)
   return list;
 }
 
-static json_t *value_of(const hl_value *v) {
+static json_t *value_of(const hl_value *v, bool is_weight) {
   json_t *dims = json_array();
   for (int32_t i = 0; i < v->shape.rank; i++)
     json_array_append_new(dims, json_integer(v->shape.dims[i]));
@@ -32,6 +33,7 @@ static json_t *value_of(const hl_value *v) {
   if (v->data) {
     json_object_set_new(value, "data", json_integer((json_int_t)(uintptr_t)v->data));
     json_object_set_new(value, "bytes", json_integer((json_int_t)v->bytes));
+    if (is_weight) json_object_set_new(value, "weight", json_true());
   }
   return value;
 }
@@ -77,9 +79,10 @@ static json_t *node_of(const hl_graph *g, const hl_node *n) {
 
 static json_t *graph_of(const hl_graph *g) {
   json_t *values = json_object(), *nodes = json_array();
+  HL_CLEANUP(hl_free_pointer) bool *weights = hl_graph_weights(g);
   for (size_t i = 0; i < g->value_count; i++) {
     const hl_value *v = &g->values[i];
-    json_object_set_new(values, v->name, value_of(v));
+    json_object_set_new(values, v->name, value_of(v, weights && weights[i]));
   }
   for (size_t i = 0; i < g->node_count; i++) json_array_append_new(nodes, node_of(g, &g->nodes[i]));
   return json_pack("{s:I, s:o, s:o, s:o, s:o}", "opset", (json_int_t)g->opset, "inputs",

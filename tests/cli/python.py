@@ -194,4 +194,39 @@ def torch_options_and_types():
                f'torch.{option}', *SHORT).fails(2, part)
 
 
+def losses(engine, *options, model='mlp:dims=16-16'):
+    run = hotlap('train', model, '--engine', engine, '--batch-size', '4', '--seed', '7', '--json',
+                 *options, *(('--python', with_package('torch')) if engine == 'torch' else ()))
+    row = run.rows[0]
+    assert row['outcome'] == 'PASSED', (options, row['reason'])
+    return [row['first_loss'], row['final_loss']]
+
+
+@case
+def torch_trains_as_the_native_engine_does():
+    for options in (('--optimizer', 'sgd', '--momentum', '0.9', '--n-images', '10'),
+                    ('--optimizer', 'sgd', '--nesterov', '--momentum', '0.5', '--accumulate', '2'),
+                    ('--optimizer', 'adamw', '--clip-norm', '0.1', '--loss', 'mse'),
+                    ('--optimizer', 'adam', '--loss', 'mae', '--dtype', 'bfloat16')):
+        ours = losses('native', '--steps', '12', *options)
+        theirs = losses('torch', '--steps', '12', *options)
+        assert all(abs(a - b) < 1e-3 * abs(a) for a, b in zip(ours, theirs)), (options, ours, theirs)
+    for model, loss in (('prism_generator', 'mse'), ('dynunet:patch=8x16x16', 'dice-ce')):
+        ours, theirs = (losses(e, '--steps', '2', '--loss', loss, model=model)
+                        for e in ('native', 'torch'))
+        assert all(abs(a - b) < 1e-3 * abs(a) for a, b in zip(ours, theirs)), (model, ours, theirs)
+
+
+@case
+def torch_goes_on_from_a_checkpoint():
+    with_package('torch')
+    whole = losses('torch', '--steps', '8')
+    for first in ('torch', 'native'):
+        path = HOME / f'{first}.onnx'
+        losses(first, '--steps', '4', '--checkpoint', path)
+        on = losses('torch', '--steps', '8', '--checkpoint', path, '--resume')
+        tolerance = 0 if first == 'torch' else 1e-5
+        assert abs(on[1] - whole[1]) <= tolerance * abs(whole[1]), (first, on, whole)
+
+
 main()

@@ -11,6 +11,9 @@ ABI, MAX_RANK = 1, 8
 OK, INVALID_ARGUMENT, BAD_DATA, NOT_FOUND, IO, OUT_OF_MEMORY, UNIMPLEMENTED, UNAVAILABLE = range(8)
 INTERNAL = 12
 INFERENCE, TRAINING = 0, 1
+LOSSES = 'cross-entropy', 'mse', 'mae', 'poisson', 'dice-ce'
+OPTIMIZERS = 'sgd', 'adam', 'adamw'
+PHASES = FORWARD, LOSS, BACKWARD, OPTIMIZER = range(4)
 
 
 class Failure(Exception):
@@ -24,6 +27,10 @@ class InvalidArgument(Failure):
 
 class BadData(Failure):
     status = BAD_DATA
+
+
+class NotFound(Failure):
+    status = NOT_FOUND
 
 
 class OutOfMemory(Failure):
@@ -157,12 +164,23 @@ class Port:
         self.name, self.dtype, self.dims = name, dtype, tuple(dims)
 
 
+class Training:
+    """What a step of training consists of: the members of hl_training_spec."""
+
+    def __init__(self, c):
+        for name, _ in c._fields_:
+            setattr(self, name, getattr(c, name))
+        self.loss = LOSSES[c.loss]
+        self.optimizer = OPTIMIZERS[c.optimizer]
+
+
 class Specification:
     """What `prepare` is to compile for."""
 
     def __init__(self, c):
         self.mode, self.dtype = c.mode, c.dtype
         self.c_inputs, self.count = c.inputs, c.input_count
+        self.training = Training(c.training[0]) if c.mode == TRAINING else None
         self.inputs = [Port(p.name.decode(), p.dtype, p.dims[:p.rank])
                        for p in (c.inputs[i] for i in range(c.input_count))]
 
@@ -172,7 +190,7 @@ class Table:
 
     def __init__(self, engine_class):
         self.type, self.objects, self.next = engine_class, {}, 1
-        self.host, self.kept = None, []
+        self.host, self.kept, self.names = None, [], {}
         self.ops = EngineOps(abi=ABI, size=C.sizeof(EngineOps),
                              name=self.keep(engine_class.name.encode()))
         for name, function in vars(type(self)).items():
@@ -272,7 +290,10 @@ class Table:
         info.outputs, info.output_count = m.c_ports[1], len(m.outputs)
 
     def hook_prepare(self, model, spec, ret):
-        self.add(self.objects[model].prepare(Specification(ProgramSpec.from_address(spec))), ret)
+        specification = Specification(ProgramSpec.from_address(spec))
+        if specification.training:
+            specification.training.states_of = self.objects.get(specification.training.states_of)
+        self.add(self.objects[model].prepare(specification), ret)
 
     def hook_request(self, program, ret):
         self.add(self.objects[program].request(), ret)
@@ -289,10 +310,34 @@ class Table:
 
     def hook_output(self, request, number, ret):
         port, address, count = self.objects[request].output(number)
-        view = TensorView.from_address(ret)
-        view.name, view.dtype, view.rank = self.keep(port.name.encode()), port.dtype, len(port.dims)
+        self.fill(TensorView.from_address(ret), port, address, count)
+
+    def fill(self, view, port, address, count):
+        if port.name not in self.names:
+            self.names[port.name] = port.name.encode()
+        view.name, view.dtype, view.rank = self.names[port.name], port.dtype, len(port.dims)
         view.dims[:len(port.dims)] = port.dims
         view.data, view.bytes = address, count
+
+    def hook_states(self, program, ret_states, ret_count):
+        p = self.objects[program]
+        ports = p.states()
+        if not hasattr(p, 'c_states'):
+            p.c_states = self.ports(ports)
+        C.c_void_p.from_address(ret_states).value = C.addressof(p.c_states)
+        C.c_size_t.from_address(ret_count).value = len(ports)
+
+    def hook_state_read(self, program, name, ret):
+        name = C.string_at(name).decode()
+        port, address, count = self.objects[program].state_read(name)
+        self.fill(TensorView.from_address(ret), port, address, count)
+
+    def hook_state_write(self, program, view):
+        v = TensorView.from_address(view)
+        self.objects[program].state_write(v.name.decode(), v.dtype, v.dims[:v.rank], v.data, v.bytes)
+
+    def hook_phases(self, request, ret):
+        (C.c_uint64 * len(PHASES)).from_address(ret)[:] = self.objects[request].phases()
 
     def hook_memory(self, engine, ret):
         memory = EngineMemory.from_address(ret)

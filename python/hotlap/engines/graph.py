@@ -33,6 +33,7 @@ class Value:
     def __init__(self, name, entry):
         self.name, self.dtype, self.dims = name, entry['dtype'], tuple(entry['dims'])
         self.address, self.bytes = entry.get('data'), entry.get('bytes', 0)
+        self.is_weight = entry.get('weight', False)
 
     def port(self):
         return abi.Port(self.name, self.dtype, self.dims)

@@ -71,6 +71,30 @@ class Engine:
         except (RuntimeError, AssertionError) as failure:
             raise abi.Unavailable(f'torch: no device {device}: {failure}') from failure
 
+    def lay_out(self, module):
+        """Weights of convolutions with their channels last in memory, where that is asked for."""
+        import torch
+        for format, rank in ((torch.channels_last, 4), (torch.channels_last_3d, 5)):
+            for p in (*module.parameters(), *module.buffers()) if self.channels_last else ():
+                if p.dim() == rank:
+                    p.data = p.data.contiguous(memory_format=format)
+
+    def compiled(self, module):
+        import torch
+        if self.compile == 'off':
+            return module
+        return torch.compile(module, mode=None if self.compile == 'default' else self.compile)
+
+    def placed(self, tensors):
+        """Inputs of a step on the device, in the layout that is asked for."""
+        import torch
+        if self.device.type != 'cpu':
+            tensors = [x.to(self.device, non_blocking=True) for x in tensors]
+        if self.channels_last:
+            tensors = [x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x
+                       for x in tensors]
+        return tensors
+
     def load(self, path):
         return Model(self, path)
 
@@ -97,10 +121,20 @@ class Model:
                     self.weights[name] = torch_graph.tensor_of(v)
                 if v.bytes > 1 << 20:
                     g.drop()
+            self.averages = [name for node in g.nodes if node.op == 'BatchNormalization'
+                             for name in node.inputs[3:5]]
+            self.learnt = [name for name, v in g.values.items()
+                           if v.is_weight and name not in self.averages]
+            for name in self.learnt + self.averages:
+                if name not in self.weights:
+                    self.weights[name] = torch_graph.tensor_of(g.values[name])
         finally:
             g.close()
 
     def prepare(self, specification):
+        if specification.mode == abi.TRAINING:
+            from hotlap.engines.torch_training import Program as Training
+            return Training(self, specification)
         return Program(self, specification)
 
 
@@ -109,8 +143,6 @@ class Program:
         import torch
 
         from hotlap.engines import torch_graph
-        if specification.mode != abi.INFERENCE:
-            raise abi.Unimplemented('torch: training is not implemented')
         dtype = torch_graph.DTYPES.get(specification.dtype)
         if dtype not in (torch.float32, torch.bfloat16, torch.float16):
             raise abi.Unimplemented('torch: arithmetic is float32, bfloat16 or float16')
@@ -122,16 +154,10 @@ class Program:
         finally:
             g.close()
         module = module.eval().to(engine.device)
-        if engine.channels_last:
-            for format, rank in ((torch.channels_last, 4), (torch.channels_last_3d, 5)):
-                for p in module.parameters():
-                    if p.dim() == rank:
-                        p.data = p.data.contiguous(memory_format=format)
+        engine.lay_out(module)
         self.engine, self.inputs = engine, specification.inputs
-        self.module = module
-        if engine.compile != 'off':
-            mode = None if engine.compile == 'default' else engine.compile
-            self.module = torch.compile(module, mode=mode)
+        self.module = engine.compiled(module)
+        if self.module is not module:
             self.compile_now(torch, torch_graph.DTYPES)
 
     def compile_now(self, torch, types):
@@ -156,9 +182,9 @@ class Request:
         self.program, self.torch = program, torch
         self.bound = [None] * len(program.inputs)
         self.seen = {}
-        self.results = ()
+        self.results, self.kept = (), {}
         self.device = program.engine.device
-        self.module = program.module
+        self.module, self.place = program.module, program.engine.placed
         self.synchronize = torch.cuda.synchronize if self.device.type == 'cuda' else None
 
     def bind(self, number, dtype, dims, address, count):
@@ -175,15 +201,8 @@ class Request:
         self.bound[number] = tensor
 
     def submit(self):
-        torch = self.torch
-        with torch.inference_mode():
-            inputs = self.bound
-            if self.device.type != 'cpu':
-                inputs = [x.to(self.device, non_blocking=True) for x in inputs]
-            elif self.program.engine.channels_last:
-                inputs = [x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x
-                          for x in inputs]
-            self.results = self.module(*inputs)
+        with self.torch.inference_mode():
+            self.results = self.module(*self.place(self.bound))
 
     def wait(self):
         if self.synchronize:
@@ -192,7 +211,6 @@ class Request:
     def output(self, number):
         port = self.program.outputs[number]
         tensor = self.results[number].cpu().contiguous()
-        self.kept = getattr(self, 'kept', {})
         self.kept[number] = tensor
         return (abi.Port(port.name, port.dtype, tuple(tensor.shape)), tensor.data_ptr(),
                 tensor.numel() * tensor.element_size())

@@ -35,8 +35,8 @@ def register(root, name, tensor):
         if part not in root._modules:
             root.add_module(part, torch.nn.Module())
         root = root._modules[part]
-    if tensor.is_floating_point() and not leaf.startswith('running_'):
-        root.register_parameter(leaf, torch.nn.Parameter(tensor, requires_grad=False))
+    if isinstance(tensor, torch.nn.Parameter):
+        root.register_parameter(leaf, tensor)
     else:
         root.register_buffer(leaf, tensor)
     return '.'.join(path + [leaf])
@@ -45,8 +45,8 @@ def register(root, name, tensor):
 class Translation:
     """Goes through the nodes; `at` holds for each value its fx node."""
 
-    def __init__(self, graph, weights, dtype):
-        self.graph, self.weights, self.dtype = graph, weights, dtype
+    def __init__(self, graph, weights, dtype, trains=False):
+        self.graph, self.weights, self.dtype, self.trains = graph, weights, dtype, trains
         self.root, self.fx, self.at = torch.nn.Module(), fx.Graph(), {}
         self.producers = {out: n for n in graph.nodes for out in n.outputs if out}
         self.uses = {}
@@ -364,10 +364,19 @@ def global_average(t, node, x):
     return t.call(function, t.value(x), 1)
 
 
+@rule('Dropout')
+def dropout(t, node, x, ratio=None, mode=None):
+    if len(node.outputs) > 1:
+        raise abi.Unimplemented(f'torch: {node}: its mask is not implemented')
+    rate = scalar(t, ratio) if ratio else node.attributes.get('ratio', .5)
+    return t.call(F.dropout, t.value(x), rate) if t.trains else t.value(x)
+
+
 @rule('BatchNormalization')
 def batch_norm(t, node, x, weight, bias, mean, variance):
     return t.call(F.batch_norm, t.value(x), t.value(mean), t.value(variance), t.value(weight),
-                  t.value(bias), False, 0., node.attributes.get('epsilon', 1e-5))
+                  t.value(bias), t.trains, 1 - node.attributes.get('momentum', .9),
+                  node.attributes.get('epsilon', 1e-5))
 
 
 @rule('InstanceNormalization')
