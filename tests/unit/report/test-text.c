@@ -125,8 +125,9 @@ static void table_of_several_workloads(void **state) {
   static const char *const parts[] = {
       "mlp:a|b, native, float32, 2 threads, cpu\n# steps: inference\n Batch  images/s",
       "    200\n# steps: memory\n Batch      mode  weights",
-      "\n# runs: training\n Batch samples/s", "0.2500 ",
-      "\n# more: inference\n Batch  images/s   ± %   p50 ms   p95 ms   p99 ms ms/image memory MB "
+      "\n# runs: training\n Batch samples/s",
+      "0.2500 ",
+      "\n# more: inference\n Batch  images/s   ± %   p50 ms   p95 ms   p99 ms ms/image memory MB ",
       "img/s/MB  steps\n     8     160.0"};
   const char *at = text.data;
   for (size_t i = 0; i < HL_COUNT(parts); i++) {
