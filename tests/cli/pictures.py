@@ -87,6 +87,18 @@ def a_network_is_trained_on_a_folder():
 
 
 @case
+def pictures_that_take_long_to_decode_are_the_bottleneck():
+    for i in range(6):
+        png(f'large/{"ab"[i % 2]}/{i}.png', 1500, 1000, (9 * i, 9, 9))
+    row = train(HOME / 'large', '--epochs', '6').passes().rows[0]
+    needed = row['loader_threads_needed']
+    assert row['data_wait_percent'] > 50 and needed > 1 and row['data_work_ms'] > 3, row
+    told = f'--loader-threads {needed} would end it, if each has a core of its own' if needed <= 256 else \
+        'too much for 256 threads: give data that is quicker to read'
+    assert row['data_verdict'].startswith('the bottleneck: ') and row['data_verdict'].endswith(told), row['data_verdict']
+
+
+@case
 def pictures_that_turn_out_broken_are_replaced_and_said():
     for i in range(4):
         png(f'half/a/{i}.png', 20, 20, (9, 9, 9))
