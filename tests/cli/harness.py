@@ -12,6 +12,7 @@ The program is argv[1]; the folder of test engines is argv[2].
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -74,7 +75,8 @@ class Run:
         self.status, self.out, self.err, self.command = status, out, err, command
 
     def explain(self):
-        return f'{self.command}\n  status {self.status}\n  out: {self.out[-1500:]}\n  err: {self.err[-1500:]}'
+        reasons = ''.join('\n  row: ' + text for text in re.findall(r'"reason": "((?:[^"\\]|\\.)*)"', self.out))
+        return f'{self.command}\n  status {self.status}{reasons}\n  out: {self.out[-1500:]}\n  err: {self.err[-1500:]}'
 
     def fails(self, status, *parts):
         """Ended with this status, and standard error holds every part."""
