@@ -16,7 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { hello_s = 20, grace_s = 2, said_bytes = 4096 };
+/* mpirun starts the ranks and they find each other before one says hello: on a busy machine that
+ * takes many times as long as on an idle one. */
+enum { hello_s = 20, ranks_hello_s = 120, grace_s = 2, said_bytes = 4096 };
 
 /* The streams of a worker: index 0 its standard input, 1 its standard output. */
 typedef struct pipes {
@@ -90,7 +92,7 @@ static hl_status say_hello(hl_process *process, hl_error *error) {
   hl_message reply = {0};
   hl_status status =
       hl_process_call(process, "hello", json_pack("{s:i}", "protocol", HL_PROTOCOL_VERSION),
-                      hello_s, &reply, error);
+                      process->by_mpirun ? ranks_hello_s : hello_s, &reply, error);
   if (status != HL_OK) return status;
   process->clock_read_ns = hl_json_get_real(reply.object, "clock_read_ns", (double)NAN);
   process->clock_resolution_ns = hl_json_get_real(reply.object, "clock_resolution_ns", (double)NAN);

@@ -2,12 +2,13 @@
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import time
 
 from ddp_kit import with_mpi
-from harness import HOME, PROGRAM, case, environment, main
+from harness import HOME, PROGRAM, Skip, case, environment, main
 from train_kit import LINEAR, data, network, row, train
 
 WHO = r'rank %d \(process \d+ on \S+\)'
@@ -130,6 +131,21 @@ def a_slow_rank_is_named():
     assert second >= 30 and second > 2 * first and found['reduce_exposed_ms'] > 5, found['rank_compute_ms']
     alike, = faulty('step_us=30000', more=('--steps', 20)).passes().rows
     assert alike['slow_rank'] is None or max(map(float, alike['rank_compute_ms'].split(', '))) > 37, alike['slow_rank']
+
+
+@case
+def ranks_that_are_slow_to_start_are_waited_for():
+    """As on a machine with much other work."""
+    real = shutil.which('mpirun')
+    if not real:
+        raise Skip('there is no mpirun')
+    late = HOME / 'late/mpirun'
+    late.parent.mkdir()
+    late.write_text(f'#!/bin/sh\nsleep 25\nexec {real} "$@"\n')
+    late.chmod(0o755)
+    path = f"{late.parent}:{os.environ['PATH']}"
+    found, = with_mpi(train('--steps', 4, '--trainer', 'ddp', '--ranks', 2, batch=4, env=environment(PATH=path))).passes().rows
+    assert found['total_time_ms'] > 25e3 and found['training_steps'] == 4, found['total_time_ms']
 
 
 main()
