@@ -6,37 +6,18 @@ import sys
 from harness import HOME, case, hotlap, main
 
 here = os.path.dirname(os.path.abspath(__file__))
-sys.path[:] = [p for p in sys.path if os.path.abspath(p) != here]  # a test there is called onnxruntime, too
+# A test here is called onnxruntime, too.
+sys.path[:] = [os.path.join(here, '../bench')] + [p for p in sys.path if os.path.abspath(p) != here]
 try:
     import numpy as np
-    import onnxruntime
-    from scipy.ndimage import gaussian_filter
+    from ptychography_scan import N, Scan, run
 except ImportError as missing:
     raise SystemExit(77) from missing
-
-
-N, HALF = 64, 32
-WINDOW = dict(sigma=1.5, truncate=3.5, mode='reflect')  # 11 x 11
-
-
-def ssim(a, b):
-    """Wang, Bovik, Sheikh and Simoncelli (2004), range 1; all pixels but 5 at the borders."""
-    mean = lambda v: gaussian_filter(v, **WINDOW)
-    ma, mb, c1, c2 = mean(a), mean(b), 0.01 ** 2, 0.03 ** 2
-    va, vb, cov = mean(a * a) - ma * ma, mean(b * b) - mb * mb, mean(a * b) - ma * mb
-    return (((2 * ma * mb + c1) * (2 * cov + c2)) / ((ma * ma + mb * mb + c1) * (va + vb + c2)))[5:-5, 5:-5].mean()
 
 
 def psnr(a, b):
     """dB, of pictures from 0 to 1."""
     return 20 * np.log10(1 / np.sqrt(np.mean((a.astype(float) - b) ** 2)))
-
-
-def run(path, **inputs):
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(path), options, providers=['CPUExecutionProvider'])
-    return dict(zip([o.name for o in session.get_outputs()], session.run(None, inputs)))
 
 
 def train(model, data, *arguments):
@@ -66,59 +47,24 @@ def prism_shows_a_picture():
     print('# PSNR', round(before, 2), round(after, 2), 'dB; training', round(row['training_ms']), 'ms', file=sys.stderr)
 
 
-def assemble(patches, x, y, shape):
-    """The mean of the patches' central squares over the places that they cover; which places."""
-    total, count = np.zeros(shape, complex), np.zeros(shape)
-    for patch, column, line in zip(patches, x, y):
-        at = slice(line - HALF // 2, line + HALF // 2), slice(column - HALF // 2, column + HALF // 2)
-        total[at] += patch
-        count[at] += 1
-    return total / np.maximum(count, 1), count > 0
-
-
-def scan(count):
-    """A simulated scan, and what the network shall say of each pattern: the object's patch within
-    the central square that it reconstructs, 0 around it."""
-    hotlap('data', 'make', 'ptychography', 'scan.npz', '--n-images', count, '--size', N).passes()
-    with np.load(HOME / 'scan.npz') as z:
-        patterns, x, y, whole = z['diff3d'].astype(float), z['xcoords'].astype(int), z['ycoords'].astype(int), z['objectGuess']
-    scale = np.sqrt((N / 2) ** 2 / np.mean(np.sum(patterns ** 2, (1, 2)))) * np.sqrt(1e9) / (N / 2)
-    targets = np.zeros((2, count, 1, N, N), 'f4')
-    for i, (column, line) in enumerate(zip(x, y)):
-        part = whole[line - HALF // 2:line + HALF // 2, column - HALF // 2:column + HALF // 2]
-        targets[0, i, 0, 16:48, 16:48], targets[1, i, 0, 16:48, 16:48] = np.abs(part), np.angle(part)
-    diffraction = (patterns * scale).astype('f4')[:, None]
-    np.savez(HOME / 'pairs.npz', diffraction=diffraction, amplitude=targets[0], phase=targets[1])
-    return diffraction, x, y, whole
-
-
-def judge(path, diffraction, x, y, whole):
-    """Of the middle of the object: SSIM of the amplitude; root mean square of the phase's error in
-    radian after the global phase is taken away."""
-    found = run(path, diffraction=diffraction)
-    amplitude, phase = (found[name][:, 0, 16:48, 16:48].astype(float) for name in ('amplitude', 'phase'))
-    wave, covered = assemble(amplitude * np.exp(1j * phase), x, y, whole.shape)
-    middle = tuple(slice(s // 2 - 20, s // 2 + 20) for s in whole.shape)
-    assert covered[middle].all()
-    wave, truth = wave[middle], whole[middle].astype(complex)
-    wave *= np.exp(-1j * np.angle(np.sum(wave * truth.conj())))
-    error = np.angle(wave * truth.conj())
-    return ssim(np.abs(wave), np.abs(truth)), np.sqrt(np.mean(error ** 2))
-
-
 @case
 def ptychopinn_learns_a_simulated_scan():
-    """Supervised, by the object's patches: the physics of the pattern is in no loss. As many steps as a
-    test has time for: nearer to the object than before, in both, and not yet a good reconstruction."""
-    data = scan(16)
-    how = ('--loss', 'mse', '--batch-size', 4, '--learning-rate', 0.0006, '--checkpoint-steps', 10000)
+    """Supervised, by the object's patches: the physics of the pattern is in no loss. Few patterns, which
+    it learns by heart: tests/bench/reconstruct trains with more and judges another object."""
+    hotlap('data', 'make', 'ptychography', 'scan.npz', '--n-images', 16, '--size', N).passes()
+    scan = Scan(HOME / 'scan.npz')
+    np.savez(HOME / 'pairs.npz', **scan.pairs())
+    ideal, spread = scan.judge(), scan.spread()
+    assert ideal[0] > 0.99 and ideal[1] < 0.05 < 0.4 < spread, 'the targets do show the object'
+    how = ('--loss', 'mse', '--batch-size', 8, '--learning-rate', 0.002, '--clip-norm', 0.5, '--checkpoint-steps', 10000)
     train('ptychopinn', 'pairs.npz', *how, '--steps', 1, '--checkpoint', 'untrained.onnx')
-    row = train('ptychopinn', 'pairs.npz', *how, '--steps', 240, '--schedule', 'cosine', '--checkpoint', 'trained.onnx')
-    before, after = judge(HOME / 'untrained.onnx', *data), judge(HOME / 'trained.onnx', *data)
-    told = [round(float(v), 4) for v in (*before, *after)]
+    row = train('ptychopinn', 'pairs.npz', *how, '--steps', 200, '--warmup-steps', 20, '--schedule', 'cosine', '--checkpoint',
+                'trained.onnx')
+    before, after = scan.judge(HOME / 'untrained.onnx'), scan.judge(HOME / 'trained.onnx')
+    told = [round(float(v), 4) for v in (*before, *after, spread)]
     print('# SSIM, phase error:', told, 'training', round(row['training_ms']), 'ms', file=sys.stderr)
-    assert before[1] > 0.4 and after[1] < 0.32, told
-    assert before[0] < 0.08 and after[0] > 0.1, told
+    assert before[0] < 0.2 and after[0] > 0.5, told
+    assert after[1] < 0.5 * spread < before[1], told
 
 
 main()
