@@ -85,8 +85,11 @@ void hl_cli_predict_text(const hl_predict_request *request, const hl_predict_res
   const hl_configuration *c = q->configuration;
   printf("\n%s on %s, %s, %" PRId64 " window%s a call, %" PRId64
          " threads, overlap %g, %s weights\n",
-         c->model, r->engine ? r->engine : c->engine, c->dtype, c->batch_size,
-         c->batch_size == 1 ? "" : "s", c->threads, q->overlap, q->gaussian ? "Gaussian" : "equal");
+         c->model, r->engine ? r->engine : c->engine, c->dtype, r->batch_size,
+         r->batch_size == 1 ? "" : "s", c->threads, q->overlap, q->gaussian ? "Gaussian" : "equal");
+  if (r->batch_size < c->batch_size)
+    printf("  not %" PRId64 " windows a call: no volume has more than %" PRId64 "\n", c->batch_size,
+           r->batch_size);
   printf("  %-9s %12s %8s %13s %13s\n", "part", "all", "share", "first batch", "mean batch");
   for (int i = 0; i < HL_PREDICT_PARTS; i++) print_part(i, &t, r);
   printf("  %-9s %10.3f s\n", "all", r->total_s);
@@ -141,7 +144,7 @@ static void request_json(hl_json *json, const hl_predict_request *q, const hl_pr
   hl_json_text(json, "engine_version", r->engine);
   hl_json_text(json, "dtype", c->dtype);
   hl_json_text(json, "device", c->device);
-  hl_json_int(json, "batch_size", c->batch_size);
+  hl_json_int(json, "batch_size", r->batch_size);
   hl_json_int(json, "threads", c->threads);
   hl_json_real(json, "overlap", q->overlap);
   hl_json_text(json, "blend", q->gaussian ? "gaussian" : "constant");

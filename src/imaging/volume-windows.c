@@ -111,27 +111,39 @@ static hl_status count_windows(hl_windows *w, hl_error *error) {
   return HL_OK;
 }
 
-hl_status hl_windows_new(const hl_windows_options *o, hl_volume_shape shape,
-                         hl_windows **ret_windows, hl_error *error) {
-  int64_t voxels = 0, window_voxels = 0;
-  hl_status status = check_options(o, error);
-  if (status == HL_OK) status = hl_volume_count(shape, "volume", &voxels, error);
-  if (status == HL_OK) status = hl_volume_count(o->roi, "window", &window_voxels, error);
-  if (status != HL_OK) return status;
-  hl_windows *w = calloc(1, sizeof *w);
-  if (!w) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for windows");
+/* All but the memory. */
+static hl_status lay_out(const hl_windows_options *o, hl_volume_shape shape,
+                         hl_windows *ret_windows, hl_error *error) {
+  hl_windows *w = ret_windows;
   *w = (hl_windows){.batch = o->batch,
                     .fill = o->fill,
                     .side = {shape.depth, shape.height, shape.width},
-                    .roi = {o->roi.depth, o->roi.height, o->roi.width},
-                    .voxels = voxels,
-                    .window_voxels = window_voxels};
+                    .roi = {o->roi.depth, o->roi.height, o->roi.width}};
+  hl_status status = check_options(o, error);
+  if (status == HL_OK) status = hl_volume_count(shape, "volume", &w->voxels, error);
+  if (status == HL_OK) status = hl_volume_count(o->roi, "window", &w->window_voxels, error);
+  if (status != HL_OK) return status;
   for (int i = 0; i < axes; i++) place(w, i, o->overlap);
-  status = count_windows(w, error);
+  return count_windows(w, error);
+}
+
+hl_status hl_windows_foretell(const hl_windows_options *options, hl_volume_shape shape,
+                              int64_t *ret_count, hl_error *error) {
+  hl_windows w;
+  hl_status status = lay_out(options, shape, &w, error);
+  if (status == HL_OK) *ret_count = w.count;
+  return status;
+}
+
+hl_status hl_windows_new(const hl_windows_options *o, hl_volume_shape shape,
+                         hl_windows **ret_windows, hl_error *error) {
+  hl_windows *w = calloc(1, sizeof *w);
+  if (!w) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for windows");
+  hl_status status = lay_out(o, shape, w, error);
   if (status == HL_OK) {
-    w->weights = calloc((size_t)window_voxels, sizeof *w->weights);
-    w->sum = calloc((size_t)voxels, sizeof *w->sum);
-    w->total = calloc((size_t)voxels, sizeof *w->total);
+    w->weights = calloc((size_t)w->window_voxels, sizeof *w->weights);
+    w->sum = calloc((size_t)w->voxels, sizeof *w->sum);
+    w->total = calloc((size_t)w->voxels, sizeof *w->total);
     if (!w->weights || !w->sum || !w->total)
       status = hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for windows of a volume");
   }

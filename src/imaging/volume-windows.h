@@ -52,6 +52,10 @@ void hl_windows_free(hl_windows *windows);
 
 int64_t hl_windows_count(const hl_windows *windows);
 
+/* How many it would have, without the memory of them. INVALID_ARGUMENT, LIMIT. */
+hl_status hl_windows_foretell(const hl_windows_options *options, hl_volume_shape shape,
+                              int64_t *ret_count, hl_error *error);
+
 /* Where window number `index` begins, in the volume's coordinates; below 0 where it is padded. */
 hl_volume_shape hl_windows_at(const hl_windows *windows, int64_t index);
 

@@ -1,7 +1,10 @@
 #include "run/predict.h"
 
 #include "base/clock.h"
+#include "machine/memory.h"
+#include "protocol/messages.h"
 #include "run/process.h"
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,32 +61,9 @@ static hl_status add_volume(hl_predict_result *r, const json_t *reply, hl_error 
   return v->name ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for results");
 }
 
-/* Until the network is ready. */
-static hl_status begin(hl_process *process, const hl_run_environment *environment,
-                       const hl_predict_request *q, hl_predict_result *r, hl_error *error) {
-  hl_message reply = {0};
-  uint64_t start = hl_clock_ns();
-  hl_status status = hl_process_configure(process, q->configuration, environment->cache_directory,
-                                          q->setup_s, &reply, error);
-  if (status != HL_OK) return status;
-  r->configure_s = (double)(hl_clock_ns() - start) / 1e9;
-  r->engine = hl_strdup(hl_json_get_text(reply.object, "engine_version", ""));
-  hl_message_release(&reply);
-  status = hl_process_call(process, "load", NULL, q->setup_s, &reply, error);
-  if (status != HL_OK) return status;
-  r->load_s = seconds(reply.object, "", "load");
-  hl_message_release(&reply);
-  status = hl_process_call(process, "prepare", NULL, q->setup_s, &reply, error);
-  if (status != HL_OK) return status;
-  r->prepare_s = seconds(reply.object, "", "prepare");
-  hl_message_release(&reply);
-  return HL_OK;
-}
-
-static hl_status open_volumes(hl_process *process, const hl_predict_request *q,
-                              hl_predict_result *r, hl_error *error) {
+static json_t *volumes_message(const hl_predict_request *q) {
   json_t *members = json_object();
-  if (!members) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a message");
+  if (!members) return NULL;
   hl_json_set_text(members, "data", q->data);
   hl_json_set_text(members, "task", q->task);
   hl_json_set_text(members, "recipe", q->recipe);
@@ -93,6 +73,73 @@ static hl_status open_volumes(hl_process *process, const hl_predict_request *q,
   hl_json_set_bool(members, "compare", q->compare);
   hl_json_set_int(members, "n_images", (uint64_t)q->n_images);
   hl_json_set_int(members, "seed", (uint64_t)q->configuration->seed);
+  return members;
+}
+
+static hl_status no_message(hl_error *error) {
+  return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a message");
+}
+
+/* With the volumes, which may not have windows for a whole batch. */
+static hl_status configure(hl_process *process, const hl_run_environment *environment,
+                           const hl_predict_request *q, hl_predict_result *r, hl_error *error) {
+  hl_message reply = {0};
+  uint64_t start = hl_clock_ns();
+  json_t *members = hl_message_from_configuration(q->configuration, environment->cache_directory);
+  if (!members || json_object_set_new(members, "volumes", volumes_message(q)) != 0) {
+    json_decref(members);
+    return no_message(error);
+  }
+  hl_status status = hl_process_call(process, "configure", members, q->setup_s, &reply, error);
+  if (status != HL_OK) return status;
+  r->configure_s = (double)(hl_clock_ns() - start) / 1e9;
+  r->engine = hl_strdup(hl_json_get_text(reply.object, "engine_version", ""));
+  r->batch_size = hl_json_get_int(reply.object, "batch_size", q->configuration->batch_size);
+  hl_message_release(&reply);
+  return HL_OK;
+}
+
+/* Before the engine asks for what the machine does not have. */
+static hl_status check_plan(hl_process *process, const hl_predict_request *q,
+                            const hl_predict_result *r, hl_error *error) {
+  hl_message reply = {0};
+  hl_status status = hl_process_call(process, "plan", NULL, q->setup_s, &reply, error);
+  if (status != HL_OK) return status;
+  double need = hl_json_get_real(reply.object, "weight_bytes", 0) +
+                hl_json_get_real(reply.object, "arena_bytes", 0) +
+                hl_json_get_real(reply.object, "io_bytes", 0);
+  hl_message_release(&reply);
+  uint64_t available = hl_memory_available(NULL);
+  if (available == UINT64_MAX || need <= (double)available) return HL_OK;
+  return hl_error_set(error, HL_OUT_OF_MEMORY,
+                      "a call with %" PRId64 " windows needs %.0f MB and %.0f MB may be used; give "
+                      "a smaller --batch-size",
+                      r->batch_size, need / 1e6, (double)available / 1e6);
+}
+
+/* Until the network is ready. */
+static hl_status begin(hl_process *process, const hl_run_environment *environment,
+                       const hl_predict_request *q, hl_predict_result *r, hl_error *error) {
+  hl_message reply = {0};
+  hl_status status = configure(process, environment, q, r, error);
+  if (status != HL_OK) return status;
+  status = hl_process_call(process, "load", NULL, q->setup_s, &reply, error);
+  if (status != HL_OK) return status;
+  r->load_s = seconds(reply.object, "", "load");
+  hl_message_release(&reply);
+  status = check_plan(process, q, r, error);
+  if (status != HL_OK) return status;
+  status = hl_process_call(process, "prepare", NULL, q->setup_s, &reply, error);
+  if (status != HL_OK) return status;
+  r->prepare_s = seconds(reply.object, "", "prepare");
+  hl_message_release(&reply);
+  return HL_OK;
+}
+
+static hl_status open_volumes(hl_process *process, const hl_predict_request *q,
+                              hl_predict_result *r, hl_error *error) {
+  json_t *members = volumes_message(q);
+  if (!members) return no_message(error);
   hl_message reply = {0};
   hl_status status = hl_process_call(process, "volumes", members, q->setup_s, &reply, error);
   if (status != HL_OK) return status;
@@ -137,7 +184,8 @@ static hl_status read_memory(hl_process *process, const hl_predict_request *q, h
 hl_status hl_predict_run(const hl_run_environment *environment, const hl_predict_request *request,
                          const hl_predict_view *view, hl_predict_result *ret_result,
                          hl_error *error) {
-  hl_predict_result r = {.configure_s = nan_s,
+  hl_predict_result r = {.batch_size = request->configuration->batch_size,
+                         .configure_s = nan_s,
                          .load_s = nan_s,
                          .prepare_s = nan_s,
                          .peak_mb = nan_s,

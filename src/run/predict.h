@@ -46,6 +46,7 @@ typedef struct hl_predict_volume {
 
 typedef struct hl_predict_result {
   char *data, *engine;  /* a line about each */
+  int64_t batch_size;   /* that of the request, or the most windows of a volume if that is less */
   int64_t volume_count; /* to predict */
   hl_predict_volume *volumes;
   size_t count;                     /* predicted */

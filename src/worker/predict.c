@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-hl_status hl_worker_volumes(hl_inference *inference, const json_t *request, json_t *reply,
-                            hl_prediction **ret_prediction, hl_error *error) {
+static hl_status open_set(const json_t *request, hl_prediction_options *ret_options,
+                          hl_volume_set **ret_set, hl_error *error) {
   const char *path = hl_json_get_text(request, "data", NULL);
   const char *task = hl_json_get_text(request, "task", "segmentation");
   hl_prediction_options options = {.windows = HL_WINDOWS_DEFAULTS,
@@ -14,16 +14,35 @@ hl_status hl_worker_volumes(hl_inference *inference, const json_t *request, json
                                    .folder = hl_json_get_text(request, "folder", NULL)};
   options.windows.overlap = hl_json_get_real(request, "overlap", 0);
   options.windows.gaussian = hl_json_get_bool(request, "gaussian", true);
+  *ret_options = options;
   hl_volume_recipe recipe;
   hl_volume_recipe_default(
       strcmp(task, "labelfree") == 0 ? HL_VOLUME_LABEL_FREE : HL_VOLUME_SEGMENTATION, &recipe);
-  hl_volume_set *set = NULL;
-  hl_status status = HL_OK;
   if (!path) return hl_error_set(error, HL_INVALID_ARGUMENT, "volumes: 'data' is missing");
-  status = hl_volume_recipe_parse(hl_json_get_text(request, "recipe", ""), &recipe, error);
+  hl_status status =
+      hl_volume_recipe_parse(hl_json_get_text(request, "recipe", ""), &recipe, error);
+  if (status != HL_OK) return status;
+  return hl_volume_set_open(path, &recipe, (uint64_t)hl_json_get_int(request, "seed", 42),
+                            hl_json_get_int(request, "n_images", 0), ret_set, error);
+}
+
+hl_status hl_worker_volumes_cut(const json_t *request, const hl_model_file *file,
+                                hl_configuration *configuration, json_t *reply, hl_error *error) {
+  hl_prediction_options options;
+  hl_volume_set *set = NULL;
+  hl_status status = open_set(request, &options, &set, error);
   if (status == HL_OK)
-    status = hl_volume_set_open(path, &recipe, (uint64_t)hl_json_get_int(request, "seed", 42),
-                                hl_json_get_int(request, "n_images", 0), &set, error);
+    configuration->batch_size = hl_prediction_batch(file, &options, set, configuration->batch_size);
+  hl_volume_set_free(set);
+  hl_json_set_int(reply, "batch_size", (uint64_t)configuration->batch_size);
+  return status;
+}
+
+hl_status hl_worker_volumes(hl_inference *inference, const json_t *request, json_t *reply,
+                            hl_prediction **ret_prediction, hl_error *error) {
+  hl_prediction_options options;
+  hl_volume_set *set = NULL;
+  hl_status status = open_set(request, &options, &set, error);
   if (status == HL_OK && options.folder) status = hl_directory_make(options.folder, error);
   if (status != HL_OK) {
     hl_volume_set_free(set);

@@ -8,6 +8,12 @@
 #include "protocol/channel.h"
 #include "workloads/prediction.h"
 
+/* Cuts the batch of a worker that is to be configured to what the volumes of `request`, as of
+ * hl_worker_volumes, have windows for, and replies with it. Their failures are said here already.
+ */
+hl_status hl_worker_volumes_cut(const json_t *request, const hl_model_file *file,
+                                hl_configuration *configuration, json_t *reply, hl_error *error);
+
 /* Opens the volumes that the request names (docs/protocol.md) and replies with how many there are.
  * `ret_prediction` is NULL before; hl_prediction_free() it. */
 hl_status hl_worker_volumes(hl_inference *inference, const json_t *request, json_t *reply,

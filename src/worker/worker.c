@@ -186,6 +186,9 @@ static hl_status verb_configure(worker *w, const json_t *request, json_t *reply,
     status = hl_model_file_open(&w->configuration,
                                 hl_json_get_text(w->configure, "cache_directory", NULL), &w->file,
                                 error);
+  const json_t *volumes = json_object_get(w->configure, "volumes");
+  if (status == HL_OK && json_is_object(volumes) && !trains(w))
+    status = hl_worker_volumes_cut(volumes, &w->file, &w->configuration, reply, error);
   if (status == HL_OK)
     status = hl_room_check(&w->configuration, &w->file, hl_memory_available(NULL), error);
   if (status == HL_OK)

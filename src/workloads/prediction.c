@@ -54,6 +54,24 @@ void hl_prediction_free(hl_prediction *prediction) {
   free(prediction);
 }
 
+int64_t hl_prediction_batch(const hl_model_file *file, const hl_prediction_options *options,
+                            const hl_volume_set *set, int64_t wanted) {
+  if (file->fixed_batch || file->input_count != 1 ||
+      !hl_volume_ports_fit(&file->inputs[0], &file->inputs[0]))
+    return wanted;
+  hl_windows_options windows = options->windows;
+  windows.roi = hl_volume_port_patch(&file->inputs[0]);
+  int64_t batch = 0, volumes = hl_volume_set_count(set);
+  for (int64_t i = 0; i < volumes && batch < wanted; i++) {
+    hl_volume_shape shape;
+    int64_t count = 0;
+    if (hl_volume_set_shape(set, i, &shape, NULL) == HL_OK &&
+        hl_windows_foretell(&windows, shape, &count, NULL) == HL_OK && count > batch)
+      batch = count;
+  }
+  return batch && batch < wanted ? batch : wanted;
+}
+
 const hl_volume_set *hl_prediction_set(const hl_prediction *prediction) {
   return prediction->set;
 }

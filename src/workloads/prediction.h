@@ -48,6 +48,12 @@ typedef struct hl_prediction_result {
 
 void hl_prediction_result_release(hl_prediction_result *result);
 
+/* `wanted`, or the most windows of one of the volumes where these are less: a larger batch would
+ * never be full. Volumes that cannot be opened count for nothing, reading them says why; where none
+ * can, or the network takes no windows or one batch only, it is `wanted`. */
+int64_t hl_prediction_batch(const hl_model_file *file, const hl_prediction_options *options,
+                            const hl_volume_set *set, int64_t wanted);
+
 typedef struct hl_prediction hl_prediction;
 
 /* Owns `set` from now on, also on failure. INVALID_ARGUMENT where the network does not map a patch

@@ -67,6 +67,18 @@ static hl_status read_tiff(const char *path, int64_t channel, hl__raw_volume *re
   return status;
 }
 
+static hl_status shape_of_npy(const hl_npz_entry *array, const char *path,
+                              hl_volume_shape *ret_shape, hl_error *error) {
+  int32_t rank = array ? array->header.rank : 0;
+  if (!array || rank < 2 || rank > 3)
+    return hl_error_set(error, HL_BAD_DATA,
+                        "%.200s: an array of %d dimensions; a volume has (z, y, x) or (y, x)",
+                        hl__last_part(path), rank);
+  const int64_t *d = array->header.dims;
+  *ret_shape = (hl_volume_shape){rank == 3 ? d[0] : 1, d[rank - 2], d[rank - 1]};
+  return HL_OK;
+}
+
 static hl_status read_npy(const char *path, int64_t channel, hl__raw_volume *ret, hl_error *error) {
   hl_npz *npz = NULL;
   hl_tensor_view raw = {0};
@@ -74,19 +86,11 @@ static hl_status read_npy(const char *path, int64_t channel, hl__raw_volume *ret
   hl_status status = hl_npz_open(path, NULL, &npz, error);
   if (status != HL_OK) return status;
   const hl_npz_entry *array = hl_npz_at(npz, 0);
-  int32_t rank = array ? array->header.rank : 0;
-  if (rank < 2 || rank > 3)
-    status = hl_error_set(error, HL_BAD_DATA,
-                          "%.200s: an array of %d dimensions; a volume has (z, y, x) or (y, x)",
-                          hl__last_part(path), rank);
-  else if (channel > 0)
+  hl_volume_shape shape = {0};
+  status = shape_of_npy(array, path, &shape, error);
+  if (status == HL_OK && channel > 0)
     status = hl_error_set(error, HL_INVALID_ARGUMENT, "%.200s: an .npy has one channel, number 0",
                           hl__last_part(path));
-  hl_volume_shape shape = {0};
-  if (status == HL_OK && array) {
-    const int64_t *d = array->header.dims;
-    shape = (hl_volume_shape){rank == 3 ? d[0] : 1, d[rank - 2], d[rank - 1]};
-  }
   if (status == HL_OK) status = hl_volume_count(shape, hl__last_part(path), &voxels, error);
   if (status == HL_OK && array) status = hl_npz_read(npz, array->name, &raw, error);
   if (status == HL_OK) status = to_float(&raw, path, shape, ret, error);
@@ -95,9 +99,27 @@ static hl_status read_npy(const char *path, int64_t channel, hl__raw_volume *ret
   return status;
 }
 
+static bool is_npy(const char *path) {
+  const char *end = hl__volume_ending(hl__last_part(path));
+  return end && strcasecmp(end, ".npy") == 0;
+}
+
 hl_status hl__volume_file_read(const char *path, int64_t channel, hl__raw_volume *ret,
                                hl_error *error) {
-  const char *end = hl__volume_ending(hl__last_part(path));
-  return end && strcasecmp(end, ".npy") == 0 ? read_npy(path, channel, ret, error)
-                                             : read_tiff(path, channel, ret, error);
+  return is_npy(path) ? read_npy(path, channel, ret, error) : read_tiff(path, channel, ret, error);
+}
+
+hl_status hl__volume_file_shape(const char *path, hl_volume_shape *ret_shape, hl_error *error) {
+  hl_npz *npz = NULL;
+  hl_tiff *tiff = NULL;
+  hl_status status =
+      is_npy(path) ? hl_npz_open(path, NULL, &npz, error) : hl_tiff_open(path, &tiff, error);
+  if (status == HL_OK && npz) status = shape_of_npy(hl_npz_at(npz, 0), path, ret_shape, error);
+  if (status == HL_OK && tiff) {
+    const hl_tiff_shape *s = hl_tiff_get_shape(tiff);
+    *ret_shape = (hl_volume_shape){s->depth, s->height, s->width};
+  }
+  hl_npz_free(npz);
+  hl_tiff_free(tiff);
+  return status;
 }

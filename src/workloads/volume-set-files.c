@@ -231,6 +231,11 @@ static hl_status read_pair(void *context, int64_t index, hl__raw_volume *ret_ima
                       e->name, (int)strcspn(e->name, "."), e->name);
 }
 
+static hl_status shape_of(void *context, int64_t index, hl_volume_shape *ret_shape,
+                          hl_error *error) {
+  return hl__volume_file_shape(((const files *)context)->entries[index].image, ret_shape, error);
+}
+
 static const char *name_of(void *context, int64_t index) {
   return ((const files *)context)->entries[index].name;
 }
@@ -297,6 +302,7 @@ hl_status hl__volumes_of_files(const char *path, const hl_volume_recipe *recipe,
                                     .count = (int64_t)f->count,
                                     .what = what,
                                     .read = read_pair,
+                                    .shape = shape_of,
                                     .name = name_of,
                                     .has_target = has_target,
                                     .free = free_files};

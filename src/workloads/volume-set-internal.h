@@ -17,6 +17,7 @@ typedef struct hl__volume_origin {
   char *what; /* "4 made-up volumes ..."; owned by the set */
   hl_status (*read)(void *context, int64_t index, hl__raw_volume *ret_image,
                     hl__raw_volume *ret_target, hl_error *error);
+  hl_status (*shape)(void *context, int64_t index, hl_volume_shape *ret_shape, hl_error *error);
   const char *(*name)(void *context, int64_t index);
   bool (*has_target)(void *context, int64_t index); /* NULL: each has one */
   void (*free)(void *context);
@@ -42,6 +43,9 @@ const char *hl__last_part(const char *path);
 /* Reads a channel, from 0, of a TIFF or .npy. INVALID_ARGUMENT where there is no such channel. */
 hl_status hl__volume_file_read(const char *path, int64_t channel, hl__raw_volume *ret_volume,
                                hl_error *error);
+
+/* Of the volume that it would read, from the file's header. */
+hl_status hl__volume_file_shape(const char *path, hl_volume_shape *ret_shape, hl_error *error);
 
 /* Room for a volume that has been counted. */
 hl_status hl__raw_volume_new(hl_volume_shape shape, hl__raw_volume *ret_volume, hl_error *error);

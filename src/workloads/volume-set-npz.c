@@ -105,6 +105,13 @@ static hl_status read_volume(void *context, int64_t index, hl__raw_volume *ret_i
   return status;
 }
 
+static hl_status shape_of_each(void *context, int64_t index, hl_volume_shape *ret_shape,
+                               hl_error *error) {
+  (void)index, (void)error;
+  *ret_shape = ((const arrays *)context)->shape;
+  return HL_OK;
+}
+
 static const char *name_of(void *context, int64_t index) {
   return ((const arrays *)context)->names[index];
 }
@@ -183,6 +190,7 @@ hl_status hl__volumes_of_npz(const char *path, const hl_volume_recipe *recipe, i
                                     .count = a->count,
                                     .what = what,
                                     .read = read_volume,
+                                    .shape = shape_of_each,
                                     .name = name_of,
                                     .has_target = has_target,
                                     .free = free_arrays};

@@ -26,6 +26,13 @@ static hl_status read_nuclei(void *context, int64_t index, hl__raw_volume *ret_i
                             error);
 }
 
+static hl_status shape_of(void *context, int64_t index, hl_volume_shape *ret_shape,
+                          hl_error *error) {
+  (void)index, (void)error;
+  *ret_shape = ((const nuclei *)context)->options.shape;
+  return HL_OK;
+}
+
 static const char *name_of(void *context, int64_t index) {
   return ((const nuclei *)context)->names[index];
 }
@@ -66,6 +73,7 @@ hl_status hl__volumes_of_nuclei(const char *path, const hl_volume_recipe *recipe
                                     .count = count,
                                     .what = text,
                                     .read = read_nuclei,
+                                    .shape = shape_of,
                                     .name = name_of,
                                     .free = free_nuclei};
   return HL_OK;

@@ -88,6 +88,13 @@ const char *hl_volume_set_name(const hl_volume_set *set, int64_t index) {
   return set->origin.name(set->origin.context, index);
 }
 
+hl_status hl_volume_set_shape(const hl_volume_set *set, int64_t index, hl_volume_shape *ret_shape,
+                              hl_error *error) {
+  hl_volume_shape shape = {0};
+  hl_status status = set->origin.shape(set->origin.context, index, &shape, error);
+  return status == HL_OK ? hl_volume_zoom_shape(shape, set->recipe.zoom, ret_shape, error) : status;
+}
+
 bool hl_volume_set_has_target(const hl_volume_set *set, int64_t index) {
   return !set->origin.has_target || set->origin.has_target(set->origin.context, index);
 }

@@ -59,6 +59,11 @@ const char *hl_volume_set_origin(const hl_volume_set *set);
  * set. */
 const char *hl_volume_set_name(const hl_volume_set *set, int64_t index);
 
+/* Its shape after the zoom, from the head of its file; what is wrong further on is only seen when
+ * it is read. */
+hl_status hl_volume_set_shape(const hl_volume_set *set, int64_t index, hl_volume_shape *ret_shape,
+                              hl_error *error);
+
 /* Whether it has a target, as far as is known before it is read. */
 bool hl_volume_set_has_target(const hl_volume_set *set, int64_t index);
 

@@ -94,6 +94,27 @@ def predictions_are_timed_and_written():
 
 
 @case
+def a_batch_of_more_windows_than_there_are_is_cut():
+    hotlap('data', 'make', 'nuclei:size=8x16x16,count=1,radius=4', 'few').passes()
+    hotlap('data', 'make', 'nuclei:size=10x20x24,count=1,radius=4', 'few/more').passes()
+    hotlap('data', 'make', 'nuclei:size=10x20x24,count=2,radius=4', 'few.npz').passes()
+    for source, windows in (('few', 1 + 8), ('few.npz', 16), ('nuclei:size=10x20x24,count=1', 8)):
+        found = hotlap('predict', SMALL, '--data', source, '--batch-size', '1000000', '--json').passes().document
+        assert found['batch_size'] == 8 and found['windows'] == windows, (source, found)
+    run = hotlap('predict', SMALL, '--data', 'few', '--batch-size', '1000000')
+    run.passes('8 windows a call', 'not 1000000 windows a call: no volume has more than 8')
+    found = hotlap('predict', SMALL, '--data', 'few', '--batch-size', '8', '--overlap', '0.5', '--json').passes().document
+    assert found['batch_size'] == 8, found
+    assert 'no volume has more' not in hotlap('predict', SMALL, '--data', 'few', '--batch-size', '8').passes().out
+
+
+@case
+def a_batch_beyond_the_memory_is_refused():
+    refused(['dynunet:patch=64x256x256', '--data', 'nuclei:size=500x2000x2000,count=1', '--overlap', '0.98', '--batch-size', '1000000'],
+            'predicted: the inputs of a batch of 1000000 alone need 16777216 MB', command='predict', status=1)
+
+
+@case
 def the_task_has_the_names_of_the_suite():
     for task in ('im2im/labelfree', 'im2im/label_free', 'labelfree'):
         document = hotlap('predict', SMALL, '--data', 'nuclei:size=8x16x16,count=1', '--experiment', task, '--json').passes().document
