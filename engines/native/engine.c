@@ -39,8 +39,8 @@ static hl_status probe(const hl_host *host, hl_error *error) {
 /* libgomp's; clang has no <omp.h> for it. */
 void omp_set_num_threads(int threads);
 
-void hl_native_threads(const hl_engine *engine) {
-  omp_set_num_threads(engine->threads);
+void hl_native_threads(int threads) {
+  omp_set_num_threads(threads);
 }
 
 void hl_native_log(const hl_engine *engine, const char *format, ...) {
@@ -143,6 +143,23 @@ static hl_status plan(hl_model *model, const hl_program_spec *spec, hl_program_p
   return HL_OK;
 }
 
+/* What `threads` of a row does not say. */
+static void note_threads(const hl_program *program) {
+  const hl_engine *engine = program->model->engine;
+  const hl_native_list *list = &program->list;
+  if (engine->threads == 1 || list->single_count == 0) return;
+  if (list->single_count < list->step_count) {
+    hl_native_log(engine, "%d of %d steps are too small for more than one thread",
+                  list->single_count, list->step_count);
+    return;
+  }
+  char note[160];
+  snprintf(note, sizeof(note),
+           "all steps ran on one of the %d threads: each is too small for another one to pay",
+           engine->threads);
+  if (HL_HOST_HAS(engine->host, note)) engine->host->note("native", note);
+}
+
 static hl_status prepare(hl_model *model, const hl_program_spec *spec, hl_program **ret_program,
                          hl_error *error) {
   hl_program *program;
@@ -164,6 +181,7 @@ static hl_status prepare(hl_model *model, const hl_program_spec *spec, hl_progra
                          "are used");
   if (model->engine->isa_note && HL_HOST_HAS(host, note))
     host->note("native", model->engine->isa_note);
+  note_threads(program);
   if (program->list.fallback_count > 0)
     hl_native_log(model->engine, "%d steps run on the reference evaluator",
                   program->list.fallback_count);

@@ -37,7 +37,7 @@ struct hl_model {
 };
 
 /* Tells OpenMP how many threads the calling thread's parallel regions have. */
-void hl_native_threads(const hl_engine *engine);
+void hl_native_threads(int threads);
 
 /* Adds a line to the host's log. */
 void hl_native_log(const hl_engine *engine, const char *format, ...) HL_PRINTF(2, 3);

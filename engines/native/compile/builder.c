@@ -393,12 +393,19 @@ int32_t hl_native_in_any(hl_native_builder *b, hl_value_id value) {
 
 /* -- steps ---------------------------------------------------------------------------------- */
 
+void hl_native_steps_for(hl_native_builder *b, int threads) {
+  b->threads = threads;
+  hl_native_threads(threads);
+}
+
 static hl_native_step *add_step(hl_native_builder *b, const char *kind) {
   hl_native_list *list = b->list;
   if (!grow(b, &list->steps, list->step_count, &list->step_capacity, sizeof(*list->steps)))
     return NULL;
   hl_native_step *step = &list->steps[list->step_count++];
-  *step = (hl_native_step){.kind = kind, .name = "", .layer = "", .node = node_index(b)};
+  *step = (hl_native_step){
+      .kind = kind, .name = "", .layer = "", .node = node_index(b), .threads = b->threads};
+  list->single_count += b->threads == 1;
   if (b->node) {
     step->phase = b->node->source->phase;
     step->layer = hl_node_layer(b->ir->graph, b->node->source);

@@ -73,6 +73,7 @@ typedef struct hl_native_step {
   hl_phase phase;
   const char *layer; /* the node of the network that it serves */
   int32_t node;      /* that it was made of, or -1 */
+  int threads;       /* with which it was made and is to run (compile/threads.h) */
 } hl_native_step;
 
 /* A value that is complete after step `step`. */
@@ -96,6 +97,7 @@ typedef struct hl_native_list {
   uint64_t arena_bytes, output_bytes, state_bytes, traffic_bytes;
   double flops;           /* executed; while building: more (or less) than the nominal ones */
   int32_t fallback_count; /* steps that run the reference evaluator */
+  int32_t single_count;   /* steps too small for more than one thread */
 } hl_native_list;
 
 void hl_native_list_release(hl_native_list *list);
@@ -132,12 +134,17 @@ typedef struct hl_native_builder {
   int32_t kept_count, kept_capacity;
   const hl_native_node *node;       /* being lowered */
   const hl_training_spec *training; /* of a training program, else NULL */
+  int threads;                      /* of the steps being added */
   bool waits;                       /* the step that waits for the host's gradients is there */
   hl_dtype type;                    /* of activations and large weights: float32 or bfloat16 */
   hl_native_layout picture;         /* in which convolutions and their kin work fastest with it */
   hl_status failed;
   hl_error *error;
 } hl_native_builder;
+
+/* From here on steps are made for `threads` threads: also those of oneDNN, which settles it when a
+ * primitive is described. */
+void hl_native_steps_for(hl_native_builder *b, int threads);
 
 /* Records a failure (the first one stays). Always returns false. */
 bool hl_native_fail(hl_native_builder *b, hl_status status, const char *format, ...)

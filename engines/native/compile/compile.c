@@ -1,6 +1,7 @@
 #include "compile/compile.h"
 #include "compile/memory-plan.h"
 #include "compile/passes.h"
+#include "compile/threads.h"
 #include "compile/training.h"
 #include "lower/lower.h"
 #include <stddef.h>
@@ -111,6 +112,7 @@ static void uses_done(hl_native_builder *b, const hl_native_node *node) {
 
 static void lower_node(hl_native_builder *b, const hl_native_node *node, bool training) {
   b->node = node;
+  hl_native_steps_for(b, hl_native_threads_for(hl_native_work_of(b->ir, node), b->engine->threads));
   if (training) hl_native_training_wait(b);
   uses_done(b, node);
   hl_native_lower(b, node);
@@ -144,6 +146,7 @@ static hl_status lower_all(hl_native_builder *b, hl_program *program, hl_error *
   }
   free(order);
   b->node = NULL;
+  hl_native_steps_for(b, 1); /* what is left is copied by memcpy */
   if (training) hl_native_training_updates(b);
   for (size_t i = 0; i < b->ir->graph->output_count && b->failed == HL_OK; i++)
     if (b->list->outputs[i] < 0) output_tensor(b, i);
@@ -181,7 +184,7 @@ hl_status hl_native_compile(hl_model *model, const hl_program_spec *spec, hl_pro
   hl_program *program = calloc(1, sizeof(*program));
   if (!program) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a program");
   program->model = model;
-  hl_native_threads(model->engine);
+  hl_native_threads(model->engine->threads);
   status = hl_graph_clone(model->graph, &program->graph, error);
   if (status == HL_OK) status = bind_inputs(program->graph, spec, error);
   if (status == HL_OK && spec->mode == HL_MODE_TRAINING)
@@ -191,6 +194,7 @@ hl_status hl_native_compile(hl_model *model, const hl_program_spec *spec, hl_pro
                                                                                    : NULL,
         error);
   if (status == HL_OK) status = build(program, spec->dtype, error);
+  hl_native_threads(model->engine->threads); /* for the weights */
   if (status != HL_OK) {
     hl_native_program_free(program);
     return status;

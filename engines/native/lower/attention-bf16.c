@@ -58,7 +58,7 @@ bool hl_native_lower_attention_bf16(hl_native_builder *b, const hl_native_node *
   attention_context *context = calloc(1, sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
   context->args = args;
-  context->threads = (unsigned)b->engine->threads;
+  context->threads = (unsigned)b->threads;
   context->has_mask = node->input_count > 3;
   for (int i = 0; i < 3; i++) context->offsets[i] = a->parts[i].offset;
   int32_t in[4];

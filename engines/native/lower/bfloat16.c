@@ -57,7 +57,7 @@ bool hl_native_lower_instance_norm_bf16(hl_native_builder *b, const hl_native_no
   instance_context *context = calloc(1, sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
   context->kernels = b->engine->kernels;
-  context->threads = (unsigned)b->engine->threads;
+  context->threads = (unsigned)b->threads;
   context->args = (hl_normalize_last_args){.n = n,
                                            .c = c,
                                            .s = s,
@@ -118,7 +118,7 @@ bool hl_native_lower_layer_norm_bf16(hl_native_builder *b, const hl_native_node 
   int axis = fused ? x->shape.rank - 1 : hl_native_axis(node, -1, x->shape.rank);
   if (axis < 0) return false;
   layer_context found = {.kernels = b->engine->kernels,
-                         .threads = (unsigned)b->engine->threads,
+                         .threads = (unsigned)b->threads,
                          .has_beta = hl_native_input(node, 2) >= 0,
                          .args = {.rows = 1, .n = 1}};
   found.args.epsilon = fused ? node->epsilon : hl_node_real(node->source, "epsilon", 1e-5f);
@@ -180,7 +180,7 @@ bool hl_native_lower_concat_bf16(hl_native_builder *b, const hl_native_node *nod
       calloc(1, sizeof(*context) + node->input_count * sizeof(context->bytes[0]));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
   context->kernels = b->engine->kernels;
-  context->threads = (unsigned)b->engine->threads;
+  context->threads = (unsigned)b->threads;
   context->count = node->input_count;
   size_t inner = sizeof(uint16_t);
   context->rows = 1;

@@ -66,7 +66,7 @@ bool hl_native_lower_channel_slice(hl_native_builder *b, const hl_native_node *n
   bool in_place = blocks_of(b, x) == blocks_of(b, y) && hl_native_dying(b, from);
   *context =
       (slice_context){.kernels = b->engine->kernels,
-                      .threads = (unsigned)b->engine->threads,
+                      .threads = (unsigned)b->threads,
                       .x_at = (ptrdiff_t)(begins[1] * s),
                       .in_place = in_place,
                       .args = {.rank = 2,

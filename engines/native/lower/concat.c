@@ -44,7 +44,7 @@ bool hl_native_lower_concat(hl_native_builder *b, const hl_native_node *node) {
       calloc(1, sizeof(*context) + node->input_count * sizeof(context->channels[0]));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
   context->kernels = b->engine->kernels;
-  context->threads = (unsigned)b->engine->threads;
+  context->threads = (unsigned)b->threads;
   context->count = node->input_count;
   context->n = context->s = 1;
   for (int i = 0; i < axis; i++) context->n *= (size_t)y->shape.dims[i];

@@ -150,7 +150,7 @@ static int32_t turned_weights(hl_native_builder *b, const hl_native_node *node) 
     return -1;
   }
   *context = (turn_context){.kernels = b->engine->kernels,
-                            .threads = (unsigned)b->engine->threads,
+                            .threads = (unsigned)b->threads,
                             .args = {.rank = 2,
                                      .extent = {(size_t)kernels, (size_t)taps},
                                      .x_stride = {(ptrdiff_t)taps, -1},

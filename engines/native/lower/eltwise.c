@@ -67,7 +67,7 @@ bool hl_native_lower_function(hl_native_builder *b, const hl_native_node *node) 
                    ? hl_native_out_view(b, node->outputs[0], HL_LAYOUT_PLAIN, from, 0)
                    : hl_native_out(b, node->outputs[0], HL_LAYOUT_PLAIN);
   context->kernels = b->engine->kernels;
-  context->threads = (unsigned)b->engine->threads;
+  context->threads = (unsigned)b->threads;
   context->n = (size_t)hl_shape_elements(&hl_native_out_value(b, node, 0)->shape);
   hl_native_step *step = hl_native_call(b, node->op, run_function, context, NULL);
   hl_native_arg_add(b, step, from, 0, NULL);
@@ -148,7 +148,7 @@ bool hl_native_lower_binary(hl_native_builder *b, const hl_native_node *node) {
   binary_context *context = calloc(1, sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
   context->kernels = b->engine->kernels;
-  context->threads = (unsigned)b->engine->threads;
+  context->threads = (unsigned)b->threads;
   context->args.kind = kind;
   int32_t in[2];
   hl_native_layout layout = HL_LAYOUT_PLAIN;

@@ -95,8 +95,7 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, const hl_valu
                               .count = (size_t)count};
   for (int i = 0; i < axis; i++) context->outer *= (size_t)x->shape.dims[i];
   for (int i = axis + 1; i < x->shape.rank; i++) context->inner *= (size_t)x->shape.dims[i];
-  bool small = context->outer * context->count * context->inner < 8192;
-  context->threads = small ? 1 : (unsigned)b->engine->threads;
+  context->threads = (unsigned)b->threads;
   int32_t tensors[] = {hl_native_in(b, node->inputs[0], HL_LAYOUT_PLAIN),
                        hl_native_in(b, node->inputs[1], HL_LAYOUT_PLAIN),
                        hl_native_out(b, node->outputs[0], HL_LAYOUT_PLAIN),

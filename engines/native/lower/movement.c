@@ -73,7 +73,7 @@ static copy_context *new_copy(hl_native_builder *b) {
     return NULL;
   }
   context->kernels = b->engine->kernels;
-  context->threads = (unsigned)b->engine->threads;
+  context->threads = (unsigned)b->threads;
   return context;
 }
 

@@ -125,7 +125,7 @@ static bool read(const hl_native_builder *b, const hl_native_node *node, const h
     *(i + 1 < axes ? &args.oh : &args.ow) *= (size_t)y->shape.dims[2 + i];
   }
   *ret = (narrow_context){.kernels = b->engine->kernels,
-                          .threads = (unsigned)b->engine->threads,
+                          .threads = (unsigned)b->threads,
                           .args = args,
                           .begin = node->channel_slice ? (size_t)node->channel_begin : 0,
                           .own = (size_t)kernel->shape.dims[1]};

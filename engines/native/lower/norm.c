@@ -36,7 +36,7 @@ bool hl_native_lower_softmax(hl_native_builder *b, const hl_native_node *node) {
   softmax_context *context = calloc(1, sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
   context->kernels = b->engine->kernels;
-  context->threads = (unsigned)b->engine->threads;
+  context->threads = (unsigned)b->threads;
   context->args = (hl_softmax_args){.rows = 1, .n = 1, .scale = 1.0f};
   context->args.log = strcmp(node->op, "LogSoftmax") == 0;
   for (int i = 0; i < x->shape.rank; i++)
@@ -105,7 +105,7 @@ bool hl_native_lower_layer_norm(hl_native_builder *b, const hl_native_node *node
   layer_norm_context *context = calloc(1, sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
   context->kernels = b->engine->kernels;
-  context->threads = (unsigned)b->engine->threads;
+  context->threads = (unsigned)b->threads;
   context->args.rows = context->args.n = 1;
   bool fused = strcmp(node->source->op, node->op) != 0;
   context->args.epsilon = fused ? node->epsilon : hl_node_real(node->source, "epsilon", 1e-5f);
@@ -177,7 +177,7 @@ bool hl_native_lower_instance_norm(hl_native_builder *b, const hl_native_node *n
   normalize_context *context = calloc(1, sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
   context->kernels = b->engine->kernels;
-  context->threads = (unsigned)b->engine->threads;
+  context->threads = (unsigned)b->threads;
   int32_t from = hl_native_in_any(b, node->inputs[0]);
   hl_native_layout layout = from >= 0 ? hl_native_get(b, from)->layout : HL_LAYOUT_PLAIN;
   if (layout == HL_LAYOUT_CHANNELS_LAST) layout = HL_LAYOUT_PLAIN;

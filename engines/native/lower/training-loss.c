@@ -91,7 +91,7 @@ static loss_context *context_of(hl_native_builder *b, const hl_native_node *node
     return NULL;
   }
   *context = (loss_context){.kernels = b->engine->kernels,
-                            .threads = (unsigned)b->engine->threads,
+                            .threads = (unsigned)b->threads,
                             .node = node->source,
                             .outer = (size_t)x->shape.dims[0],
                             .inner = 1,

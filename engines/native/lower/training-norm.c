@@ -97,7 +97,7 @@ bool hl_native_lower_batch_norm_training(hl_native_builder *b, const hl_native_n
   batch_context *context = calloc(1, sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
   *context = (batch_context){.kernels = b->engine->kernels,
-                             .threads = (unsigned)b->engine->threads,
+                             .threads = (unsigned)b->threads,
                              .residual = residual_id >= 0,
                              .args = {.n = e.n,
                                       .c = e.c,
@@ -177,7 +177,7 @@ bool hl_native_lower_norm_gradient(hl_native_builder *b, const hl_native_node *n
   gradient_context *context = calloc(1, sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
   *context = (gradient_context){.kernels = b->engine->kernels,
-                                .threads = (unsigned)b->engine->threads,
+                                .threads = (unsigned)b->threads,
                                 .wants_dx = hl_native_wanted(b, node, 0),
                                 .relu = relu,
                                 .args = {.n = e.n,
@@ -262,7 +262,7 @@ bool hl_native_lower_layer_norm_gradient(hl_native_builder *b, const hl_native_n
   args.epsilon = hl_node_real(node->source, "epsilon", 1e-5f);
   layer_context *context = malloc(sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
-  *context = (layer_context){b->engine->kernels, (unsigned)b->engine->threads, args};
+  *context = (layer_context){b->engine->kernels, (unsigned)b->threads, args};
   int32_t tensors[7] = {hl_native_in(b, node->inputs[0], HL_LAYOUT_PLAIN),
                         hl_native_in(b, node->inputs[1], HL_LAYOUT_PLAIN),
                         hl_native_in(b, node->inputs[2], HL_LAYOUT_PLAIN)};

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SMALL = 8192 }; /* elements for which waking threads takes longer than the work */
-
 typedef struct update_context {
   const hl_kernels *kernels;
   unsigned threads;
@@ -13,10 +11,6 @@ typedef struct update_context {
   int64_t every;   /* submits that make one update */
   double hyper[5]; /* of the optimiser, as graph/training.c has them */
 } update_context;
-
-static unsigned threads_for(const hl_native_builder *b, size_t elements) {
-  return elements < SMALL ? 1 : (unsigned)b->engine->threads;
-}
 
 /* Submit number `step` ends an update, unless the loss is not finite. */
 static bool updates(const update_context *context, int64_t step, float loss) {
@@ -114,7 +108,7 @@ static bool read_hyper(const hl_native_builder *b, hl_value_id id, double *ret, 
 static update_context context_of(const hl_native_builder *b, const hl_native_node *node) {
   size_t n = (size_t)hl_shape_elements(&hl_native_in_value(b, node, 0)->shape);
   return (update_context){.kernels = b->engine->kernels,
-                          .threads = threads_for(b, n),
+                          .threads = (unsigned)b->threads,
                           .n = n,
                           .every = hl_node_int(node->source, "accumulate", 1)};
 }
@@ -168,7 +162,7 @@ bool hl_native_lower_dropout(hl_native_builder *b, const hl_native_node *node) {
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
   context->kernels = b->engine->kernels;
   context->args.n = (size_t)hl_shape_elements(&hl_native_in_value(b, node, 0)->shape);
-  context->threads = threads_for(b, context->args.n);
+  context->threads = (unsigned)b->threads;
   context->args.seed = (uint64_t)hl_node_int(node->source, "seed", 0);
   context->args.ratio = (double)hl_node_real(node->source, "ratio", 0.5f);
   int32_t from = hl_native_in(b, node->inputs[0], HL_LAYOUT_PLAIN);

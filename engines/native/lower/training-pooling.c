@@ -96,7 +96,7 @@ bool hl_native_lower_pool_gradient(hl_native_builder *b, const hl_native_node *n
   if (average) {
     *(average_context *)context =
         (average_context){b->engine->kernels,
-                          (unsigned)b->engine->threads,
+                          (unsigned)b->threads,
                           {.planes = max.planes,
                            .h = max.h,
                            .w = max.w,
@@ -113,7 +113,7 @@ bool hl_native_lower_pool_gradient(hl_native_builder *b, const hl_native_node *n
                            .after_w = (size_t)after[1],
                            .with_padding = hl_node_int(node->source, "count_include_pad", 0) != 0}};
   } else {
-    *(max_context *)context = (max_context){b->engine->kernels, (unsigned)b->engine->threads, max};
+    *(max_context *)context = (max_context){b->engine->kernels, (unsigned)b->threads, max};
   }
   int32_t from = hl_native_in(b, node->inputs[0], HL_LAYOUT_BLOCKED);
   int32_t x = average ? -1 : hl_native_in(b, node->inputs[1], HL_LAYOUT_BLOCKED);
@@ -158,7 +158,7 @@ bool hl_native_lower_resize_gradient(hl_native_builder *b, const hl_native_node 
   shrink_context *context = calloc(1, sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
   context->kernels = b->engine->kernels;
-  context->threads = (unsigned)b->engine->threads;
+  context->threads = (unsigned)b->threads;
   context->args = (hl_upsample_gradient_args){
       .planes = planes_of(b, dx, layout),
       .h = (size_t)dx->shape.dims[2],
@@ -214,7 +214,7 @@ static bool emit_move(hl_native_builder *b, const hl_native_node *node, const pa
   move_context *context = calloc(1, sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
   context->kernels = b->engine->kernels;
-  context->threads = (unsigned)b->engine->threads;
+  context->threads = (unsigned)b->threads;
   context->args.rank = (size_t)small->rank;
   ptrdiff_t own = 1, other = 1, at = 0;
   for (int i = small->rank - 1; i >= 0; i--) {

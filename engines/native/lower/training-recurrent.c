@@ -328,7 +328,7 @@ static hl_status run_back(const void *opaque, void *const *pointers, hl_error *e
 /* -- lowering ------------------------------------------------------------------------------- */
 
 static bool read_context(const hl_native_builder *b, const hl_native_node *node, cell_context *x) {
-  *x = (cell_context){.kernels = b->engine->kernels, .threads = (unsigned)b->engine->threads};
+  *x = (cell_context){.kernels = b->engine->kernels, .threads = (unsigned)b->threads};
   if (!hl_native_cell_read(b, node, &x->c)) return false;
   const hl_native_cell *c = &x->c;
   /* Y's bytes have been checked; what is kept is up to 7 times as large. */

@@ -103,7 +103,7 @@ bool hl_native_lower_sums(hl_native_builder *b, const hl_native_node *node) {
   int64_t count = hl_shape_elements(&x->shape);
   if (count <= 0) return false;
   sum_context context = {.kernels = b->engine->kernels,
-                         .threads = count < 8192 ? 1 : (unsigned)b->engine->threads};
+                         .threads = count < 8192 ? 1 : (unsigned)b->threads};
   while (first < rank && reduced[first]) first++;
   if (first == rank) return sum_all(b, node, &context, (size_t)count);
   if (strcmp(node->op, "ReduceSum") != 0) return false;

@@ -13,8 +13,8 @@ struct hl_request {
   hl_program *program;
   hl_native_buffer arena, outputs;
   bool arena_is_lent; /* by the request of the program whose states are used */
-  void **inputs; /* bound */
-  call *calls;   /* by step */
+  void **inputs;      /* bound */
+  call *calls;        /* by step */
   dnnl_exec_arg_t *args;
   void **pointers;
   int arg_total;
@@ -164,9 +164,12 @@ hl_status hl_native_request_bind(hl_request *request, size_t input, const hl_ten
   return HL_OK;
 }
 
-static hl_status run_step(const hl_request *request, int32_t s, hl_error *error) {
+/* `threads`: how many the calling thread's regions have now, 0 if that is not known. A step runs
+ * with as many as it was made for. */
+static hl_status run_step(const hl_request *request, int32_t s, int *threads, hl_error *error) {
   const hl_native_step *step = &request->program->list.steps[s];
   const call *c = &request->calls[s];
+  if (step->threads != *threads) hl_native_threads(*threads = step->threads);
   if (step->primitive) {
     dnnl_status_t status = dnnl_primitive_execute(
         step->primitive, request->program->model->engine->stream, step->arg_count, c->args);
@@ -181,7 +184,6 @@ static hl_status ready(const hl_request *request, hl_error *error) {
     if (!request->inputs[i])
       return hl_error_set(error, HL_INVALID_ARGUMENT, "input '%s' is not bound",
                           graph->values[graph->inputs[i]].name);
-  hl_native_threads(request->program->model->engine);
   return HL_OK;
 }
 
@@ -189,6 +191,7 @@ static hl_status ready(const hl_request *request, hl_error *error) {
 static hl_status run_phases(hl_request *request, hl_error *error) {
   const hl_native_list *list = &request->program->list;
   hl_status status = HL_OK;
+  int threads = 0;
   memset(request->phase_ns, 0, sizeof(request->phase_ns));
   uint64_t since = hl_clock_ns();
   hl_phase phase = HL_PHASE_FORWARD;
@@ -199,7 +202,7 @@ static hl_status run_phases(hl_request *request, hl_error *error) {
       since = now;
       phase = list->steps[s].phase;
     }
-    status = run_step(request, s, error);
+    status = run_step(request, s, &threads, error);
   }
   request->phase_ns[phase] += hl_clock_ns() - since;
   return status;
@@ -211,7 +214,9 @@ hl_status hl_native_request_submit(hl_request *request, hl_error *error) {
     status = run_phases(request, error);
   } else {
     int32_t count = request->program->list.step_count;
-    for (int32_t s = 0; s < count && status == HL_OK; s++) status = run_step(request, s, error);
+    int threads = 0;
+    for (int32_t s = 0; s < count && status == HL_OK; s++)
+      status = run_step(request, s, &threads, error);
   }
   request->has_run = status == HL_OK;
   return status;
@@ -262,9 +267,10 @@ hl_status hl_native_request_profile(hl_request *request, hl_profile_visit visit,
                                     hl_error *error) {
   hl_status status = ready(request, error);
   const hl_native_list *list = &request->program->list;
+  int threads = 0;
   for (int32_t s = 0; s < list->step_count && status == HL_OK; s++) {
     uint64_t start = hl_clock_ns();
-    status = run_step(request, s, error);
+    status = run_step(request, s, &threads, error);
     if (status == HL_OK)
       visit(context, list->steps[s].name, list->steps[s].kind, hl_clock_ns() - start);
   }
@@ -315,8 +321,9 @@ hl_status hl_native_request_trace(hl_request *request, hl_trace_visit visit, voi
     return hl_error_set(error, HL_INVALID_ARGUMENT, "a trace is of a training program");
   hl_status status = ready(request, error);
   int32_t at = 0;
+  int threads = 0;
   for (int32_t s = 0; s < list->step_count && status == HL_OK; s++) {
-    if (list->steps[s].phase != HL_PHASE_OPTIMIZER) status = run_step(request, s, error);
+    if (list->steps[s].phase != HL_PHASE_OPTIMIZER) status = run_step(request, s, &threads, error);
     for (; at < list->result_count && list->results[at].step <= s && status == HL_OK; at++)
       if (list->steps[list->results[at].step].phase != HL_PHASE_OPTIMIZER)
         status = show(request, &list->results[at], visit, context, error);
