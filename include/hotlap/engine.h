@@ -421,6 +421,10 @@ typedef struct hl_engine_ops {
    * every piece. Allocates nothing of it; the sum of what lives at a time is what `plan` says. */
   hl_status (*allocations)(hl_model *model, const hl_program_spec *spec, hl_allocation_visit visit,
                            void *context, hl_error *error);
+
+  /* optional: how much of `prepare` was just-in-time compilation, in nanoseconds. UNIMPLEMENTED
+   * where this program was not compiled so. */
+  hl_status (*compile_time)(hl_program *program, uint64_t *ret_ns, hl_error *error);
 } hl_engine_ops;
 
 typedef const hl_engine_ops *(*hl_engine_entry_fn)(void);

@@ -251,6 +251,7 @@ hl_status hl_session_prepare(hl_session *session, hl_record *record, hl_error *e
   take_notes(reply.object, record);
   if (record) {
     record->prepare_ms = ms_of_ns(reply.object, "prepare_ns");
+    record->compilation_time_ms = ms_of_ns(reply.object, "compile_ns");
     record->overhead_ns = hl_json_get_real(reply.object, "overhead_ns", (double)NAN);
   }
   hl_message_release(&reply);

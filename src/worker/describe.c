@@ -47,3 +47,9 @@ json_t *hl_worker_output_shape(const hl_model_file *file, size_t output, size_t 
   json_decref(shape);
   return json_null();
 }
+
+void hl_worker_describe_program(const hl_engine_ops *ops, hl_program *program, json_t *reply) {
+  uint64_t compile_ns = 0;
+  if (ops->compile_time && ops->compile_time(program, &compile_ns, NULL) == HL_OK)
+    hl_json_set_int(reply, "compile_ns", compile_ns);
+}

@@ -6,6 +6,9 @@
 #include "workloads/model-file.h"
 
 /* The verb `configure`. */
+/* What the verb `prepare` says of a program: how long it was compiled, where the engine tells. */
+void hl_worker_describe_program(const hl_engine_ops *ops, hl_program *program, json_t *reply);
+
 void hl_worker_describe_model(const hl_model_file *file, int64_t batch, json_t *reply);
 
 /* The declared shape of an output with one image in the place of the batch, a new reference; null

@@ -207,9 +207,8 @@ static hl_status verb_configure(worker *w, const json_t *request, json_t *reply,
 }
 
 static hl_status need(bool ready, const char *verb_name, hl_error *error) {
-  return ready ? HL_OK
-               : hl_error_set(error, HL_INVALID_ARGUMENT, "'%s' came before what it needs",
-                              verb_name);
+  if (ready) return HL_OK;
+  return hl_error_set(error, HL_INVALID_ARGUMENT, "'%s' came before what it needs", verb_name);
 }
 
 static hl_status need_inference(const worker *w, bool ready, const char *verb_name,
@@ -283,8 +282,9 @@ static hl_status verb_allocations(worker *w, const json_t *request, json_t *repl
   hl_training_spec how;
   const hl_training *t = &w->train.training;
   const hl_inference *in = &w->inference;
-  const hl_program_spec spec = trains(w) ? hl_training_specify(t, w->configuration.batch_size, ports, &how)
-                                         : hl_inference_specify(in, in->full.images, ports);
+  const hl_program_spec spec =
+      trains(w) ? hl_training_specify(t, w->configuration.batch_size, ports, &how)
+                : hl_inference_specify(in, in->full.images, ports);
   return hl_worker_allocations(engine_of(w, &engine), trains(w) ? t->model : in->model, &spec,
                                reply, ret_bytes, ret_byte_count, error);
 }
@@ -302,11 +302,14 @@ static hl_status verb_prepare(worker *w, const json_t *request, json_t *reply, v
   status = trains(w) ? hl_training_prepare(&w->train.training, error)
                      : hl_inference_prepare(&w->inference, error);
   if (status != HL_OK) return status;
-  uint64_t prepare_ns = hl_clock_ns() - start;
+  hl_json_set_int(reply, "prepare_ns", hl_clock_ns() - start);
   if (!trains(w)) status = hl_timed_overhead(&w->inference, &overhead_ns, error);
   if (status != HL_OK) return status;
   w->is_prepared = true;
-  hl_json_set_int(reply, "prepare_ns", prepare_ns);
+  hl_engine *engine;
+  hl_worker_describe_program(engine_of(w, &engine),
+                             trains(w) ? w->train.training.program : w->inference.full.program,
+                             reply);
   hl_json_set_real(reply, "overhead_ns", overhead_ns);
   return HL_OK;
 }

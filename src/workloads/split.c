@@ -197,6 +197,7 @@ static hl_engine_ops split_ops(const hl_engine_ops *own) {
   ops.profile = NULL;
   ops.state_read = NULL;
   ops.state_write = NULL;
+  ops.compile_time = NULL;
   ops.stream = NULL; /* there is no one stream */
   return ops;
 }

@@ -165,6 +165,8 @@ def networks_agree(engine):
         for row in run.rows:
             assert row['outcome'] == 'PASSED' and row['output_error'] < 1e-4, (model, row['reason'])
             assert row['output_check'].startswith('reference'), row
+            compiled = row['compilation_time_ms']
+            assert compiled is None if engine == 'torch' else 0 < compiled <= row['prepare_ms'], row
 
 
 @case

@@ -142,6 +142,7 @@ HOOKS = [  # the table's members after its name, with what each takes
     ('phases', C.c_int, [POINTER] * 2 + [POINTER_TO_ERROR]),
     ('trace', C.c_int, [POINTER] * 3 + [POINTER_TO_ERROR]),
     ('allocations', C.c_int, [POINTER] * 4 + [POINTER_TO_ERROR]),
+    ('compile_time', C.c_int, [POINTER] * 2 + [POINTER_TO_ERROR]),
 ]
 TYPES = {name: C.CFUNCTYPE(result, *arguments) for name, result, arguments in HOOKS
          if result != 'data'}
@@ -318,6 +319,12 @@ class Table:
         view.name, view.dtype, view.rank = self.names[port.name], port.dtype, len(port.dims)
         view.dims[:len(port.dims)] = port.dims
         view.data, view.bytes = address, count
+
+    def hook_compile_time(self, program, ret):
+        spent = getattr(self.objects[program], 'compile_ns', None)
+        if spent is None:
+            raise Unimplemented('nothing was compiled')
+        C.c_uint64.from_address(ret).value = spent
 
     def hook_states(self, program, ret_states, ret_count):
         p = self.objects[program]

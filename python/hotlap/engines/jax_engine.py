@@ -4,6 +4,7 @@ import importlib.metadata
 import importlib.util
 import os
 import sys
+import time
 
 from hotlap.engines import abi, graph
 
@@ -101,7 +102,9 @@ class Program:
             if specification.dtype != 1:
                 weights = {k: w.astype(dtype) if w.dtype == 'float32' else w
                            for k, w in weights.items()}
+            begun = time.monotonic_ns()
             self.function = jax.jit(network.run).lower(weights, *shapes).compile()
+            self.compile_ns = time.monotonic_ns() - begun
         finally:
             g.close()
         self.engine, self.inputs, self.weights = model.engine, specification.inputs, weights

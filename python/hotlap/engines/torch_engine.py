@@ -2,6 +2,7 @@
 import ctypes as C
 import importlib.util
 import sys
+import time
 import warnings
 
 from hotlap.engines import abi, graph
@@ -165,9 +166,11 @@ class Program:
         from torch._dynamo.utils import counters
         zeros = [torch.zeros(p.dims, dtype=types[p.dtype], device=self.engine.device)
                  for p in self.inputs]
+        begun = time.monotonic_ns()
         with torch.inference_mode():
             for _ in range(2):
                 self.module(*zeros)
+        self.compile_ns = time.monotonic_ns() - begun
         breaks = sum(counters['graph_break'].values())
         if breaks:
             self.engine.note(f'torch.compile broke the graph {breaks} times')
