@@ -155,7 +155,7 @@ static void note_threads(const hl_program *program) {
   }
   char note[160];
   snprintf(note, sizeof(note),
-           "all steps ran on one of the %d threads: each is too small for another one to pay",
+           "all steps ran on one of the %d threads: they are too small for another one to pay",
            engine->threads);
   if (HL_HOST_HAS(engine->host, note)) engine->host->note("native", note);
 }

@@ -134,6 +134,7 @@ typedef struct hl_native_builder {
   int32_t kept_count, kept_capacity;
   const hl_native_node *node;       /* being lowered */
   const hl_training_spec *training; /* of a training program, else NULL */
+  int allowed;                      /* threads, of any step */
   int threads;                      /* of the steps being added */
   bool waits;                       /* the step that waits for the host's gradients is there */
   hl_dtype type;                    /* of activations and large weights: float32 or bfloat16 */

@@ -112,7 +112,7 @@ static void uses_done(hl_native_builder *b, const hl_native_node *node) {
 
 static void lower_node(hl_native_builder *b, const hl_native_node *node, bool training) {
   b->node = node;
-  hl_native_steps_for(b, hl_native_threads_for(hl_native_work_of(b->ir, node), b->engine->threads));
+  hl_native_steps_for(b, hl_native_threads_for(hl_native_work_of(b->ir, node), b->allowed));
   if (training) hl_native_training_wait(b);
   uses_done(b, node);
   hl_native_lower(b, node);
@@ -125,6 +125,7 @@ static hl_status lower_all(hl_native_builder *b, hl_program *program, hl_error *
   bool training = program->network != NULL;
   size_t values = b->ir->graph->value_count;
   b->value_count = values;
+  b->allowed = hl_native_threads_worth(b->ir, b->engine->threads);
   b->tensor_of = malloc((values + 1) * sizeof(*b->tensor_of));
   b->uses_after = malloc((values + 1) * sizeof(*b->uses_after));
   b->list->outputs = calloc(b->ir->graph->output_count + 1, sizeof(*b->list->outputs));

@@ -28,4 +28,10 @@ double hl_native_work_ns(hl_native_work work);
 /* `allowed` (at least 1) if it saves more than a parallel region costs, else 1. */
 int hl_native_threads_for(hl_native_work work, int allowed);
 
+/* `allowed`, or 1 for a whole program that other threads would serve for a moment only, between
+ * steps of one: on a busy machine they sleep by then, and waking them costs more than all they
+ * save.
+ */
+int hl_native_threads_worth(const hl_native_ir *ir, int allowed);
+
 #endif

@@ -38,6 +38,36 @@ static void test_borders(void **state) {
   assert_int_equal(hl_native_threads_for((hl_native_work){.flops = INFINITY}, 1), 1);
 }
 
+/* A ReLU of `many` numbers and `small` ones of 16. */
+static int worth(int64_t many, int small) {
+  hl_value values[2] = {{.dtype = HL_FLOAT32, .shape = {.rank = 1, .dims = {many}}},
+                        {.dtype = HL_FLOAT32, .shape = {.rank = 1, .dims = {16}}}};
+  hl_graph graph = {.values = values, .value_count = 2};
+  hl_node source = {0};
+  hl_value_id ids[] = {0, 1};
+  hl_native_node nodes[64];
+  assert_true(small < 64);
+  for (int i = 0; i <= small; i++)
+    nodes[i] = (hl_native_node){.source = &source,
+                                .op = "Relu",
+                                .inputs = &ids[i > 0],
+                                .outputs = &ids[i > 0],
+                                .input_count = 1,
+                                .output_count = 1};
+  hl_native_ir ir = {.graph = &graph, .nodes = nodes, .node_count = (size_t)small + 1};
+  return hl_native_threads_worth(&ir, 2);
+}
+
+/* 8 bytes a number: 32768 are 4.1 us, of which two threads save 2.05; 65536 save twice that. */
+static void test_programs(void **state) {
+  (void)state;
+  assert_int_equal(worth(16, 0), 1);
+  assert_int_equal(worth(32768, 0), 2);
+  assert_int_equal(worth(32768, 8), 2);
+  assert_int_equal(worth(32768, 20), 1); /* a moment among much else */
+  assert_int_equal(worth(65536, 60), 2); /* no longer a moment */
+}
+
 static char note[256];
 
 static void take_note(const char *engine, const char *sentence) {
@@ -118,6 +148,7 @@ static void test_steps(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_borders), cmocka_unit_test(test_steps)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_borders),
+                                     cmocka_unit_test(test_programs), cmocka_unit_test(test_steps)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
