@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/interrupt.h"
 #include "cli/plan.h"
 #include "cli/run-info.h"
 #include "record/requirement.h"
@@ -145,8 +146,8 @@ static bool has_name(const void *context, const char *name) {
 static hl_status check_customs(const hl_method_options *method, hl_error *error) {
   hl_custom_names names;
   hl_requirement requirement;
-  hl_status status =
-      hl_custom_check(method->metric_plugins, method->metric_plugin_count, &names, error);
+  hl_status status = hl_custom_check(method->metric_plugins, method->metric_plugin_count,
+                                     hl_interrupt_catch(), &names, error);
   for (size_t i = 0; i < method->requirement_count && status == HL_OK; i++)
     status = hl_requirement_parse(method->requirements[i], has_name, &names, &requirement, error);
   return status;

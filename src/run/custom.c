@@ -18,7 +18,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { limit_s = 10, name_bytes = HL_CUSTOM_NAME_BYTES, unit_bytes = 31, doc_bytes = 255 };
+enum {
+  limit_s = 10,
+  interrupted_limit_s = 1,
+  name_bytes = HL_CUSTOM_NAME_BYTES,
+  unit_bytes = 31,
+  doc_bytes = 255
+};
 
 /* What the child says, in pieces of one size: what an object did to its own memory cannot make this
  * process read beyond them. */
@@ -190,19 +196,44 @@ static _Noreturn void run_child(const char *path, const hl_record *record, int f
 typedef struct answer {
   message metrics[HL_CUSTOM_MOST];
   size_t count;
-  bool done;
-  char reason[320]; /* why it is not */
+  bool done, interrupted; /* the latter while it computed */
+  char reason[320];       /* why it is not done */
 } answer;
 
-/* A whole message; false at the end, or when it is late. */
-static bool read_message(int fd, uint64_t deadline, message *m, bool *ret_late) {
+static bool is_readable(int fd) {
+  struct pollfd p = {.fd = fd, .events = POLLIN};
+  return fd >= 0 && poll(&p, 1, 0) > 0;
+}
+
+/* How long an object may take. A row that an interrupt left is asked for, too, but not for long. */
+typedef struct patience {
+  uint64_t deadline_ns;
+  int wake_fd; /* readable: now; -1 after it was */
+  bool was_interrupted, late, interrupted;
+} patience;
+
+static patience patience_of(int wake_fd) {
+  bool was = is_readable(wake_fd);
+  uint64_t ns = (uint64_t)(was ? interrupted_limit_s : limit_s) * 1000000000u;
+  return (patience){
+      .deadline_ns = hl_clock_ns() + ns, .wake_fd = was ? -1 : wake_fd, .was_interrupted = was};
+}
+
+static bool is_over(patience *p) {
+  p->interrupted = p->interrupted || is_readable(p->wake_fd);
+  p->late = p->late || hl_clock_ns() >= p->deadline_ns;
+  return p->interrupted || p->late;
+}
+
+/* A whole message; false at the end, or when patience is over. */
+static bool read_message(int fd, patience *limit, message *m) {
   for (size_t got = 0; got < sizeof *m;) {
-    uint64_t now = hl_clock_ns();
-    *ret_late = now >= deadline;
-    if (*ret_late) return false;
-    struct pollfd p = {.fd = fd, .events = POLLIN};
-    int ready = poll(&p, 1, (int)((deadline - now) / 1000000) + 1);
-    if (ready <= 0) continue;
+    if (is_over(limit)) return false;
+    uint64_t now = hl_clock_ns(), end = limit->deadline_ns;
+    int left_ms = now < end ? (int)((end - now) / 1000000) + 1 : 0;
+    struct pollfd p[] = {{.fd = fd, .events = POLLIN}, {.fd = limit->wake_fd, .events = POLLIN}};
+    int ready = poll(p, HL_COUNT(p), left_ms);
+    if (ready <= 0 || !p[0].revents) continue;
     ssize_t n = read(fd, (char *)m + got, sizeof *m - got);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return false;
@@ -235,9 +266,11 @@ static void take_message(answer *a, const message *m) {
   }
 }
 
-static void explain_end(answer *a, int wait_status, bool late) {
+static void explain_end(answer *a, int wait_status, const patience *p) {
   if (a->done || a->reason[0]) return;
-  if (late)
+  if (p->interrupted || (p->late && p->was_interrupted))
+    snprintf(a->reason, sizeof a->reason, "the run was interrupted");
+  else if (p->late)
     snprintf(a->reason, sizeof a->reason, "it took more than %d s", limit_s);
   else if (WIFSIGNALED(wait_status))
     snprintf(a->reason, sizeof a->reason, "it crashed (%s)", strsignal(WTERMSIG(wait_status)));
@@ -245,18 +278,19 @@ static void explain_end(answer *a, int wait_status, bool late) {
     snprintf(a->reason, sizeof a->reason, "it ended its process");
 }
 
-static bool ends_before(pid_t pid, uint64_t deadline) {
+/* Whether it ends before patience does. */
+static bool ends(pid_t pid, patience *limit) {
   const struct timespec pause = {.tv_nsec = 2000000};
   for (;;) {
     siginfo_t ended = {0};
     if (waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == pid)
       return true;
-    if (hl_clock_ns() >= deadline) return false;
+    if (is_over(limit)) return false;
     nanosleep(&pause, NULL);
   }
 }
 
-static hl_status ask(const char *path, const hl_record *record, answer *ret_answer,
+static hl_status ask(const char *path, const hl_record *record, int wake_fd, answer *ret_answer,
                      hl_error *error) {
   int pipes[2];
   *ret_answer = (answer){0};
@@ -273,30 +307,29 @@ static hl_status ask(const char *path, const hl_record *record, answer *ret_answ
     close(pipes[0]);
     return hl_error_errno(error, HL_IO, "cannot start a process for %s", path);
   }
-  uint64_t deadline = hl_clock_ns() + (uint64_t)limit_s * 1000000000u;
-  bool late = false;
+  patience limit = patience_of(wake_fd);
   message m;
-  while (!ret_answer->done && read_message(pipes[0], deadline, &m, &late))
-    take_message(ret_answer, &m);
+  while (!ret_answer->done && read_message(pipes[0], &limit, &m)) take_message(ret_answer, &m);
   close(pipes[0]);
   int wait_status = 0;
   /* One that has closed its end without an answer may go on for ever. */
-  if (!ret_answer->done && !late) late = !ends_before(pid, deadline);
-  if (ret_answer->done || late) kill(-pid, SIGKILL);
+  if (ret_answer->done || is_over(&limit) || !ends(pid, &limit)) kill(-pid, SIGKILL);
   while (waitpid(pid, &wait_status, 0) < 0 && errno == EINTR) {
   }
-  explain_end(ret_answer, wait_status, late);
+  explain_end(ret_answer, wait_status, &limit);
+  ret_answer->interrupted = limit.interrupted;
   return HL_OK;
 }
 
-hl_status hl_custom_check(const char *const *plugins, size_t count, hl_custom_names *ret_names,
-                          hl_error *error) {
+hl_status hl_custom_check(const char *const *plugins, size_t count, int wake_fd,
+                          hl_custom_names *ret_names, hl_error *error) {
   hl_custom_names *known = ret_names;
   known->count = 0;
   for (size_t i = 0; i < count; i++) {
     answer a;
-    hl_status status = ask(plugins[i], NULL, &a, error);
+    hl_status status = ask(plugins[i], NULL, wake_fd, &a, error);
     if (status != HL_OK) return status;
+    if (!a.done && a.interrupted) return hl_error_set(error, HL_INTERRUPTED, "interrupted");
     if (!a.done)
       return hl_error_set(error, HL_INVALID_ARGUMENT, "--metric-plugin %.200s: %s", plugins[i],
                           a.reason);
@@ -336,20 +369,31 @@ static hl_status add(const message *m, const char *why, hl_record *record, hl_er
   return status;
 }
 
-hl_status hl_custom_compute(const char *const *plugins, size_t count, hl_record *record,
-                            hl_error *error) {
+/* What one object says of the row. */
+static hl_status take_answer(const char *plugin, const answer *a, hl_record *record,
+                             hl_error *error) {
   hl_status status = HL_OK;
+  if (!a->done) hl_record_note(record, "metric plug-in %s: %s", plugin, a->reason);
+  for (size_t k = 0; k < a->count && status == HL_OK; k++)
+    status =
+        add(&a->metrics[k], a->reason[0] ? a->reason : "the plug-in did not say it", record, error);
+  return status;
+}
+
+hl_status hl_custom_compute(const char *const *plugins, size_t count, int wake_fd,
+                            hl_record *record, hl_error *error) {
+  hl_status status = HL_OK;
+  bool interrupted = false;
   for (size_t i = 0; i < count && status == HL_OK; i++) {
-    answer a;
+    answer a = {.reason = "the run was interrupted"};
     hl_error inner = {0};
-    if (ask(plugins[i], record, &a, &inner) != HL_OK)
+    if (!interrupted && ask(plugins[i], record, wake_fd, &a, &inner) != HL_OK)
       snprintf(a.reason, sizeof a.reason, "%.300s", inner.msg);
-    if (!a.done) hl_record_note(record, "metric plug-in %s: %s", plugins[i], a.reason);
-    for (size_t k = 0; k < a.count && status == HL_OK; k++)
-      status =
-          add(&a.metrics[k], a.reason[0] ? a.reason : "the plug-in did not say it", record, error);
+    interrupted = interrupted || a.interrupted;
+    status = take_answer(plugins[i], &a, record, error);
   }
   hl_record_outputs_free(record->outputs);
   record->outputs = NULL;
+  if (status == HL_OK && interrupted) return hl_error_set(error, HL_INTERRUPTED, "interrupted");
   return status;
 }

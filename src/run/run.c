@@ -64,9 +64,10 @@ static hl_status keep_row(runner *r, size_t index, hl_record *record, hl_error *
   HL_CLEANUP(hl_free_pointer) char *key = hl_configuration_key(&r->plan->items[index]);
   if (!key) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a row");
   const hl_method_options *method = hl_plan_method(r->plan, &r->plan->items[index]);
-  hl_status status =
-      hl_custom_compute(method->metric_plugins, method->metric_plugin_count, record, error);
-  if (status == HL_OK)
+  hl_status status = hl_custom_compute(method->metric_plugins, method->metric_plugin_count,
+                                       r->context.environment->wake_fd, record, error);
+  bool interrupted = status == HL_INTERRUPTED; /* what was measured is kept */
+  if (status == HL_OK || interrupted)
     status = hl_record_require(record, method->requirements, method->requirement_count, error);
   if (status != HL_OK) return status;
   hl_error inner = {0};
@@ -75,7 +76,9 @@ static hl_status keep_row(runner *r, size_t index, hl_record *record, hl_error *
   status = kept(r, status, &inner, error);
   if (status == HL_OK && view->row_end) view->row_end(view->context, record);
   r->done[index] = true;
-  return status == HL_OK ? take_record(r, index, record, error) : status;
+  if (status == HL_OK) status = take_record(r, index, record, error);
+  if (status == HL_OK && interrupted) return hl_error_set(error, HL_INTERRUPTED, "interrupted");
+  return status;
 }
 
 static void show_begin(const runner *r, size_t index) {

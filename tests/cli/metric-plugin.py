@@ -4,10 +4,11 @@ import json
 import os
 import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 
-from harness import ENGINES, HOME, SOURCE, Skip, case, environment, file, hotlap, main
+from harness import ENGINES, HOME, PROGRAM, SOURCE, Skip, case, environment, file, hotlap, main
 
 PLUGIN = os.path.join(ENGINES, 'metrics.so')
 QUICK = ('--engine', 'null', '--simulated-clock', '1e6+1e5', '--iterations', '20', '--warmup-iterations', '2', '--no-check')
@@ -68,6 +69,22 @@ def a_plug_in_that_hangs_is_ended():
     for what in ('hang', 'close and hang'):
         row, = sweep('--batch-sizes', '1', '--json', '--store', 'none', what=what).passes().rows
         assert row['custom_metrics']['longest_step_ms']['reason'] == 'it took more than 10 s', row['custom_metrics']
+
+
+@case
+def an_interrupt_ends_a_plug_in_at_once():
+    run = subprocess.Popen([PROGRAM, 'sweep', 'mlp', *QUICK, '--metric-plugin', PLUGIN, '--batch-sizes', '1,2', '--json', '--store', 'none'],
+                           env=environment(HOTLAP_TEST_METRIC='hang aloud'), cwd=HOME, text=True, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    while 'it hangs' not in run.stderr.readline():
+        assert run.poll() is None
+    run.send_signal(signal.SIGINT)
+    out, err = run.communicate(timeout=100)
+    assert run.returncode == 130, (run.returncode, out[-300:], err)
+    row, = json.loads(out)['rows']  # the other was not measured any more
+    assert row['outcome'] == 'PASSED' and row['batch_size'] == 1, row
+    assert row['custom_metrics']['images_per_joule_at_100_w']['value'] > 0, row['custom_metrics']
+    assert row['custom_metrics']['longest_step_ms']['reason'] == 'the run was interrupted', row['custom_metrics']
 
 
 @case

@@ -19,8 +19,10 @@ static void misbehave(void) {
   if (is("close and hang"))
     for (int fd = 3;; fd = fd < 100 ? fd + 1 : 3)
       if (close(fd) != 0 && fd == 100) pause();
-  if (is("hang"))
+  if (is("hang") || is("hang aloud")) {
+    if (is("hang aloud")) fprintf(stderr, "it hangs\n");
     for (;;) pause();
+  }
 }
 
 static int steps_per_watt(const hl_custom_facts *row, double *value, char *reason, size_t bytes) {
