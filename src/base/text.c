@@ -77,6 +77,16 @@ void hl_text_format(hl_text *text, const char *format, ...) {
   va_end(args);
 }
 
+void hl_text_line(hl_text *text, const char *format, ...) {
+  size_t begin = text->length;
+  va_list args;
+  va_start(args, format);
+  format_va(text, format, args);
+  va_end(args);
+  if (text->length > begin) text->length = begin + hl_text_blank(text->data + begin, "");
+  hl_text_char(text, '\n');
+}
+
 void hl_text_wrap(hl_text *text, const char *words, size_t column, size_t indent, size_t width) {
   bool first = true;
   for (const char *word = words + strspn(words, " "); *word; word += strspn(word, " ")) {

@@ -34,6 +34,9 @@ void hl_text_append(hl_text *text, const char *string);
 void hl_text_append_n(hl_text *text, const char *bytes, size_t length);
 void hl_text_char(hl_text *text, char c);
 void hl_text_format(hl_text *text, const char *format, ...) HL_PRINTF(2, 3);
+/* Appends a line and its end, with a space for each control character in it: for names of files and
+ * what stands in them, which may hold line ends. */
+void hl_text_line(hl_text *text, const char *format, ...) HL_PRINTF(2, 3);
 /* Appends `words` with its lines broken at spaces: none longer than `width` unless a single word
  * is; the first begins in column `column`, the others are indented by `indent` spaces. No line end
  * after the last. */

@@ -51,8 +51,7 @@ void hl_cli_predict_volume(void *context, const hl_predict_result *result) {
   (void)context;
   const hl_predict_result *r = result;
   const hl_predict_volume *v = &r->volumes[r->count - 1];
-  hl_text line = HL_TEXT_INIT;
-  if (r->count == 1) hl_text_format(&line, "%s\n", r->data);
+  hl_text line = HL_TEXT_INIT, said = HL_TEXT_INIT;
   hl_text_format(&line, "%s: %" PRId64 " x %" PRId64 " x %" PRId64 ", %" PRId64 " window%s, %.3f s",
                  v->name, v->depth, v->height, v->width, v->windows, v->windows == 1 ? "" : "s",
                  v->total_s);
@@ -60,9 +59,11 @@ void hl_cli_predict_volume(void *context, const hl_predict_result *result) {
   if (!isnan(v->correlation))
     hl_text_format(&line, ", correlation %.4f, MSE %.4g", v->correlation, v->mse);
   if (v->file) hl_text_format(&line, ", %s", v->file);
-  hl_text_char(&line, '\n');
-  hl_cli_show(&line, stdout);
+  if (r->count == 1) hl_text_line(&said, "%s", r->data);
+  hl_text_line(&said, "%s", line.data);
+  fputs(said.data, stdout);
   hl_text_release(&line);
+  hl_text_release(&said);
   fflush(stdout);
 }
 

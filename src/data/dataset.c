@@ -355,6 +355,7 @@ hl_status hl_dataset_add_fingerprint(hl_dataset *dataset, hl_error *error) {
   char *description =
       hl_format("%s; contents %08" PRIx32, dataset->description, (uint32_t)(hash ^ hash >> 32));
   if (!description) return no_memory(error);
+  hl_text_blank(description, ""); /* names of files */
   free(dataset->description);
   dataset->description = description;
   return HL_OK;

@@ -29,18 +29,16 @@ hl_status hl__describe_images(const char *path, hl_text *text, hl_error *error) 
   int64_t *counts = NULL;
   hl_status status = open_folder(path, &folder, &counts, error);
   if (status != HL_OK) return status;
-  hl_text_format(text, "%s\n", folder->description);
+  hl_text_line(text, "%s", folder->description);
   for (size_t i = 0; i < folder->class_count && i < classes_shown; i++)
-    hl_text_format(text, "  label %-5zu %-40.60s %" PRId64 " picture%s\n", i, folder->classes[i],
-                   counts[i], counts[i] == 1 ? "" : "s");
+    hl_text_line(text, "  label %-5zu %-40.60s %" PRId64 " picture%s", i, folder->classes[i],
+                 counts[i], counts[i] == 1 ? "" : "s");
   if (folder->class_count > classes_shown)
     hl_text_format(text, "  ... %zu more\n", folder->class_count - classes_shown);
-  hl_text_format(text,
+  hl_text_append(text,
                  "\nRead as ImageNet's pictures are for evaluation: shorter side to 256/224 of the "
-                 "model's\nlonger one, centre cut out, mean and deviation.\n"
-                 "Measure with it: hotlap sweep resnet50 --test-data %s\n",
-                 path);
-  text->length = hl_text_blank(text->data, "\n");
+                 "model's\nlonger one, centre cut out, mean and deviation.\n");
+  hl_text_line(text, "Measure with it: hotlap sweep resnet50 --test-data %s", path);
   free(counts);
   hl_image_folder_free(folder);
   return HL_OK;

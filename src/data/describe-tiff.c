@@ -36,19 +36,20 @@ static range find_range(hl_tiff *tiff, hl_error *ret_problem) {
 static void format_file(const char *path, hl_text *text, hl_error *ret_problem) {
   hl_tiff *tiff = NULL;
   if (hl_tiff_open(path, &tiff, ret_problem) != HL_OK) {
-    hl_text_format(text, "  unreadable: %s\n", ret_problem->msg);
+    hl_text_line(text, "  unreadable: %s", ret_problem->msg);
     return;
   }
   const hl_tiff_shape *s = hl_tiff_get_shape(tiff);
   range r = find_range(tiff, ret_problem);
+  hl_text_line(text, "  %s", path);
   hl_text_format(text,
-                 "  %s\n    %" PRId64 " x %" PRId64 " x %" PRId64 " (z, y, x) of %s, %" PRId64
+                 "    %" PRId64 " x %" PRId64 " x %" PRId64 " (z, y, x) of %s, %" PRId64
                  " channel%s, %" PRId64 " time%s (%s); compression: %s\n",
-                 path, s->depth, s->height, s->width, hl_dtype_name(s->dtype), s->channels,
+                 s->depth, s->height, s->width, hl_dtype_name(s->dtype), s->channels,
                  s->channels == 1 ? "" : "s", s->times, s->times == 1 ? "" : "s", s->order,
                  s->compression);
   if (!isnan(r.low)) hl_text_format(text, "    channel 0: %.6g to %.6g\n", r.low, r.high);
-  if (ret_problem->status) hl_text_format(text, "    problem: %s\n", ret_problem->msg);
+  if (ret_problem->status) hl_text_line(text, "    problem: %s", ret_problem->msg);
   hl_tiff_free(tiff);
 }
 
@@ -103,7 +104,7 @@ static hl_status each_file(const char *folder, hl_text *text, hl_json *json, int
 hl_status hl__describe_tiff(const char *path, bool is_folder, hl_text *text, hl_error *error) {
   int64_t count = 1;
   hl_error problem = {0};
-  hl_text_format(text, "%s: %s\n", path, is_folder ? "a folder of TIFF files" : "a TIFF");
+  hl_text_line(text, "%s: %s", path, is_folder ? "a folder of TIFF files" : "a TIFF");
   if (is_folder) {
     count = 0;
     hl_status status = each_file(path, text, NULL, &count, error);
@@ -113,11 +114,9 @@ hl_status hl__describe_tiff(const char *path, bool is_folder, hl_text *text, hl_
     if (problem.status) return hl_error_set(error, problem.status, "%s", problem.msg);
   }
   if (count > files_shown) hl_text_format(text, "  ... %" PRId64 " more\n", count - files_shown);
-  hl_text_format(text,
-                 "\nRead as windows of the model's size, values less their mean over their "
-                 "deviation.\nMeasure with it: hotlap sweep dynunet --test-data %s\n",
-                 path);
-  text->length = hl_text_blank(text->data, "\n");
+  hl_text_append(text, "\nRead as windows of the model's size, values less their mean over their "
+                       "deviation.\n");
+  hl_text_line(text, "Measure with it: hotlap sweep dynunet --test-data %s", path);
   return HL_OK;
 }
 

@@ -65,8 +65,8 @@ static void format_entry(hl_npz *npz, const hl_npz_entry *entry, hl_text *text) 
   }
   const char *type = header->dtype ? hl_dtype_name(header->dtype) : header->type;
   const char *order = header->rank < 2 ? "-" : header->fortran ? "column-major" : "row-major";
-  hl_text_format(text, "  %-16s %-11s %-22s %-12s %s%s\n", entry->name, type, shape.data, order,
-                 header->swapped ? "big-endian, " : "", values.data);
+  hl_text_line(text, "  %-16s %-11s %-22s %-12s %s%s", entry->name, type, shape.data, order,
+               header->swapped ? "big-endian, " : "", values.data);
   hl_text_release(&shape);
   hl_text_release(&values);
 }
@@ -75,26 +75,28 @@ static void format_scan(hl_npz *npz, const char *path, hl_text *text) {
   hl_scan *scan = NULL;
   hl_error error = {0};
   if (hl_scan_from_npz(npz, 0, &scan, &error) != HL_OK) {
-    hl_text_format(text, "\nNot usable as a ptychography scan: %s\n", error.msg);
+    hl_text_char(text, '\n');
+    hl_text_line(text, "Not usable as a ptychography scan: %s", error.msg);
     return;
   }
   double sum = 0;
   for (int64_t i = 0; i < scan->count * scan->size * scan->size; i++)
     sum += (double)scan->amplitude[i] * (double)scan->amplitude[i];
+  hl_text_char(text, '\n');
+  hl_text_line(text, "A ptychography scan of %" PRId64 " patterns, N = %" PRId64 ", in '%s'",
+               scan->count, scan->size, scan->key);
   hl_text_format(text,
-                 "\nA ptychography scan of %" PRId64 " patterns, N = %" PRId64 ", in '%s'\n"
                  "  values          %s\n"
                  "  zero frequency  at the %s\n"
                  "  intensity       %.6g a pattern on average\n"
-                 "  positions       %s\n"
-                 "  read as         %s\n",
-                 scan->count, scan->size, scan->key,
+                 "  positions       %s\n",
                  scan->counts ? "counts (the square root is taken)" : "amplitudes",
                  scan->corner ? "corner (moved to the centre)" : "centre",
-                 sum / (double)scan->count, scan->x ? "yes" : "none: gridsize=1 only", scan->notes);
+                 sum / (double)scan->count, scan->x ? "yes" : "none: gridsize=1 only");
+  hl_text_line(text, "  read as         %s", scan->notes);
   int n = scan->size >= 128 ? 128 : scan->size >= 64 ? 64 : 0;
   if (n)
-    hl_text_format(text, "Measure with it: hotlap sweep ptychopinn:N=%d --test-data %s\n", n, path);
+    hl_text_line(text, "Measure with it: hotlap sweep ptychopinn:N=%d --test-data %s", n, path);
   else
     hl_text_append(text, "Patterns of fewer than 64 x 64 pixels fit no built-in network.\n");
   hl_scan_free(scan);
@@ -107,14 +109,15 @@ static hl_status describe_arrays(const char *path, hl_text *ret_text, hl_error *
   size_t count = hl_npz_count(npz);
   uint64_t bytes = 0;
   for (size_t i = 0; i < count; i++) bytes += hl_npz_at(npz, i)->header.data_bytes;
-  hl_text_format(ret_text, "%s (%s): %zu array%s, ", path, hl_npz_container(npz), count,
-                 count == 1 ? "" : "s");
-  format_bytes(ret_text, bytes);
-  hl_text_append(ret_text, "\n");
+  hl_text size = HL_TEXT_INIT;
+  format_bytes(&size, bytes);
+  hl_text_line(ret_text, "%s (%s): %zu array%s, %s", path, hl_npz_container(npz), count,
+               count == 1 ? "" : "s", size.data);
+  hl_text_release(&size);
   for (size_t i = 0; i < count; i++) format_entry(npz, hl_npz_at(npz, i), ret_text);
   for (size_t i = 0; i < count; i++)
     if (hl_npz_at(npz, i)->problem)
-      hl_text_format(ret_text, "Unreadable: %s\n", hl_npz_at(npz, i)->problem);
+      hl_text_line(ret_text, "Unreadable: %s", hl_npz_at(npz, i)->problem);
   if (hl_scan_find(npz))
     format_scan(npz, path, ret_text);
   else if (count)

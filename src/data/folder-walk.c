@@ -55,7 +55,7 @@ void hl_folder_walk_skip(hl_folder_walk *walk, const char *folder, const char *n
   if (walk->skipped_count++ >= HL_FOLDER_NAMED_MAX) return;
   hl_text_format(&walk->skipped, "%s%.80s%s%.60s (%s)", walk->skipped.length ? ", " : "", folder,
                  folder[0] && name[0] ? "/" : "", name, reason);
-  hl_text_blank(walk->skipped.data, "");
+  if (walk->skipped.length) walk->skipped.length = hl_text_blank(walk->skipped.data, "");
 }
 
 static int compare_entries(const void *a, const void *b) {

@@ -114,7 +114,7 @@ static void append_run(const hl_record *r, hl_text *out) {
     hl_text_wrap(out, r->data_verdict, 10, 10, 90);
     hl_text_char(out, '\n');
   }
-  if (r->checkpoint) hl_text_format(out, "  checkpoint: %s\n", r->checkpoint);
+  if (r->checkpoint) hl_text_line(out, "  checkpoint: %s", r->checkpoint);
 }
 
 void hl_report_training(const hl_records *records, hl_text *out) {

@@ -276,10 +276,8 @@ bool hl__volumes_are_in_files(const char *path) {
 static char *describe(const files *f, const char *path) {
   int64_t targets = 0;
   for (size_t i = 0; i < f->count; i++) targets += f->entries[i].target != NULL;
-  char *text = hl_format("%.200s: %zu volume%s, %" PRId64 " with a file of targets", path, f->count,
-                         f->count == 1 ? "" : "s", targets);
-  if (text) hl_text_blank(text, "");
-  return text;
+  return hl_format("%.200s: %zu volume%s, %" PRId64 " with a file of targets", path, f->count,
+                   f->count == 1 ? "" : "s", targets);
 }
 
 hl_status hl__volumes_of_files(const char *path, const hl_volume_recipe *recipe, int64_t most,

@@ -51,6 +51,8 @@ hl_status hl_volume_set_open(const char *path, const hl_volume_recipe *recipe, u
     hl_text_format(&text, "%s; ", set->origin.what);
     hl_volume_recipe_describe(recipe, &text);
     set->description = hl_text_take(&text);
+    hl_text_blank(set->origin.what, "");
+    hl_text_blank(set->description, "");
     if (!set->description) status = hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for volumes");
   }
   if (status == HL_OK)

@@ -4,11 +4,14 @@ import os
 import pathlib
 import resource
 import signal
+import struct
 import subprocess
 import time
+import zlib
 
 import onnx_bytes as onnx
-from harness import HOME, PROGRAM, Skip, case, cmdline, environment, hotlap, main
+from harness import HOME, PROGRAM, Skip, case, cmdline, environment, file, hotlap, main
+from train_kit import data, network, npy, npz
 
 QUICK = ('mlp:dims=8-8', '--engine', 'null', '--simulated-clock', '1000000+100000',
          '--max-time', '0.2', '--batch-sizes', '2')
@@ -67,6 +70,37 @@ def inputs_beyond_the_memory_are_not_made():
     row = run.rows[0]
     assert run.status == 3 and row['outcome'] == 'OUT_OF_MEMORY', run.explain()
     assert row['reason'].startswith('predicted: the inputs'), row['reason']
+
+
+def picture():
+    """A PNG of 32 x 32 pixels, black."""
+    part = lambda kind, data: struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
+    return (b'\x89PNG\r\n\x1a\n' + part(b'IHDR', struct.pack('>IIBBBBB', 32, 32, 8, 2, 0, 0, 0))
+            + part(b'IDAT', zlib.compress(bytes(97 * 32))) + part(b'IEND', b''))
+
+
+@case
+def names_of_files_cannot_break_a_line():
+    bad, plain = 'day\n1\x1b[31m\r\x85x', 'day 1 [31m  x'
+    for name in (f'classes/{bad}/1.png', 'classes/b/2.png'):
+        file(name, picture())
+    file(f'classes/{bad}/no\nmore.png', b'')
+    hotlap('data', 'make', 'nuclei:size=8x16x16,count=1,radius=4', 'stacks', '--quiet').passes()
+    file(f'stacks/{bad}.tif', (HOME / 'stacks/nuclei_0000.tif').read_bytes())
+    file(f'{bad}.npz', npz('plain.npz', **{'a\nb': npy((8, 4), [0.0] * 32)}).read_bytes())
+    file(f'{bad}-train.npz', data('plain.npz', 8).read_bytes())
+    net = network()
+    predict = ('predict', 'dynunet:patch=8x16x16', '--data')
+    for words, whole in ((('data', 'show', HOME / 'classes'), f'label 1     {plain}  '),
+                         (('data', 'show', HOME / 'stacks'), f'{plain}.tif'),
+                         (('data', 'show', HOME / f'{bad}.npz'), f'{plain}.npz (npz): 1 array'),
+                         ((*predict, HOME / 'stacks'), f'{plain}.tif: 8 x 16 x 16'),
+                         ((*predict, HOME / f'stacks/{bad}.tif'), f'{plain}.tif: 1 volume'),
+                         (('train', net, '--data', HOME / f'{bad}-train.npz', '--epochs', '1', '--batch-size', '4',
+                           '--checkpoint', HOME / f'{bad}.onnx', '--store', 'none'), f'checkpoint: {HOME}/{plain}.onnx')):
+        run = hotlap(*words).passes()
+        assert not [c for c in run.out if c < ' ' and c != '\n' or c == '\x85'], (words, run.out)
+        assert any(whole in line for line in run.out.split('\n')), (whole, run.out)
 
 
 @case

@@ -189,6 +189,17 @@ static void control_characters_are_blanked(void **state) {
   assert_int_equal(hl_text_blank(NULL, ""), 0);
 }
 
+static void a_line_is_one(void **state) {
+  (void)state;
+  hl_text text = HL_TEXT_INIT;
+  hl_text_append(&text, "first\n");
+  hl_text_line(&text, "  %s: %d", "a\nb\r\xc2\x9b\x1b[31m", 3);
+  hl_text_line(&text, "%s", "");
+  assert_string_equal(text.data, "first\n  a b   [31m: 3\n\n");
+  assert_int_equal(text.length, strlen(text.data));
+  hl_text_release(&text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(lines_are_wrapped_at_spaces),
@@ -199,6 +210,7 @@ int main(void) {
       cmocka_unit_test(reals_are_strict),
       cmocka_unit_test(utf8_is_told_from_other_bytes),
       cmocka_unit_test(control_characters_are_blanked),
+      cmocka_unit_test(a_line_is_one),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
