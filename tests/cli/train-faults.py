@@ -1,5 +1,6 @@
 """hotlap train on bad input: what is said, what stays, and that nothing is trained by mistake."""
 import os
+import pathlib
 import re
 import resource
 import signal
@@ -285,14 +286,21 @@ def a_crash_costs_what_came_after_the_checkpoint():
     assert rest['step_losses'] == whole['step_losses'][13:]
 
 
-def begin(checkpoint, store, *more):
+def wait_for(is_so, process):
+    """For what the program does, as long as it runs."""
+    end = time.monotonic() + 300
+    while not is_so() and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.02)
+    assert is_so(), process.communicate(timeout=60)
+
+
+def begin(checkpoint, store, *more, **changes):
     """A run that takes 10 ms a step; returns once it has written a checkpoint."""
     words = [PROGRAM, 'train', network(), *LINEAR, '--data', HOME / 'linear.npz', '--batch-size', '8', '--epochs', '1000',
              '--learning-rate', '0.05', '--engine-option', 'step_us=10000', '--checkpoint', checkpoint, '--store', store, *more]
-    process = subprocess.Popen(list(map(str, words)), cwd=HOME, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 60
-    while not (HOME / checkpoint).exists() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.05)
+    process = subprocess.Popen(list(map(str, words)), cwd=HOME, env=environment(**changes), stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    wait_for((HOME / checkpoint).exists, process)
     return process
 
 
@@ -300,9 +308,8 @@ def begin(checkpoint, store, *more):
 def an_interrupt_ends_after_the_step_and_keeps_all_of_it():
     store = HOME / 'interrupted.db'
     process = begin('later.onnx', store)
-    time.sleep(1.1)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 130 and b'1 row is kept, --resume goes on from the checkpoint' in err, (process.returncode, out, err)
     found, = hotlap('report', '--store', store, '--json').rows
     assert found['stop'] == 'interrupted' and found['training_steps'] >= 12 and found['checkpoint'] == 'later.onnx', found
@@ -313,16 +320,26 @@ def an_interrupt_ends_after_the_step_and_keeps_all_of_it():
     assert rest['training_steps'] == 9 and found['step_losses'] + rest['step_losses'] == row('--steps', total)['step_losses']
 
 
+def has_taken(number, process):
+    """The signal was delivered, and the program waits again."""
+    status = pathlib.Path(f'/proc/{process.pid}/status').read_text()
+    pending = [int(word, 16) for word in re.findall(r'^(?:SigPnd|ShdPnd):\s*(\w+)', status, re.M)]
+    return not any(mask >> (number - 1) & 1 for mask in pending) and re.search(r'^State:\s*S', status, re.M)
+
+
 @case
 def a_second_interrupt_ends_at_once():
-    process = begin('killed.onnx', 'none', '--checkpoint-steps', 13, '--engine-option', 'slow_at=14')
-    time.sleep(0.5)
+    hangs = HOME / 'hangs'
+    process = begin('killed.onnx', 'none', '--checkpoint-steps', 13, '--engine-option', 'hang_at=14', LINEAR_HANG=str(hangs))
+    wait_for(hangs.exists, process)
     process.send_signal(signal.SIGINT)
-    time.sleep(1)
-    assert process.poll() is None, 'the present step takes 20 s'
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=10)
-    assert process.returncode == 130, process.returncode
+    wait_for(lambda: has_taken(signal.SIGINT, process), process)
+    assert process.poll() is None, 'the present step is waited for'
+    while process.poll() is None:  # within half a second it is the first one twice
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.1)
+    assert process.returncode == 130, process.communicate()
+    process.communicate(timeout=60)
     assert row('--steps', 20, '--resume-from', 'killed.onnx')['training_steps'] == 7
 
 

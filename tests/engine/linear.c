@@ -9,7 +9,8 @@
  * Options: nan_at=N  the loss of step N is NaN; step_us=N  a step takes at least so long;
  *          only_rank=R  the others' steps do nothing of that; exit_at=N  the process ends with
  *          status 3 in step N; fail_at=N  step N fails; crash_at=N  the process is killed in step
- * N; slow_at=N  step N takes 20 s; phases=off does not tell them.
+ *          N; hang_at=N  step N never ends, and makes the file $LINEAR_HANG, if that is set;
+ *          phases=off  does not tell them.
  */
 #include <hotlap/engine.h>
 
@@ -19,11 +20,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { most_inputs = 64, state_count = 4 };
 
 struct hl_engine {
-  long nan_at, step_us, crash_at, slow_at, exit_at, fail_at;
+  long nan_at, step_us, crash_at, hang_at, exit_at, fail_at;
   int silent, deaf;
 };
 struct hl_model {
@@ -78,7 +80,7 @@ static hl_status open_engine(const hl_host *host, const hl_engine_config *config
     if (strcmp(key, "nan_at") == 0) engine->nan_at = atol(value);
     if (strcmp(key, "step_us") == 0) engine->step_us = atol(value);
     if (strcmp(key, "crash_at") == 0) engine->crash_at = atol(value);
-    if (strcmp(key, "slow_at") == 0) engine->slow_at = atol(value);
+    if (strcmp(key, "hang_at") == 0) engine->hang_at = atol(value);
     if (strcmp(key, "exit_at") == 0) engine->exit_at = atol(value);
     if (strcmp(key, "fail_at") == 0) engine->fail_at = atol(value);
     if (strcmp(key, "shares") == 0) engine->deaf = strcmp(value, "off") == 0;
@@ -198,6 +200,13 @@ static hl_status learn(hl_request *r, hl_error *error) {
   return HL_OK;
 }
 
+static void hang(void) {
+  const char *path = getenv("LINEAR_HANG");
+  FILE *file = path ? fopen(path, "w") : NULL;
+  if (file) fclose(file);
+  for (;;) pause();
+}
+
 static hl_status submit(hl_request *r, hl_error *error) {
   hl_status status = HL_OK;
   const hl_engine *e = r->program->engine;
@@ -206,8 +215,8 @@ static hl_status submit(hl_request *r, hl_error *error) {
   if (e->crash_at == step) raise(SIGKILL);
   if (e->exit_at == step) _Exit(3);
   if (e->fail_at == step) return fail(error, HL_BAD_DATA, "failed as it was told to");
-  uint64_t least_ns = e->slow_at == step ? 20000000000 : (uint64_t)e->step_us * 1000;
-  while (now_ns() - start < least_ns) {
+  if (e->hang_at == step) hang();
+  while (now_ns() - start < (uint64_t)e->step_us * 1000) {
   }
   status = learn(r, error);
   if (e->nan_at == step) r->loss = NAN;
@@ -232,7 +241,7 @@ static hl_status output(hl_request *request, size_t index, hl_tensor_view *ret_v
 
 static float *state_of(hl_program *p, const char *name) {
   float *const data[state_count] = {p->home->w, p->home->b, p->home->w_momentum,
-                                     p->home->b_momentum};
+                                    p->home->b_momentum};
   for (int i = 0; i < state_count; i++)
     if (strcmp(p->ports[i].name, name) == 0) return data[i];
   return NULL;
