@@ -26,7 +26,8 @@ HL_PYTHON_EXPORT void hl_python_look(const hl_engine_ops *ops, const char *direc
 
 /* Opens an ONNX file. With `inputs` (one for each input of the model, every dimension known) what
  * follows from their shapes is worked out, without them what the file declares. NULL: `error` is
- * filled. What it holds lies in memory until it is closed. */
+ * filled, also for an attribute that JSON cannot hold. What it holds lies in memory until it is
+ * closed. */
 typedef struct hl_graph hl_python_graph;
 HL_PYTHON_EXPORT hl_python_graph *hl_python_graph_open(const char *path, const hl_port *inputs,
                                                        size_t input_count, hl_error *error);

@@ -1,11 +1,12 @@
 """Engines in Python: the bridge with one of its own, everything that goes wrong in one, PyTorch."""
 import os
 import pathlib
-import shutil
+import struct
 import subprocess
 import sys
 
 from harness import HOME, PROGRAM, SOURCE, Skip, case, environment, file, hotlap, main
+from onnx_bytes import model, node, number, part
 
 PLUGIN = SOURCE / 'tests/engine/plusone.py'
 SHORT = ('--batch-sizes', '1', '--iterations', '5', '--warmup', '1', '--max-time', '20', '--json')
@@ -67,6 +68,15 @@ def what_it_raises_is_a_status():
         row = fault(name).rows[0]
         assert row['outcome'] == outcome and sentence in row['reason'], (name, row['reason'])
     assert 'Traceback' in fault('error').rows[0]['reason']
+
+
+@case
+def an_attribute_that_json_cannot_hold_is_not_left_out():
+    for attribute in (part(1, 'alpha') + b'\x15' + struct.pack('<f', float('inf')) + number(20, 1),
+                      part(1, 'odd') + part(4, b'\xff') + number(20, 3)):
+        net = file('odd.onnx', model([node('LeakyRelu', ['x'], ['y'], 'leaky', [attribute])]))
+        row = on_plugin('--no-check', model=net).rows[0]
+        assert row['outcome'] == 'UNIMPLEMENTED' and "LeakyRelu 'leaky': attribute" in row['reason'], row
 
 
 @case
