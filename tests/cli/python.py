@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from harness import HOME, PROGRAM, SOURCE, Skip, case, environment, file, hotlap, main
-from onnx_bytes import model, node, number, part
+from onnx_bytes import model, node, number, part, port, tensor
 
 PLUGIN = SOURCE / 'tests/engine/plusone.py'
 SHORT = ('--batch-sizes', '1', '--iterations', '5', '--warmup', '1', '--max-time', '20', '--json')
@@ -72,9 +72,9 @@ def what_it_raises_is_a_status():
 
 @case
 def an_attribute_that_json_cannot_hold_is_not_left_out():
-    for attribute in (part(1, 'alpha') + b'\x15' + struct.pack('<f', float('inf')) + number(20, 1),
-                      part(1, 'odd') + part(4, b'\xff') + number(20, 3)):
-        net = file('odd.onnx', model([node('LeakyRelu', ['x'], ['y'], 'leaky', [attribute])]))
+    for bad in (attribute('alpha', 1, b'\x15' + struct.pack('<f', float('inf'))),
+                attribute('odd', 3, part(4, b'\xff'))):
+        net = file('odd.onnx', model([node('LeakyRelu', ['x'], ['y'], 'leaky', [bad])]))
         row = on_plugin('--no-check', model=net).rows[0]
         assert row['outcome'] == 'UNIMPLEMENTED' and "LeakyRelu 'leaky': attribute" in row['reason'], row
 
@@ -177,6 +177,35 @@ def networks_agree(engine):
             assert row['output_check'].startswith('reference'), row
             compiled = row['compilation_time_ms']
             assert compiled is None if engine == 'torch' else 0 < compiled <= row['prepare_ms'], row
+
+
+def attribute(name, kind, content):
+    return part(1, name) + content + number(20, kind)
+
+
+def odd_networks():
+    """Name, nodes, constants: what frameworks do not mean as ONNX does."""
+    to = [[attribute('to', 2, number(3, element))] for element in (6, 1)]
+    halves = [node('Cast', ['x'], ['i'], attributes=to[0]), node('Div', ['i', 'two'], ['q']),
+              node('Cast', ['q'], ['y'], attributes=to[1])]
+    yield 'halves', halves, [tensor('two', [1], struct.pack('<i', 2), 6)]
+    alike = [node('Mul', ['x', 'a/b'], ['m']), node('Add', ['m', 'a.b'], ['y'])]
+    yield 'alike', alike, [tensor(name, [32, 4], struct.pack('<f', v) * 128) for name, v in (('a/b', 2), ('a.b', 5))]
+    yield 'part', [node('Split', ['x'], ['y'], attributes=[attribute('axis', 2, number(3, 1))])], []
+    how = [attribute('coordinate_transformation_mode', 3, part(4, 'asymmetric')),
+           attribute('nearest_mode', 3, part(4, 'ceil'))]
+    yield 'ceil', [node('Resize', ['x', '', 's'], ['y'], attributes=how)], [tensor('s', [2], struct.pack('<2f', 1, 3))]
+
+
+@case
+def odd_networks_are_right_or_refused():
+    for engine in ('torch', 'jax'):
+        python = with_package(engine)
+        for name, nodes, constants in odd_networks():
+            net = file(f'{name}.onnx', model(nodes, [port('x', [32, 4])], [port('y', [32, 4 if name != 'ceil' else 12])],
+                                             constants))
+            row = hotlap('sweep', net, '--engine', engine, '--python', python, *SHORT, '--batch-sizes', '32').rows[0]
+            assert row['outcome'] == ('UNIMPLEMENTED' if name == 'ceil' else 'PASSED'), (name, row['reason'])
 
 
 @case

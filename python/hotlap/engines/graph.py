@@ -5,6 +5,7 @@ import json
 from hotlap.engines import abi
 
 library = None
+SMALL_BYTES = 64  # constants that are part of a program, not weights
 
 
 def use(opened):
@@ -24,6 +25,33 @@ class Node:
         self.op, self.name = entry['op'], entry['name']
         self.inputs, self.outputs = entry['inputs'], entry['outputs']
         self.attributes = entry['attributes']
+
+    def window(self, rank):
+        """Strides, dilations, pads before and after, of a convolution or pooling."""
+        at = self.attributes
+        if at.get('auto_pad', 'NOTSET') not in ('NOTSET', 'VALID'):
+            raise abi.Unimplemented(f"{self}: auto_pad {at['auto_pad']} is not implemented")
+        pads = at.get('pads') or [0] * (2 * rank)
+        return (at.get('strides', [1] * rank), at.get('dilations', [1] * rank), pads[:rank],
+                pads[rank:])
+
+    def reduced_axes(self, known):
+        """Of a reduction, `known` being those that are an input; None: all."""
+        axes = known or self.attributes.get('axes')
+        if not axes and self.attributes.get('noop_with_empty_axes', 0):
+            raise abi.Unimplemented(f'{self}: noop_with_empty_axes is not implemented')
+        return tuple(axes) if axes else None
+
+    def repeats(self, source, target):
+        """Whether resizing to the nearest is to repeat each element as often as it fits in."""
+        if any(b % a for a, b in zip(source, target)):
+            return False
+        how = self.attributes.get('coordinate_transformation_mode', 'half_pixel')
+        nearest = self.attributes.get('nearest_mode', 'round_prefer_floor')
+        if how == 'asymmetric':
+            twice = all(b <= 2 * a for a, b in zip(source, target))
+            return nearest == 'floor' or nearest == 'round_prefer_floor' and twice
+        return how in ('half_pixel', 'pytorch_half_pixel') and nearest.startswith('round')
 
     def __str__(self):
         return f"operator {self.op} (node '{self.name or self.outputs[0]}')"

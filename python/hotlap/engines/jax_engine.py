@@ -1,12 +1,10 @@
 """Networks on JAX, compiled by XLA before the first step."""
-import ctypes as C
 import importlib.metadata
-import importlib.util
 import os
 import sys
 import time
 
-from hotlap.engines import abi, graph
+from hotlap.engines import abi, graph, kit
 
 
 class Engine:
@@ -19,10 +17,7 @@ class Engine:
 
     @staticmethod
     def probe():
-        if importlib.util.find_spec('jax') is None:
-            raise abi.Unavailable(
-                f'engine jax: {sys.executable} has no package jax. Remedy: {sys.executable} -m pip '
-                'install jax, or name another interpreter with --python')
+        kit.require('jax')
 
     @staticmethod
     def inspect():
@@ -59,24 +54,13 @@ class Engine:
                 'device_peak_bytes': of.get('peak_bytes_in_use', 0)}
 
 
-class Model:
+class Model(kit.Model):
     def __init__(self, engine, path):
         import jax
 
         from hotlap.engines import jax_graph
-        self.engine, self.path = engine, path
-        g = graph.Graph(path)
-        try:
-            self.inputs = [v.port() for v in g.inputs]
-            self.outputs = [v.port() for v in g.outputs]
-            self.weights = {}
-            for name, v in g.values.items():
-                if v.address and v.bytes > 64:
-                    self.weights[name] = jax.device_put(jax_graph.array_of(v), engine.device)
-                if v.bytes > 1 << 20:
-                    g.drop()
-        finally:
-            g.close()
+        super().__init__(path, lambda v: jax.device_put(jax_graph.array_of(v), engine.device))
+        self.engine = engine
 
     def prepare(self, specification):
         return Program(self, specification)
@@ -113,28 +97,20 @@ class Program:
         return Request(self)
 
 
-class Request:
+class Request(kit.Request):
     def __init__(self, program):
         import jax
         import numpy
 
         from hotlap.engines.jax_graph import DTYPES
-        self.program, self.numpy, self.types = program, numpy, DTYPES
+        super().__init__(program)
+        self.numpy, self.types = numpy, DTYPES
         self.put, self.ready = jax.device_put, jax.block_until_ready
-        self.bound, self.seen, self.kept = [None] * len(program.inputs), {}, {}
         self.function, self.weights = program.function, program.weights
         self.device = program.engine.device
-        self.results = ()
 
-    def bind(self, number, dtype, dims, address, count):
-        key = number, address
-        array = self.seen.get(key)
-        if array is None:
-            buffer = (C.c_char * count).from_address(address)
-            array = self.numpy.frombuffer(buffer, self.types[dtype]).reshape(dims)
-            if len(self.seen) < 4096:
-                self.seen[key] = array
-        self.bound[number] = array
+    def view(self, buffer, dtype, dims):
+        return self.numpy.frombuffer(buffer, self.types[dtype]).reshape(dims)
 
     def submit(self):
         self.results = self.function(self.weights, *self.put(self.bound, self.device))

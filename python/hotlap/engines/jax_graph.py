@@ -8,6 +8,7 @@ import numpy as np
 from jax import lax
 
 from hotlap.engines import abi
+from hotlap.engines.graph import SMALL_BYTES
 
 DTYPES = {1: np.float32, 2: np.uint8, 3: np.int8, 5: np.int16, 6: np.int32, 7: np.int64, 9: np.bool_,
           10: np.float16, 11: np.float64, 16: jnp.bfloat16}
@@ -30,7 +31,7 @@ class Network:
         self.graph, self.dtype = graph, dtype
         self.known = {name: v for name, v in graph.values.items() if v.address}
         self.dims = {name: v.dims for name, v in graph.values.items()}
-        self.small = {name: array_of(v) for name, v in self.known.items() if v.bytes <= 64}
+        self.small = {name: array_of(v) for name, v in self.known.items() if v.bytes <= SMALL_BYTES}
         for node in graph.nodes:
             if node.op not in RULES and not all(o in self.known for o in node.outputs if o):
                 raise abi.Unimplemented(f'jax: {node} is not implemented')
@@ -43,8 +44,11 @@ class Network:
         if name not in self.known:
             raise abi.Unimplemented(f'jax: {node}: {name} is computed; only constants are '
                                     'implemented there')
+        return self.constant(name).tolist()
+
+    def constant(self, name):
         value = self.small.get(name)
-        return (array_of(self.known[name]) if value is None else value).tolist()
+        return array_of(self.known[name]) if value is None else value
 
     def cast(self, x):
         return x.astype(self.dtype) if x.dtype == np.float32 and self.dtype != np.float32 else x
@@ -56,8 +60,8 @@ class Network:
             if name not in at:
                 if name in weights:
                     at[name] = self.cast(weights[name])
-                elif name in self.small:
-                    at[name] = self.cast(jnp.asarray(self.small[name]))
+                elif name in self.known:  # small, or what follows from shapes
+                    at[name] = self.cast(jnp.asarray(self.constant(name)))
                 else:
                     raise abi.BadData(f"jax: nothing computes '{name}'")
             return at[name]
@@ -88,8 +92,15 @@ def simple(name, function):
     RULES[name] = lambda n, node, value, *inputs: function(*(value(i) for i in inputs))
 
 
+def divide(a, b):
+    """Towards zero for integers."""
+    if jnp.issubdtype(a.dtype, jnp.integer):
+        return lax.div(*jnp.broadcast_arrays(a, b))
+    return jnp.divide(a, b)
+
+
 for _name, _function in {
-        'Abs': jnp.abs, 'Add': jnp.add, 'And': jnp.logical_and, 'Cos': jnp.cos, 'Div': jnp.divide,
+        'Abs': jnp.abs, 'Add': jnp.add, 'And': jnp.logical_and, 'Cos': jnp.cos, 'Div': divide,
         'Equal': jnp.equal, 'Erf': jax.scipy.special.erf, 'Exp': jnp.exp, 'Floor': jnp.floor,
         'Greater': jnp.greater, 'Identity': lambda x: x, 'Less': jnp.less, 'Log': jnp.log,
         'MatMul': jnp.matmul, 'Mul': jnp.multiply, 'Neg': jnp.negative, 'Not': jnp.logical_not,
@@ -140,12 +151,8 @@ def gemm(n, node, value, a, b, c=None):
 
 def window(node, rank):
     """(strides, dilations, pads as pairs)"""
-    at = node.attributes
-    if at.get('auto_pad', 'NOTSET') not in ('NOTSET', 'VALID'):
-        raise abi.Unimplemented(f"jax: {node}: auto_pad {at['auto_pad']} is not implemented")
-    pads = at.get('pads') or [0] * (2 * rank)
-    return (at.get('strides', [1] * rank), at.get('dilations', [1] * rank),
-            list(zip(pads[:rank], pads[rank:])))
+    strides, dilations, before, after = node.window(rank)
+    return strides, dilations, list(zip(before, after))
 
 
 def layout(rank):
@@ -314,7 +321,7 @@ def resize(n, node, value, x, roi=None, scales=None, sizes=None):
     mode, how = at.get('mode', 'nearest'), at.get('coordinate_transformation_mode', 'half_pixel')
     source, target = n.dims[x], n.dims[node.outputs[0]]
     whole = all(b % a == 0 for a, b in zip(source, target))
-    if mode == 'nearest' and whole:
+    if mode == 'nearest' and node.repeats(source, target):
         y = value(x)
         for axis, (a, b) in enumerate(zip(source, target)):
             if a != b:
@@ -328,7 +335,6 @@ def resize(n, node, value, x, roi=None, scales=None, sizes=None):
 
 @rule('ReduceMean', 'ReduceSum', 'ReduceMax')
 def reduce(n, node, value, x, axes=None):
-    axes = n.numbers(axes, node) if axes else node.attributes.get('axes')
+    axes = node.reduced_axes(n.numbers(axes, node) if axes else None)
     function = {'ReduceMean': jnp.mean, 'ReduceSum': jnp.sum, 'ReduceMax': jnp.max}[node.op]
-    return function(value(x), tuple(axes) if axes else None,
-                    keepdims=bool(node.attributes.get('keepdims', 1)))
+    return function(value(x), axes, keepdims=bool(node.attributes.get('keepdims', 1)))

@@ -1,11 +1,9 @@
 """Networks on PyTorch: eager, or compiled by its inductor."""
-import ctypes as C
-import importlib.util
 import sys
 import time
 import warnings
 
-from hotlap.engines import abi, graph
+from hotlap.engines import abi, graph, kit
 
 ON_OFF = {'on': True, 'off': False}
 
@@ -32,15 +30,7 @@ class Engine:
 
     @staticmethod
     def probe():
-        if importlib.util.find_spec('torch') is None:
-            raise abi.Unavailable(
-                f'engine torch: {sys.executable} has no package torch. Remedy: '
-                f'{sys.executable} -m pip install torch, or name another interpreter with --python')
-        try:
-            import torch  # noqa: F401
-        except Exception as failure:
-            raise abi.Unavailable(f'engine torch: {sys.executable} cannot import torch: '
-                                  f'{type(failure).__name__}: {failure}') from failure
+        kit.require('torch')
 
     @staticmethod
     def inspect():
@@ -108,29 +98,20 @@ class Engine:
                 'device_peak_bytes': of['allocated_bytes.all.peak']}
 
 
-class Model:
+class Model(kit.Model):
     def __init__(self, engine, path):
         from hotlap.engines import torch_graph
-        self.engine, self.path = engine, path
-        g = graph.Graph(path)
-        try:
-            self.inputs = [v.port() for v in g.inputs]
-            self.outputs = [v.port() for v in g.outputs]
-            self.weights = {}
-            for name, v in g.values.items():
-                if v.address and v.bytes > 64:
-                    self.weights[name] = torch_graph.tensor_of(v)
-                if v.bytes > 1 << 20:
-                    g.drop()
-            self.averages = [name for node in g.nodes if node.op == 'BatchNormalization'
-                             for name in node.inputs[3:5]]
-            self.learnt = [name for name, v in g.values.items()
-                           if v.is_weight and name not in self.averages]
-            for name in self.learnt + self.averages:
-                if name not in self.weights:
-                    self.weights[name] = torch_graph.tensor_of(g.values[name])
-        finally:
-            g.close()
+        super().__init__(path, torch_graph.tensor_of)
+        self.engine = engine
+
+    def look(self, g, take):
+        self.averages = [name for node in g.nodes if node.op == 'BatchNormalization'
+                         for name in node.inputs[3:5]]
+        self.learnt = [name for name, v in g.values.items()
+                       if v.is_weight and name not in self.averages]
+        for name in self.learnt + self.averages:
+            if name not in self.weights:
+                self.weights[name] = take(g.values[name])
 
     def prepare(self, specification):
         if specification.mode == abi.TRAINING:
@@ -179,29 +160,21 @@ class Program:
         return Request(self)
 
 
-class Request:
+class Request(kit.Request):
     def __init__(self, program):
         import torch
-        self.program, self.torch = program, torch
-        self.bound = [None] * len(program.inputs)
-        self.seen = {}
-        self.results, self.kept = (), {}
+
+        from hotlap.engines.torch_graph import DTYPES
+        super().__init__(program)
+        self.torch, self.types = torch, DTYPES
         self.device = program.engine.device
         self.module, self.place = program.module, program.engine.placed
         self.synchronize = torch.cuda.synchronize if self.device.type == 'cuda' else None
 
-    def bind(self, number, dtype, dims, address, count):
-        key = number, address
-        tensor = self.seen.get(key)
-        if tensor is None:
-            from hotlap.engines.torch_graph import DTYPES
-            with warnings.catch_warnings():
-                warnings.simplefilter('ignore')
-                buffer = (C.c_char * count).from_address(address)
-                tensor = self.torch.frombuffer(buffer, dtype=DTYPES[dtype]).reshape(dims)
-            if len(self.seen) < 4096:
-                self.seen[key] = tensor
-        self.bound[number] = tensor
+    def view(self, buffer, dtype, dims):
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')  # the buffer may be read-only: nothing is written
+            return self.torch.frombuffer(buffer, dtype=self.types[dtype]).reshape(dims)
 
     def submit(self):
         with self.torch.inference_mode():
@@ -213,7 +186,6 @@ class Request:
 
     def output(self, number):
         port = self.program.outputs[number]
-        tensor = self.results[number].cpu().contiguous()
-        self.kept[number] = tensor
+        tensor = self.kept[number] = self.results[number].cpu().contiguous()
         return (abi.Port(port.name, port.dtype, tuple(tensor.shape)), tensor.data_ptr(),
                 tensor.numel() * tensor.element_size())

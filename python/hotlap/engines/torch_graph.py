@@ -30,11 +30,17 @@ def tensor_of(value):
 
 def register(root, name, tensor):
     """As parameter `name` (dots make submodules); returns where it is found."""
-    *path, leaf = [part or '_' for part in name.replace('/', '.').split('.')]
-    for part in path:
+    path = []
+    *parts, leaf = [part or '_' for part in name.replace('/', '.').split('.')]
+    for part in parts:
+        while hasattr(root, part) and part not in root._modules:  # what modules have, too
+            part += '_'
         if part not in root._modules:
             root.add_module(part, torch.nn.Module())
         root = root._modules[part]
+        path.append(part)
+    while hasattr(root, leaf):
+        leaf += '_'
     if isinstance(tensor, torch.nn.Parameter):
         root.register_parameter(leaf, tensor)
     else:
@@ -119,12 +125,13 @@ class Translation:
             if rule is None:
                 raise abi.Unimplemented(f'torch: {node} is not implemented')
             made = rule(self, node, *node.inputs)
-            if len(node.outputs) == 1:
-                self.at[node.outputs[0]] = made
-            else:
+            if node.op == 'Split':
                 for i, name in enumerate(node.outputs):
-                    if name:
-                        self.at[name] = self.call(operator.getitem, made, i)
+                    self.at[name] = self.call(operator.getitem, made, i)
+            elif any(node.outputs[1:]):
+                raise abi.Unimplemented(f'torch: {node}: its second output is not implemented')
+            else:
+                self.at[node.outputs[0]] = made
         results = []
         for value in self.graph.outputs:
             y = self.value(value.name)
@@ -143,6 +150,14 @@ def scalar(t, name):
     if value is None or math.prod(value.dims) != 1:
         return None
     return float(tensor_of(value).reshape(()).item())
+
+
+def number(t, name, node):
+    """A constant that the rule of `node` cannot do without."""
+    found = scalar(t, name)
+    if found is None:
+        raise abi.Unimplemented(f'torch: {node}: {name} is no constant of one element')
+    return found
 
 
 def split_scalar(t, node):
@@ -191,7 +206,7 @@ def attention(t, node):
     if node.op != 'MatMul':
         return None
     soft = t.producer(node.inputs[0], 'Softmax')
-    if not soft or soft.attributes.get('axis', -1) not in (-1, 3):
+    if not soft or t.graph.opset < 13 or soft.attributes.get('axis', -1) not in (-1, 3):
         return None
     name, scale = soft.inputs[0], 1.0
     for op in ('Mul', 'Div'):
@@ -238,7 +253,7 @@ def simple(name, function):
 
 for _name, _function in {
         'Abs': torch.abs, 'Add': operator.add, 'And': torch.logical_and, 'Cos': torch.cos,
-        'Div': operator.truediv, 'Equal': torch.eq, 'Erf': torch.erf, 'Exp': torch.exp,
+        'Equal': torch.eq, 'Erf': torch.erf, 'Exp': torch.exp,
         'Floor': torch.floor, 'Greater': torch.gt, 'Identity': torch.clone, 'Less': torch.lt,
         'Log': torch.log, 'Mul': operator.mul, 'Neg': torch.neg, 'Not': torch.logical_not,
         'Or': torch.logical_or, 'Pow': torch.pow, 'Reciprocal': torch.reciprocal, 'Relu': F.relu,
@@ -246,6 +261,14 @@ for _name, _function in {
         'Sqrt': torch.sqrt, 'Sub': operator.sub, 'Tanh': torch.tanh, 'Where': torch.where,
         'Atan': torch.atan, 'Mish': F.mish, 'HardSwish': F.hardswish}.items():
     simple(_name, _function)
+
+
+@rule('Div')
+def divide(t, node, a, b):
+    """Towards zero for integers."""
+    if DTYPES[t.graph.values[node.outputs[0]].dtype].is_floating_point:
+        return t.call(operator.truediv, t.value(a), t.value(b))
+    return t.call(torch.div, t.value(a), t.value(b), rounding_mode='trunc')
 
 
 @rule('Max', 'Min')
@@ -268,7 +291,7 @@ def elu(t, node, x):
 
 @rule('Clip')
 def clip(t, node, x, low=None, high=None):
-    bounds = [scalar(t, name) if name else None for name in (low, high)]
+    bounds = [number(t, name, node) if name else None for name in (low, high)]
     return t.call(torch.clamp, t.value(x), *bounds) if any(b is not None for b in bounds) \
         else t.value(x)
 
@@ -303,12 +326,9 @@ def gemm(t, node, a, b, c=None):
 
 
 def symmetric(node, rank):
-    """(pads as one number an axis) or None where begin and end differ."""
-    at = node.attributes
-    if at.get('auto_pad', 'NOTSET') not in ('NOTSET', 'VALID'):
-        raise abi.Unimplemented(f"torch: {node}: auto_pad {at['auto_pad']} is not implemented")
-    pads = at.get('pads') or [0] * (2 * rank)
-    return pads[:rank] if pads[:rank] == pads[rank:] else None
+    """(strides, dilations, pads as one number an axis, or None where begin and end differ)"""
+    strides, dilations, before, after = node.window(rank)
+    return strides, dilations, before if before == after else None
 
 
 def pad_list(pads):
@@ -320,25 +340,23 @@ def pad_list(pads):
 @rule('Conv')
 def conv(t, node, x, w, b=None):
     at, rank = node.attributes, len(t.dims(w)) - 2
-    value, pads = t.value(x), symmetric(node, rank)
+    value, (strides, dilations, pads) = t.value(x), symmetric(node, rank)
     if pads is None:
         value, pads = t.call(F.pad, value, pad_list(at['pads'])), [0] * rank
     function = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}[rank]
-    return t.call(function, value, t.value(w), t.value(b) if b else None,
-                  at.get('strides', [1] * rank), pads, at.get('dilations', [1] * rank),
+    return t.call(function, value, t.value(w), t.value(b) if b else None, strides, pads, dilations,
                   at.get('group', 1))
 
 
 @rule('ConvTranspose')
 def conv_transpose(t, node, x, w, b=None):
     at, rank = node.attributes, len(t.dims(w)) - 2
-    pads = symmetric(node, rank)
+    strides, dilations, pads = symmetric(node, rank)
     if pads is None or 'output_shape' in at:
         raise abi.Unimplemented(f'torch: {node}: uneven pads or output_shape are not implemented')
     function = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}[rank]
-    return t.call(function, t.value(x), t.value(w), t.value(b) if b else None,
-                  at.get('strides', [1] * rank), pads, at.get('output_padding', [0] * rank),
-                  at.get('group', 1), at.get('dilations', [1] * rank))
+    return t.call(function, t.value(x), t.value(w), t.value(b) if b else None, strides, pads,
+                  at.get('output_padding', [0] * rank), at.get('group', 1), dilations)
 
 
 @rule('MaxPool', 'AveragePool')
@@ -346,13 +364,15 @@ def pool(t, node, x):
     at = node.attributes
     kernel = at['kernel_shape']
     rank = len(kernel)
-    pads, value = symmetric(node, rank), t.value(x)
+    value, (strides, dilations, pads) = t.value(x), symmetric(node, rank)
     if pads is None:
         raise abi.Unimplemented(f'torch: {node}: uneven pads are not implemented')
-    strides, ceil = at.get('strides', [1] * rank), bool(at.get('ceil_mode', 0))
+    ceil = bool(at.get('ceil_mode', 0))
     if node.op == 'MaxPool':
         function = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}[rank]
-        return t.call(function, value, kernel, strides, pads, at.get('dilations', [1] * rank), ceil)
+        return t.call(function, value, kernel, strides, pads, dilations, ceil)
+    if any(d != 1 for d in dilations):
+        raise abi.Unimplemented(f'torch: {node}: dilations are not implemented')
     function = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}[rank]
     return t.call(function, value, kernel, strides, pads, ceil, bool(at.get('count_include_pad', 0)))
 
@@ -480,7 +500,7 @@ def pad(t, node, x, pads, fill=None, axes=None):
     numbers = t.numbers(pads, node)
     if mode == 'constant':
         return t.call(F.pad, t.value(x), pad_list(numbers), 'constant',
-                      (scalar(t, fill) if fill else None) or 0.)
+                      number(t, fill, node) if fill else 0.)
     rank = len(numbers) // 2
     if any(numbers[:2] + numbers[rank:rank + 2]):
         raise abi.Unimplemented(f'torch: {node}: {mode} padding of the first two axes')
@@ -493,9 +513,8 @@ def resize(t, node, x, roi=None, scales=None, sizes=None):
     at = node.attributes
     mode, how = at.get('mode', 'nearest'), at.get('coordinate_transformation_mode', 'half_pixel')
     source, target = t.dims(x), t.dims(node.outputs[0])
-    whole = all(b % a == 0 for a, b in zip(source, target))
     if source[:2] != target[:2] or mode == 'cubic' or at.get('antialias', 0) or \
-            mode == 'nearest' and not whole or \
+            mode == 'nearest' and not node.repeats(source, target) or \
             mode == 'linear' and how not in ('half_pixel', 'pytorch_half_pixel', 'align_corners'):
         raise abi.Unimplemented(f'torch: {node}: this way to resize is not implemented')
     if mode == 'nearest':
@@ -506,7 +525,6 @@ def resize(t, node, x, roi=None, scales=None, sizes=None):
 
 @rule('ReduceMean', 'ReduceSum', 'ReduceMax')
 def reduce(t, node, x, axes=None):
-    axes = t.numbers(axes, node) if axes else node.attributes.get('axes')
-    axes = list(axes) if axes else list(range(len(t.dims(x))))
+    axes = node.reduced_axes(t.numbers(axes, node) if axes else None) or range(len(t.dims(x)))
     function = {'ReduceMean': torch.mean, 'ReduceSum': torch.sum, 'ReduceMax': torch.amax}[node.op]
-    return t.call(function, t.value(x), axes, bool(node.attributes.get('keepdims', 1)))
+    return t.call(function, t.value(x), list(axes), bool(node.attributes.get('keepdims', 1)))

@@ -1,0 +1,60 @@
+"""What the engines on a framework share: finding it, the weights of a file, inputs that are bound."""
+import ctypes as C
+import importlib
+import importlib.util
+import sys
+
+from hotlap.engines import abi, graph
+
+
+def require(package):
+    """Raises Unavailable with the remedy where it cannot be imported."""
+    if importlib.util.find_spec(package) is None:
+        raise abi.Unavailable(
+            f'engine {package}: {sys.executable} has no package {package}. Remedy: {sys.executable} '
+            f'-m pip install {package}, or name another interpreter with --python')
+    try:
+        importlib.import_module(package)
+    except Exception as failure:
+        raise abi.Unavailable(f'engine {package}: {sys.executable} cannot import {package}: '
+                              f'{type(failure).__name__}: {failure}') from failure
+
+
+class Model:
+    """Ports and weights of a file: `take` copies a value. Small ones are part of a program."""
+
+    def __init__(self, path, take):
+        self.path, self.weights = path, {}
+        g = graph.Graph(path)
+        try:
+            self.inputs = [v.port() for v in g.inputs]
+            self.outputs = [v.port() for v in g.outputs]
+            for name, v in g.values.items():
+                if v.address and v.bytes > graph.SMALL_BYTES:
+                    self.weights[name] = take(v)
+                if v.bytes > 1 << 20:
+                    g.drop()
+            self.look(g, take)
+        finally:
+            g.close()
+
+    def look(self, g, take):
+        """At what else an engine wants to know of the file, which is open."""
+
+
+class Request:
+    """Holds a view of each buffer that was bound, made by `view(buffer, dtype, dims)` of the class
+    on it: a step binds the same ones again."""
+
+    def __init__(self, program):
+        self.program, self.bound, self.seen = program, [None] * len(program.inputs), {}
+        self.kept, self.results = {}, ()  # `kept`: outputs that C looks at
+
+    def bind(self, number, dtype, dims, address, count):
+        key = number, address
+        view = self.seen.get(key)
+        if view is None:
+            view = self.view((C.c_char * count).from_address(address), dtype, dims)
+            if len(self.seen) < 4096:
+                self.seen[key] = view
+        self.bound[number] = view
