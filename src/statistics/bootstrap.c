@@ -115,7 +115,7 @@ static hl_status check_options(const hl_bootstrap_options *o, hl_error *error) {
 }
 
 static bool long_enough(const double *values, size_t n, double percent) {
-  hl_ranks ranks;
+  hl_order_ranks ranks;
   return hl_percentile_ranks(hl_effective_count(n, hl_autocorrelation(values, n)), percent, &ranks);
 }
 

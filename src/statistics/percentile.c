@@ -73,13 +73,13 @@ static size_t count_below_tail(size_t n, double p) {
   return low;
 }
 
-bool hl_percentile_ranks(size_t n, double percent, hl_ranks *ret_ranks) {
+bool hl_percentile_ranks(size_t n, double percent, hl_order_ranks *ret_ranks) {
   if (n == 0 || n > (size_t)1 << 52 || !(percent > 0 && percent < 100)) return false;
   double p = percent / 100;
   /* P(B < low) = P(B <= low - 1), and P(B >= high) is the same with the roles of p and 1 - p. */
   size_t low = count_below_tail(n, p), from_above = count_below_tail(n, 1 - p);
   if (low == 0 || from_above == 0) return false;
-  *ret_ranks = (hl_ranks){low, n + 1 - from_above};
+  *ret_ranks = (hl_order_ranks){low, n + 1 - from_above};
   return true;
 }
 
@@ -98,7 +98,7 @@ size_t hl_effective_count(size_t n, double rho) {
 bool hl_percentile_interval(const double *sorted, size_t n, double percent, double rho,
                             double *ret_low, double *ret_high) {
   size_t effective = hl_effective_count(n, rho);
-  hl_ranks ranks;
+  hl_order_ranks ranks;
   if (!hl_percentile_ranks(effective, percent, &ranks)) return false;
   double stretch = (double)n / (double)effective;
   size_t low = (size_t)floor((double)(ranks.low - 1) * stretch);

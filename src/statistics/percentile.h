@@ -3,7 +3,7 @@
  *
  *     hl_sort(ms, n);
  *     double p99 = hl_percentile(ms, n, 99, HL_PERCENTILE_LINEAR);
- *     hl_ranks r;
+ *     hl_order_ranks r;
  *     if (hl_percentile_ranks(n, 99, &r)) print(ms[r.low - 1], ms[r.high - 1]);
  *
  * Percentiles are given in percent: 50, 99.9. Intervals are two-sided, 95 %, and free of any
@@ -41,14 +41,14 @@ double hl_percentile(const double *sorted, size_t n, double percent, hl_percenti
 double hl_median(double *values, size_t n);
 
 /* Ranks (from 1) of the order statistics that bound the interval. */
-typedef struct hl_ranks {
+typedef struct hl_order_ranks {
   size_t low, high;
-} hl_ranks;
+} hl_order_ranks;
 
 /* Largest `low` with P(B < low) <= 2.5 % and smallest `high` with P(B >= high) <= 2.5 %, B binomial
  * (n, p): David and Nagaraja, Order Statistics, 7.1. False if n is too small for a rank on either
  * side. */
-bool hl_percentile_ranks(size_t n, double percent, hl_ranks *ret_ranks);
+bool hl_percentile_ranks(size_t n, double percent, hl_order_ranks *ret_ranks);
 
 /* Least n with an interval: 6, 36, 72, 368, 3688 for 50, 90, 95, 99, 99.9; 0 if there is none
  * (percent <= 0 or >= 100). */

@@ -41,7 +41,7 @@ static size_t fit(const hl_line *line) {
 }
 
 static size_t distribution(const char *name) {
-  hl_ranks ranks;
+  hl_order_ranks ranks;
   if (strcmp(name, "beta") == 0)
     result[0] = hl_beta_regularised(v[0], v[1], v[2]);
   else if (strcmp(name, "cdf") == 0)

@@ -109,7 +109,7 @@ static void percentiles(void **state) {
     }
   double half[] = {1, INFINITE};
   assert_true(hl_percentile(half, 2, 50, HL_PERCENTILE_LINEAR) == INFINITE);
-  hl_ranks ranks;
+  hl_order_ranks ranks;
   assert_false(hl_percentile_ranks(SIZE_MAX, 50, &ranks));
   assert_int_equal(hl_effective_count(100, INFINITE), 1);
   assert_int_equal(hl_effective_count(SIZE_MAX, NOT_A_NUMBER), SIZE_MAX);

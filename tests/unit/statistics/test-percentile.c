@@ -55,7 +55,7 @@ static void ranks(void **state) {
     size_t n, low, high;
   } cases[] = {{6, 1, 6}, {10, 2, 9}, {20, 6, 15}, {30, 10, 21}, {100, 40, 61}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    hl_ranks got;
+    hl_order_ranks got;
     assert_true(hl_percentile_ranks(cases[i].n, 50, &got));
     assert_int_equal(got.low, cases[i].low);
     assert_int_equal(got.high, cases[i].high);
@@ -69,7 +69,7 @@ static void least_counts(void **state) {
     size_t least;
   } cases[] = {{50, 6}, {90, 36}, {95, 72}, {99, 368}, {99.9, 3688}, {10, 36}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    hl_ranks got;
+    hl_order_ranks got;
     assert_int_equal(hl_percentile_least_n(cases[i].percent), cases[i].least);
     assert_true(hl_percentile_ranks(cases[i].least, cases[i].percent, &got));
     assert_false(hl_percentile_ranks(cases[i].least - 1, cases[i].percent, &got));
