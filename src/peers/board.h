@@ -27,8 +27,8 @@ hl_status hl_peers_board(hl_peers *peers, hl_board **ret_board, hl_error *error)
 void hl_board_mark(hl_board *board, int64_t rank, int64_t step, hl_board_state state);
 
 /* Appends which ranks the others wait for: "rank 1 (process 7 on HOST) has computed in step 3 for
- * 4.2 s while the others wait for it". And which are stopped by a signal, computing or not. Nothing
- * where neither is. */
+ * 4.2 s while the others wait for it". And which are stopped by a signal, computing or not. The
+ * first four by name. Nothing where neither is. */
 void hl_board_late(const hl_board *board, const hl_peers *peers, hl_text *out);
 
 #endif

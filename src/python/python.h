@@ -12,7 +12,8 @@
 
 #define HL_PYTHON_EXPORT __attribute__((visibility("default")))
 
-/* Sizes of the structs of engine.h, in the order of HL_PYTHON_STRUCTS: the mirror has to agree. */
+/* Sizes of the structs of engine.h, in the order of STRUCTS in
+ * python/hotlap/engines/abi.py, which has to agree. */
 HL_PYTHON_EXPORT size_t hl_python_sizes(uint64_t *ret_sizes, size_t capacity);
 
 /* Goes on as a worker with `ops` as its engine. `directory` is that of the hotlap program. Never

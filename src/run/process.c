@@ -208,8 +208,10 @@ hl_status hl_process_configure(hl_process *process, const hl_configuration *conf
   json_t *members = hl_message_from_configuration(configuration, cache_directory);
   if (!members) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a message");
   hl_status status = hl_process_call(process, "configure", members, timeout_s, ret_reply, error);
-  if (status == HL_OK) process->ranks = json_incref(json_object_get(ret_reply->object, "ranks"));
-  return status;
+  if (status != HL_OK) return status;
+  json_decref(process->ranks);
+  process->ranks = json_incref(json_object_get(ret_reply->object, "ranks"));
+  return HL_OK;
 }
 
 /* The last line that the worker wrote to standard error, without control characters. */

@@ -112,19 +112,13 @@ static void fill_reduction(const hl_train_outcome *o, size_t from, hl_record *r)
   r->rank_wait_ms = agree / count;
 }
 
-static int by_size(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 /* Median of all but one. */
 static double median_of_others(const double *ms, size_t count, size_t but) {
   double others[HL_TRAIN_RANKS_LIMIT];
   size_t n = 0;
   for (size_t i = 0; i < count; i++)
     if (i != but) others[n++] = ms[i];
-  qsort(others, n, sizeof *others, by_size);
-  return hl_percentile(others, n, 50, HL_PERCENTILE_LINEAR);
+  return hl_median(others, n);
 }
 
 void hl_train_judge_ranks(const json_t *rank_ns, const json_t *ranks, hl_record *record) {

@@ -61,6 +61,14 @@ static void reduction(void *context, hl_training_reduction *ret_reduction) {
       .reduce_ns = times.reduce_ns, .exposed_ns = times.exposed_ns, .checksum = times.checksum};
 }
 
+/* Without one nothing is said of who hangs. */
+static hl_status open_board(hl_ranks *ranks, hl_error *error) {
+  hl_error why = {0};
+  hl_status status = hl_peers_board(ranks->peers, &ranks->board, &why);
+  if (status == HL_UNAVAILABLE) return HL_OK;
+  return status == HL_OK ? HL_OK : hl_error_set(error, status, "%s", why.msg);
+}
+
 hl_status hl_ranks_join(const char *path, hl_ranks *ranks, hl_error *error) {
   *ranks = (hl_ranks){0};
   if (!path) return HL_OK;
@@ -69,8 +77,8 @@ hl_status hl_ranks_join(const char *path, hl_ranks *ranks, hl_error *error) {
   if (status != HL_OK) return status;
   status = hl_peer_gradients_new(hl_peers_ops(ranks->peers), hl_peers_count(ranks->peers),
                                  HL_PEER_BUCKET_BYTES, &ranks->gradients, error);
-  if (status == HL_OK && hl_peers_board(ranks->peers, &ranks->board, error) == HL_UNAVAILABLE)
-    ranks->board = NULL;
+  if (status == HL_OK) status = open_board(ranks, error);
+  if (status != HL_OK) return status;
   mark(ranks, HL_BOARD_COMPUTES);
   ranks->training = (hl_training_peers){.rank = hl_peers_rank(ranks->peers),
                                         .count = hl_peers_count(ranks->peers),
@@ -82,7 +90,7 @@ hl_status hl_ranks_join(const char *path, hl_ranks *ranks, hl_error *error) {
                                         .reduction = reduction,
                                         .begins = begins,
                                         .context = ranks};
-  return status;
+  return HL_OK;
 }
 
 bool hl_ranks_speaks(const hl_ranks *ranks) {

@@ -27,6 +27,8 @@ typedef struct hl_ranks {
   hl_training_peers training;
 } hl_ranks;
 
+/* Opens the transport at `path` and meets the others. All lives as long as the process. Collective;
+ * errors of hl_peers_join. */
 hl_status hl_ranks_join(const char *path, hl_ranks *ranks, hl_error *error);
 
 bool hl_ranks_speaks(const hl_ranks *ranks); /* alone, or rank 0 */

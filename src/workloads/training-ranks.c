@@ -87,19 +87,13 @@ hl_status hl_training_agree(hl_training *training, hl_status status, uint64_t st
   return HL_OK;
 }
 
-static int by_size(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 double hl_training_rank_compute_ns(const hl_training_ranks *ranks, int64_t rank) {
   size_t count = (size_t)(ranks->recorded < most_kept ? ranks->recorded : most_kept);
   if (count == 0) return (double)NAN;
-  double *sorted = malloc(count * sizeof *sorted);
-  if (!sorted) return (double)NAN;
-  memcpy(sorted, ranks->kept_ns + rank * most_kept, count * sizeof *sorted);
-  qsort(sorted, count, sizeof *sorted, by_size);
-  double median = hl_percentile(sorted, count, 50, HL_PERCENTILE_LINEAR);
-  free(sorted);
+  double *copy = malloc(count * sizeof *copy);
+  if (!copy) return (double)NAN;
+  memcpy(copy, ranks->kept_ns + rank * most_kept, count * sizeof *copy);
+  double median = hl_median(copy, count);
+  free(copy);
   return median;
 }
