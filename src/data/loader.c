@@ -352,10 +352,6 @@ hl_status hl_loader_seek(hl_loader *loader, int64_t epoch, int64_t number, hl_er
   return HL_OK;
 }
 
-int64_t hl_loader_batches(const hl_loader *loader) {
-  return loader->batches;
-}
-
 void hl_loader_get_statistics(hl_loader *loader, hl_loader_statistics *ret_statistics) {
   pthread_mutex_lock(&loader->lock);
   hl_loader_statistics s = loader->statistics;

@@ -94,7 +94,6 @@ void hl_loader_return(hl_loader *loader, const hl_batch *batch);
  * stay. INVALID_ARGUMENT outside of the epochs or their batches. */
 hl_status hl_loader_seek(hl_loader *loader, int64_t epoch, int64_t number, hl_error *error);
 
-int64_t hl_loader_batches(const hl_loader *loader); /* in an epoch */
 void hl_loader_get_statistics(hl_loader *loader, hl_loader_statistics *ret_statistics);
 
 /* How many threads would keep up with steps of `step_ns`: ceil(load / step), where `load_ns` is the

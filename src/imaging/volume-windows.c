@@ -169,12 +169,6 @@ int64_t hl_windows_count(const hl_windows *w) {
   return w->count;
 }
 
-hl_volume_shape hl_windows_at(const hl_windows *w, int64_t index) {
-  int64_t at[axes];
-  window_start(w, index, at);
-  return (hl_volume_shape){at[0], at[1], at[2]};
-}
-
 static void gather_one(const hl_windows *w, const float *volume, int64_t index, float *to) {
   int64_t at[axes], first[axes], end[axes];
   window_start(w, index, at);

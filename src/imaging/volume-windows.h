@@ -56,9 +56,6 @@ int64_t hl_windows_count(const hl_windows *windows);
 hl_status hl_windows_foretell(const hl_windows_options *options, hl_volume_shape shape,
                               int64_t *ret_count, hl_error *error);
 
-/* Where window number `index` begins, in the volume's coordinates; below 0 where it is padded. */
-hl_volume_shape hl_windows_at(const hl_windows *windows, int64_t index);
-
 /* Copies windows `first` to `first + count - 1` to ret_inputs[count * roi]. */
 void hl_windows_gather(const hl_windows *windows, const float *volume, int64_t first, int64_t count,
                        float *ret_inputs);

@@ -39,34 +39,6 @@ hl_status hl_customs_take(hl_customs *customs, hl_custom *custom, hl_error *erro
   return HL_OK;
 }
 
-/* The texts of a table's fields as copies; false without memory. */
-static bool copy_one(const hl_custom *from, hl_custom *ret_to) {
-  bool whole = true;
-  *ret_to = *from;
-  for (size_t i = 0; i < HL_COUNT(table); i++) {
-    if (table[i].kind != HL_METRIC_TEXT) continue;
-    char **field = (char **)((char *)ret_to + table[i].offset);
-    const char *old = *field;
-    *field = hl_strdup(old);
-    whole = whole && (!old || *field);
-  }
-  return whole;
-}
-
-hl_status hl_customs_copy(const hl_customs *from, hl_customs *ret_to, hl_error *error) {
-  *ret_to = (hl_customs){0};
-  hl_status status = HL_OK;
-  for (size_t i = 0; i < from->count && status == HL_OK; i++) {
-    hl_custom copy;
-    bool whole = copy_one(&from->items[i], &copy);
-    status = whole ? hl_customs_take(ret_to, &copy, error)
-                   : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a metric");
-    hl_custom_release(&copy);
-  }
-  if (status != HL_OK) hl_customs_release(ret_to);
-  return status;
-}
-
 const hl_custom *hl_customs_find(const hl_customs *customs, const char *name) {
   for (size_t i = 0; i < customs->count; i++)
     if (customs->items[i].name && strcmp(customs->items[i].name, name) == 0)

@@ -29,8 +29,6 @@ typedef struct hl_customs {
 void hl_customs_release(hl_customs *customs);
 /* Moves `custom` to the end of the list and leaves it initialised. */
 hl_status hl_customs_take(hl_customs *customs, hl_custom *custom, hl_error *error);
-/* OUT_OF_MEMORY leaves `ret_to` empty. */
-hl_status hl_customs_copy(const hl_customs *from, hl_customs *ret_to, hl_error *error);
 /* The one of that name, or NULL. */
 const hl_custom *hl_customs_find(const hl_customs *customs, const char *name);
 /* Writes an object by name as the member `key`; nothing where there are none. */

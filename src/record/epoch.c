@@ -32,15 +32,6 @@ hl_status hl_epochs_add(hl_epochs *epochs, const hl_epoch *epoch, hl_error *erro
   return HL_OK;
 }
 
-hl_status hl_epochs_copy(const hl_epochs *from, hl_epochs *ret_to, hl_error *error) {
-  *ret_to = (hl_epochs){0};
-  hl_status status = HL_OK;
-  for (size_t i = 0; i < from->count && status == HL_OK; i++)
-    status = hl_epochs_add(ret_to, &from->items[i], error);
-  if (status != HL_OK) hl_epochs_release(ret_to);
-  return status;
-}
-
 void hl_epochs_write_json(const hl_epochs *epochs, hl_json *json, const char *key) {
   if (!epochs->count) return;
   hl_json_array(json, key);

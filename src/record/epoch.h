@@ -27,8 +27,6 @@ typedef struct hl_epochs {
 } hl_epochs;
 void hl_epochs_release(hl_epochs *epochs);
 hl_status hl_epochs_add(hl_epochs *epochs, const hl_epoch *epoch, hl_error *error);
-/* OUT_OF_MEMORY leaves `ret_to` empty. */
-hl_status hl_epochs_copy(const hl_epochs *from, hl_epochs *ret_to, hl_error *error);
 /* Writes them as the list `key`; nothing where there are none. */
 void hl_epochs_write_json(const hl_epochs *epochs, hl_json *json, const char *key);
 

@@ -39,20 +39,6 @@ hl_status hl_rates_take(hl_rates *rates, hl_rate *rate, hl_error *error) {
   return HL_OK;
 }
 
-hl_status hl_rates_copy(const hl_rates *from, hl_rates *ret_to, hl_error *error) {
-  hl_rates copy = {0};
-  hl_status status = HL_OK;
-  for (size_t i = 0; i < from->count && status == HL_OK; i++) {
-    hl_rate rate = from->items[i];
-    rate.purpose = hl_strdup(rate.purpose);
-    status = hl_rates_take(&copy, &rate, error);
-    hl_rate_release(&rate);
-  }
-  if (status != HL_OK) hl_rates_release(&copy);
-  *ret_to = copy;
-  return status;
-}
-
 void hl_rates_write_json(const hl_rates *rates, hl_json *json, const char *key) {
   if (!rates->count) return;
   hl_json_array(json, key);

@@ -28,8 +28,6 @@ typedef struct hl_rates {
 void hl_rates_release(hl_rates *rates);
 /* Moves `rate` to the end of the list and leaves it initialised; OUT_OF_MEMORY. */
 hl_status hl_rates_take(hl_rates *rates, hl_rate *rate, hl_error *error);
-/* OUT_OF_MEMORY leaves `ret_to` empty. */
-hl_status hl_rates_copy(const hl_rates *from, hl_rates *ret_to, hl_error *error);
 /* Writes them as the list `key`; nothing where there are none. */
 void hl_rates_write_json(const hl_rates *rates, hl_json *json, const char *key);
 

@@ -83,43 +83,6 @@ void hl_record_outputs_free(hl_record_outputs *outputs) {
   free(outputs);
 }
 
-hl_status hl_record_copy(const hl_record *from, hl_record *ret_to, hl_error *error) {
-  hl_record copy = *from;
-  bool ok = true;
-  for (size_t i = 0; i < hl_metric_count; i++) {
-    if (hl_metrics[i].kind != HL_METRIC_TEXT) continue;
-    char **field = hl_record_field_mutable(&copy, &hl_metrics[i]);
-    char *old = *field;
-    *field = hl_strdup(old);
-    ok = ok && (!old || *field);
-  }
-  copy.samples_ns = NULL;
-  if (from->sample_count) {
-    copy.samples_ns = malloc(from->sample_count * sizeof *copy.samples_ns);
-    if (copy.samples_ns)
-      memcpy(copy.samples_ns, from->samples_ns, from->sample_count * sizeof *copy.samples_ns);
-    ok = ok && copy.samples_ns;
-  }
-  copy.memory_map = NULL;
-  copy.outputs = NULL;
-  copy.step_losses = NULL;
-  if (from->step_loss_count) {
-    copy.step_losses = malloc(from->step_loss_count * sizeof *copy.step_losses);
-    if (copy.step_losses)
-      memcpy(copy.step_losses, from->step_losses, from->step_loss_count * sizeof *copy.step_losses);
-    ok = ok && copy.step_losses;
-  }
-  ok = hl_rates_copy(&from->rates, &copy.rates, NULL) == HL_OK && ok;
-  ok = hl_epochs_copy(&from->epochs, &copy.epochs, NULL) == HL_OK && ok;
-  ok = hl_customs_copy(&from->customs, &copy.customs, NULL) == HL_OK && ok;
-  if (!ok) {
-    hl_record_release(&copy);
-    return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a record");
-  }
-  *ret_to = copy;
-  return HL_OK;
-}
-
 void hl_record_set_text(char **field, const char *value) {
   char *copy = hl_strdup(value);
   free(*field);

@@ -60,7 +60,6 @@ const hl_metric *hl_metric_find(const char *key); /* or NULL */
 
 void hl_record_init(hl_record *record); /* everything null */
 void hl_record_release(hl_record *record);
-hl_status hl_record_copy(const hl_record *from, hl_record *ret_to, hl_error *error);
 /* Replaces a text field by a copy; NULL clears. Without memory the field becomes NULL. */
 void hl_record_set_text(char **field, const char *value);
 /* Adds a sentence to `notes`, separated by "; ". */

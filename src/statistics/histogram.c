@@ -1,7 +1,6 @@
 #include "statistics/histogram.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 bool hl_histogram_init(hl_histogram *histogram) {
   *histogram = (hl_histogram){.min = UINT64_MAX};
@@ -12,12 +11,6 @@ bool hl_histogram_init(hl_histogram *histogram) {
 void hl_histogram_release(hl_histogram *histogram) {
   free(histogram->buckets);
   *histogram = (hl_histogram){.min = UINT64_MAX};
-}
-
-void hl_histogram_clear(hl_histogram *histogram) {
-  uint64_t *buckets = histogram->buckets;
-  memset(buckets, 0, HL_HISTOGRAM_BUCKETS * sizeof *buckets);
-  *histogram = (hl_histogram){.min = UINT64_MAX, .buckets = buckets};
 }
 
 void hl_histogram_merge(hl_histogram *histogram, const hl_histogram *from) {

@@ -33,7 +33,6 @@ typedef struct hl_histogram {
 /* False without memory. */
 bool hl_histogram_init(hl_histogram *histogram);
 void hl_histogram_release(hl_histogram *histogram);
-void hl_histogram_clear(hl_histogram *histogram);
 
 /* Adds the counts of `from`. */
 void hl_histogram_merge(hl_histogram *histogram, const hl_histogram *from);

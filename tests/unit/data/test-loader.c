@@ -115,7 +115,6 @@ static void test_same_for_all_threads(void **state) {
   for (size_t c = 0; c < HL_COUNT(cases); c++) {
     hl_loader_spec spec = spec_of(&varied, cases[c][0], cases[c][1]);
     hl_loader *loader = new_loader(&spec);
-    assert_int_equal(hl_loader_batches(loader), 5);
     for (size_t i = 0; i < 16; i++) {
       uint64_t hash = take(loader);
       if (c == 0) {
@@ -182,7 +181,6 @@ static void test_whole_in_order(void **state) {
   spec.is_shuffled = false;
   spec.is_whole = true;
   hl_loader *loader = new_loader(&spec);
-  assert_int_equal(hl_loader_batches(loader), 4);
   for (int64_t i = 0; i < 12; i++) {
     const hl_batch *batch = NULL;
     assert_int_equal(hl_loader_next(loader, &batch, NULL), HL_OK);

@@ -86,29 +86,24 @@ static void notes_are_sentences(void **state) {
   hl_record_release(&r);
 }
 
-static void copies_own_what_they_hold(void **state) {
+static void a_list_takes_what_records_hold(void **state) {
   (void)state;
-  hl_record r, copy;
-  hl_record_init(&r);
-  hl_record_set_text(&r.outcome, "PASSED");
-  hl_record_set_text(&r.outcome, "PASSED");
-  r.sample_count = 2;
-  r.samples_ns = malloc(2 * sizeof *r.samples_ns);
-  assert_non_null(r.samples_ns);
-  r.samples_ns[0] = 5;
-  r.samples_ns[1] = 6;
-  assert_int_equal(hl_record_copy(&r, &copy, NULL), HL_OK);
   hl_records list = {0};
   for (int i = 0; i < 40; i++) {
     hl_record one;
-    assert_int_equal(hl_record_copy(&copy, &one, NULL), HL_OK);
+    hl_record_init(&one);
+    hl_record_set_text(&one.outcome, "SKIPPED");
+    hl_record_set_text(&one.outcome, "PASSED");
+    one.sample_count = 2;
+    one.samples_ns = malloc(2 * sizeof *one.samples_ns);
+    assert_non_null(one.samples_ns);
+    one.samples_ns[0] = 5;
+    one.samples_ns[1] = 6;
     one.batch_size = i;
     assert_int_equal(hl_records_take(&list, &one, NULL), HL_OK);
     assert_null(one.outcome); /* moved */
     hl_record_release(&one);
   }
-  hl_record_release(&r);
-  hl_record_release(&copy);
   assert_int_equal(list.count, 40);
   assert_true(hl_record_passed(&list.items[39]));
   assert_int_equal(list.items[39].samples_ns[1], 6);
@@ -159,7 +154,7 @@ static void run_information_starts_empty(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_new_record_is_null), cmocka_unit_test(fields_are_told_exactly),
-      cmocka_unit_test(notes_are_sentences),  cmocka_unit_test(copies_own_what_they_hold),
+      cmocka_unit_test(notes_are_sentences),  cmocka_unit_test(a_list_takes_what_records_hold),
       cmocka_unit_test(outcomes_have_names),  cmocka_unit_test(run_information_starts_empty),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
