@@ -69,9 +69,9 @@ static int finish(int exit_status) {
  * machine takes the processor from the very thread it waits for: steps of 25 ms take 700. After
  * 2000 turns (some 40 microseconds) it sleeps instead; on an idle machine that costs at most 3 %.
  * Read by libgomp when an engine brings it in; what the user has set stays. */
-static int run_worker(void) {
+static int run_worker(const char *peers) {
   if (!getenv("OMP_WAIT_POLICY")) (void)setenv("GOMP_SPINCOUNT", "2000", 0);
-  return hl_worker_main();
+  return hl_worker_main(peers);
 }
 
 /* Files are mapped: one that is cut short under us is a signal where its end was. The last words
@@ -95,7 +95,7 @@ int main(int argc, char **argv) {
     return HL_EXIT_USAGE;
   }
   const char *name = argv[1];
-  if (strcmp(name, "worker") == 0) return run_worker();
+  if (strcmp(name, "worker") == 0) return run_worker(argc > 2 ? argv[2] : NULL);
   if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
     print_help(stdout);
     return finish(HL_EXIT_OK);

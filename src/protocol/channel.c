@@ -10,15 +10,16 @@
 #include <unistd.h>
 
 void hl_channel_init(hl_channel *channel, int in, int out) {
-  *channel = (hl_channel){.in = in, .out = out, .received = HL_TEXT_INIT};
+  *channel = (hl_channel){.in = in, .out = out, .peer = -1, .received = HL_TEXT_INIT};
 }
 
 void hl_channel_release(hl_channel *channel) {
   if (channel->in >= 0) close(channel->in);
   if (channel->out >= 0 && channel->out != channel->in) close(channel->out);
+  if (channel->peer >= 0) close(channel->peer);
   hl_text_release(&channel->received);
   hl_message_release(&channel->pending);
-  channel->in = channel->out = -1;
+  channel->in = channel->out = channel->peer = -1;
 }
 
 hl_status hl_channel_send(hl_channel *channel, json_t *object, const void *bytes, size_t byte_count,
@@ -52,13 +53,15 @@ static hl_status wait_readable(hl_channel *channel, uint64_t deadline_ns, int wa
       uint64_t left_ms = (deadline_ns - now) / 1000000u + 1;
       timeout_ms = left_ms > 1000000 ? 1000000 : (int)left_ms;
     }
-    struct pollfd fds[2] = {{.fd = channel->in, .events = POLLIN},
-                            {.fd = wake_fd, .events = POLLIN}};
-    int n = poll(fds, wake_fd >= 0 ? 2 : 1, timeout_ms);
+    struct pollfd fds[] = {{.fd = channel->in, .events = POLLIN},
+                           {.fd = wake_fd, .events = POLLIN},
+                           {.fd = channel->peer, .events = POLLIN}}; /* of -1 there is nothing */
+    int n = poll(fds, 3, timeout_ms);
     if (n < 0 && errno != EINTR) return hl_error_errno(error, HL_IO, "cannot wait for a message");
     if (n > 0 && wake_fd >= 0 && fds[1].revents)
       return hl_error_set(error, HL_INTERRUPTED, "interrupted");
     if (n > 0 && fds[0].revents) return HL_OK;
+    if (n > 0 && fds[2].revents) return hl_error_set(error, HL_CRASHED, "the other process ended");
   }
 }
 

@@ -28,13 +28,14 @@ typedef struct hl_message {
 
 typedef struct hl_channel {
   int in, out; /* owned */
+  int peer;    /* owned; pidfd of the process at the other end, or -1 */
   hl_text received;
   hl_message pending; /* a message whose bytes have not all come */
   size_t pending_got, pending_capacity;
 } hl_channel;
 
 void hl_channel_init(hl_channel *channel, int in, int out);
-void hl_channel_release(hl_channel *channel); /* closes both */
+void hl_channel_release(hl_channel *channel); /* closes all */
 
 /* Sends `object` (a reference is not taken) and `byte_count` raw bytes. IO if the peer is gone;
  * SIGPIPE must be ignored by the process. */
@@ -44,8 +45,10 @@ hl_status hl_channel_send(hl_channel *channel, json_t *object, const void *bytes
 void hl_message_release(hl_message *message);
 
 /* Waits until `deadline_ns` (of hl_clock_ns; UINT64_MAX: for ever) for a message. TIMED_OUT,
- * CRASHED at end of file, BAD_DATA for what is not a message. A byte on `wake_fd` (>= 0) ends the
- * wait with INTERRUPTED. After INTERRUPTED and TIMED_OUT the next call goes on with the message. */
+ * CRASHED at end of file
+ * or where the peer has ended (what it left behind may hold the pipe open), BAD_DATA for what is
+ * not a message. A byte on `wake_fd` (>= 0) ends the wait with INTERRUPTED. After INTERRUPTED and
+ * TIMED_OUT the next call goes on with the message. */
 hl_status hl_channel_receive(hl_channel *channel, uint64_t deadline_ns, int wake_fd,
                              hl_message *ret_message, hl_error *error);
 

@@ -5,6 +5,7 @@
 #include "protocol/messages.h"
 #include "run/child.h"
 #include "run/ranks.h"
+#include "run/said.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -12,13 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 /* mpirun starts the ranks and they find each other before one says hello: on a busy machine that
  * takes many times as long as on an idle one. */
-enum { hello_s = 20, ranks_hello_s = 120, grace_s = 2, said_bytes = 4096 };
+enum { hello_s = 20, ranks_hello_s = 120, grace_s = 2 };
 
 /* The streams of a worker: index 0 its standard input, 1 its standard output. */
 typedef struct pipes {
@@ -52,12 +55,15 @@ static hl_status open_pipes(pipes *p, hl_error *error) {
 }
 
 /* Between fork and exec: async-signal-safe calls only. */
-static void run_child(char **words, char **environment, const hl_memory_limit *limit,
-                      const pipes *p, int said_fd, pid_t parent) {
+static void run_child(char **words, char **environment, const hl_process *process, const pipes *p,
+                      pid_t parent) {
+  const hl_memory_limit *limit = &process->limit;
   hl_child_begin(parent);
+  /* mpirun ends its ranks and removes their files before it goes. */
+  if (process->by_mpirun) prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (limit->kind != HL_LIMIT_NONE && hl_memory_limit_enter(limit) != 0) _exit(126);
   if (dup2(p->child[0], STDIN_FILENO) < 0 || dup2(p->child[1], STDOUT_FILENO) < 0) _exit(127);
-  if (said_fd >= 0) dup2(said_fd, STDERR_FILENO);
+  if (process->said_fd >= 0) dup2(process->said_fd, STDERR_FILENO);
   execve(words[0], words, environment);
   _exit(127);
 }
@@ -77,22 +83,39 @@ static hl_status start(const hl_launch *launch, hl_process *process, pipes *p, h
   if (status != HL_OK) return status;
   pid_t parent = getpid();
   process->pid = fork();
-  if (process->pid == 0)
-    run_child(command.words, command.environment, &process->limit, p, process->said_fd, parent);
+  if (process->pid == 0) run_child(command.words, command.environment, process, p, parent);
   if (process->pid < 0) status = hl_error_errno(error, HL_INTERNAL, "cannot start a worker");
   if (process->by_mpirun) hl_ranks_command_release(&command);
   if (status != HL_OK) return status;
   setpgid(process->pid, process->pid); /* in both, so that neither is too late */
   hl_channel_init(&process->channel, p->parent[1], p->parent[0]);
+  /* Where it cannot be had, only the end of the pipe tells. */
+  process->channel.peer = (int)syscall(SYS_pidfd_open, process->pid, 0);
   p->parent[0] = p->parent[1] = -1;
   return HL_OK;
 }
 
-static hl_status say_hello(hl_process *process, hl_error *error) {
+static double hello_of(const hl_launch *launch) {
+  int64_t ranks = launch->ranks.count;
+  return ranks > 0 ? ranks_hello_s + (double)ranks : hello_s;
+}
+
+/* What is no Open MPI may print, before or in place of a rank. */
+static hl_status distrust_mpirun(const hl_launch *launch, hl_error *error) {
+  char what[sizeof(hl_error){0}.msg];
+  snprintf(what, sizeof what, "%s", error ? error->msg : "");
+  return hl_error_set(
+      error, HL_UNAVAILABLE,
+      "--trainer ddp: what %.160s gives is no answer of rank 0 (%.100s): it has to be Open MPI's, "
+      "and print nothing of its own",
+      launch->ranks.mpirun, what);
+}
+
+static hl_status say_hello(hl_process *process, double timeout_s, hl_error *error) {
   hl_message reply = {0};
   hl_status status =
       hl_process_call(process, "hello", json_pack("{s:i}", "protocol", HL_PROTOCOL_VERSION),
-                      process->by_mpirun ? ranks_hello_s : hello_s, &reply, error);
+                      timeout_s, &reply, error);
   if (status != HL_OK) return status;
   process->clock_read_ns = hl_json_get_real(reply.object, "clock_read_ns", (double)NAN);
   process->clock_resolution_ns = hl_json_get_real(reply.object, "clock_resolution_ns", (double)NAN);
@@ -111,7 +134,8 @@ hl_status hl_process_start(const hl_launch *launch, hl_process *ret_process, hl_
   pipes p;
   hl_status status = start(launch, &process, &p, error);
   close_pipes(&p);
-  if (status == HL_OK) status = say_hello(&process, error);
+  if (status == HL_OK) status = say_hello(&process, hello_of(launch), error);
+  if (status == HL_BAD_DATA && process.by_mpirun) status = distrust_mpirun(launch, error);
   if (status != HL_OK) return hl_process_end(&process, status, error);
   *ret_process = process;
   return HL_OK;
@@ -130,8 +154,16 @@ static const char *remedy_of(const char *verb) {
 }
 
 static hl_status too_late(const hl_process *process, hl_error *error) {
+  if (process->becoming)
+    return hl_error_set(error, HL_TIMED_OUT,
+                        "the engine's Python interpreter did not begin within %g s; if importing "
+                        "may take so long, raise --setup-timeout",
+                        process->setup_s);
   HL_CLEANUP(hl_free_pointer)
   char *who = process->by_mpirun ? hl_ranks_late(process->said_fd, process->ranks) : NULL;
+  if (process->by_mpirun && strcmp(process->verb, "hello") == 0)
+    return hl_error_set(error, HL_TIMED_OUT, "mpirun did not start all ranks within %g s",
+                        process->timeout_s);
   return hl_error_set(error, HL_TIMED_OUT, "'%s' did not end within %g s%s%s%s", process->verb,
                       process->timeout_s, who ? ": " : "", who ? who : "",
                       remedy_of(process->verb));
@@ -152,14 +184,28 @@ hl_status hl_process_start_guarded(const hl_run_environment *environment, hl_pro
   return hl_process_start(&launch, ret_process, error);
 }
 
+/* A message before the reply: the worker becomes an interpreter, or goes on as one. */
+static bool take_state(hl_process *process, hl_message *message) {
+  const char *state = hl_json_get_text(message->object, "state", NULL);
+  if (!state) return false;
+  process->becoming = strcmp(state, "becoming") == 0 && process->setup_s > 0;
+  hl_message_release(message);
+  return true;
+}
+
 /* Of the last request. */
 static hl_status wait_for_reply(hl_process *process, hl_message *ret_reply, hl_error *error) {
-  uint64_t deadline = hl_clock_ns() + (uint64_t)((process->timeout_s + grace_s) * 1e9);
+  const uint64_t start = hl_clock_ns();
   hl_message reply;
-  hl_status status =
-      hl_channel_receive(&process->channel, deadline, process->wake_fd, &reply, error);
-  if (status == HL_TIMED_OUT) return too_late(process, error);
-  if (status != HL_OK) return status;
+  hl_status status;
+  do {
+    double most_s = process->timeout_s + grace_s;
+    if (process->becoming && process->setup_s < most_s) most_s = process->setup_s;
+    status = hl_channel_receive(&process->channel, start + (uint64_t)(most_s * 1e9),
+                                process->wake_fd, &reply, error);
+    if (status == HL_TIMED_OUT) return too_late(process, error);
+    if (status != HL_OK) return status;
+  } while (take_state(process, &reply));
   if (hl_json_get_int(reply.object, "id", -1) != process->next_id)
     status = hl_error_set(error, HL_BAD_DATA, "the worker answered another request");
   else
@@ -180,6 +226,7 @@ hl_status hl_process_call(hl_process *process, const char *verb, json_t *members
   int64_t id = ++process->next_id;
   process->verb = verb;
   process->timeout_s = timeout_s;
+  process->becoming = false;
   json_object_set_new(request, "id", json_integer(id));
   json_object_set_new(request, "verb", json_string(verb));
   json_object_set_new(request, "deadline_ns", json_integer((json_int_t)(timeout_s * 1e9)));
@@ -214,26 +261,6 @@ hl_status hl_process_configure(hl_process *process, const hl_configuration *conf
   return HL_OK;
 }
 
-/* The last line that the worker wrote to standard error, without control characters. */
-static void last_line(int fd, char *ret_line, size_t size) {
-  ret_line[0] = '\0';
-  struct stat st;
-  char tail[said_bytes];
-  if (fd < 0 || fstat(fd, &st) != 0 || st.st_size == 0) return;
-  off_t from = st.st_size > (off_t)sizeof tail ? st.st_size - (off_t)sizeof tail : 0;
-  ssize_t n = pread(fd, tail, sizeof tail, from);
-  while (n > 0 && (tail[n - 1] == '\n' || tail[n - 1] == ' ')) n--;
-  if (n <= 0) return;
-  ssize_t begin = n;
-  while (begin > 0 && tail[begin - 1] != '\n') begin--;
-  size_t length = (size_t)(n - begin);
-  if (length >= size) length = size - 1;
-  memcpy(ret_line, tail + begin, length);
-  ret_line[length] = '\0';
-  for (char *c = ret_line; *c; c++)
-    if ((unsigned char)*c < 0x20) *c = ' ';
-}
-
 static bool has_ended(pid_t pid) {
   siginfo_t ended = {0};
   return waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == pid;
@@ -253,8 +280,8 @@ static int reap(const hl_process *process) {
 }
 
 static hl_status explain_death(const hl_process *process, int wait_status, hl_error *error) {
-  char said[200];
-  last_line(process->said_fd, said, sizeof said);
+  char said[300];
+  hl_said_words(process->said_fd, said, sizeof said);
   uint64_t kills = process->limit.kind == HL_LIMIT_NONE
                        ? UINT64_MAX
                        : hl_memory_limit_oom_kills(&process->limit);
@@ -262,16 +289,19 @@ static hl_status explain_death(const hl_process *process, int wait_status, hl_er
     return hl_error_set(error, HL_OUT_OF_MEMORY,
                         "the kernel killed the worker at its memory limit (%s)",
                         hl_memory_limit_name(&process->limit));
-  const char *separator = said[0] ? ": " : "";
+  const char *who = process->by_mpirun ? "mpirun" : "the worker", *separator = said[0] ? ": " : "";
   if (WIFSIGNALED(wait_status))
-    return hl_error_set(error, HL_CRASHED, "the worker was killed by signal %d (%s)%s%s",
+    return hl_error_set(error, HL_CRASHED, "%s was killed by signal %d (%s)%s%s", who,
                         WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)), separator, said);
   if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == HL_WORKER_EXIT_DEADLINE)
     return too_late(process, error);
   if (process->by_mpirun && hl_ranks_death(process->said_fd, process->ranks, error))
     return HL_CRASHED;
-  return hl_error_set(error, HL_CRASHED, "the worker ended with exit status %d%s%s",
-                      WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1, separator, said);
+  int code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1;
+  if (code == 127 && !said[0])
+    return hl_error_set(error, HL_CRASHED, "%s cannot be run (exit status 127)", who);
+  return hl_error_set(error, HL_CRASHED, "%s ended with exit status %d%s%s", who, code, separator,
+                      said);
 }
 
 /* Until the kernel says that it stands: SIGSTOP reaches the threads one by one. */

@@ -42,6 +42,8 @@ typedef struct hl_process {
   int64_t next_id;
   const char *verb; /* of the last request, and its time */
   double timeout_s;
+  double setup_s; /* what an interpreter may take to begin; 0: as the request that starts it */
+  bool becoming;  /* the worker is about to be one */
   double clock_read_ns, clock_resolution_ns; /* as the worker measured them */
   bool paused;
   json_t *ranks;  /* who they are: pid and host of each; owned, NULL: one process */

@@ -2,6 +2,7 @@
 
 #include "base/process.h"
 #include "base/text.h"
+#include "run/said.h"
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -34,6 +35,13 @@ static char *find_in_path(const char *path, const char *name) {
   return NULL;
 }
 
+static bool is_given(const char *name) {
+  size_t length = strlen(name);
+  for (char **at = environ; *at; at++)
+    if (strncmp(*at, name, length) == 0 && (*at)[length] == '=') return true;
+  return false;
+}
+
 /* In the build folder, or where install puts it. */
 static char *find_object(const char *program) {
   const char *slash = strrchr(program, '/');
@@ -56,6 +64,11 @@ hl_status hl_ranks_find(const hl_configuration *configuration,
                         hl_launch *launch, hl_error *error) {
   *place = (hl_ranks_place){0};
   if (!configuration->train || strcmp(configuration->train->trainer, "ddp") != 0) return HL_OK;
+  if (is_given("OMPI_COMM_WORLD_RANK"))
+    return hl_error_set(error, HL_UNAVAILABLE,
+                        "--trainer ddp: this hotlap was started by an mpirun (OMPI_COMM_WORLD_RANK "
+                        "is set), which cannot start another; give the command without mpirun: "
+                        "hotlap starts its --ranks itself");
   place->mpirun = find_in_path(environment->search_path, "mpirun");
   if (!place->mpirun)
     return hl_error_set(error, HL_UNAVAILABLE,
@@ -96,29 +109,18 @@ static bool can_copy_between(void) {
   return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1 && to == 1;
 }
 
-static bool is_given(const char *name) {
-  size_t length = strlen(name);
-  for (char **at = environ; *at; at++)
-    if (strncmp(*at, name, length) == 0 && (*at)[length] == '=') return true;
-  return false;
-}
-
-static hl_status make_environment(const char *object, char ***ret_environment, hl_error *error) {
+static hl_status make_environment(char ***ret_environment, hl_error *error) {
   size_t count = 0, at = 0;
   while (environ[count]) count++;
-  char **all = calloc(count + HL_COUNT(settings) + 3, sizeof *all);
+  char **all = calloc(count + HL_COUNT(settings) + 2, sizeof *all);
   bool good = all != NULL;
-  for (size_t i = 0; i < count && good; i++) {
-    if (strncmp(environ[i], "HOTLAP_PEERS=", 13) == 0) continue;
-    good = (all[at++] = hl_strdup(environ[i])) != NULL;
-  }
+  for (size_t i = 0; i < count && good; i++) good = (all[at++] = hl_strdup(environ[i])) != NULL;
   for (size_t i = 0; i < HL_COUNT(settings) && good; i++)
     if (!is_given(settings[i].name))
       good = (all[at++] = hl_format("%s=%s", settings[i].name, settings[i].value)) != NULL;
   static const char copying[] = "OMPI_MCA_btl_vader_single_copy_mechanism";
   if (good && !can_copy_between() && !is_given(copying))
     good = (all[at++] = hl_format("%s=none", copying)) != NULL;
-  if (good) good = (all[at++] = hl_format("HOTLAP_PEERS=%s", object)) != NULL;
   *ret_environment = all;
   return good ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a command");
 }
@@ -127,8 +129,9 @@ static hl_status make_environment(const char *object, char ***ret_environment, h
 static hl_status make_words(const hl_launch *launch, char ***ret_words, hl_error *error) {
   char count[24];
   snprintf(count, sizeof count, "%" PRId64, launch->ranks.count);
-  const char *const words[] = {launch->ranks.mpirun, "-n",   count,           "--oversubscribe",
-                               "--bind-to",          "none", launch->program, "worker"};
+  const char *const words[] = {launch->ranks.mpirun, "-n",        count,
+                               "--oversubscribe",    "--bind-to", "none",
+                               launch->program,      "worker",    launch->ranks.object};
   char **all = calloc(HL_COUNT(words) + 1, sizeof *all);
   bool good = all != NULL;
   for (size_t i = 0; i < HL_COUNT(words) && good; i++)
@@ -141,7 +144,7 @@ hl_status hl_ranks_command_make(const hl_launch *launch, hl_ranks_command *ret_c
                                 hl_error *error) {
   hl_ranks_command command = {0};
   hl_status status = make_words(launch, &command.words, error);
-  if (status == HL_OK) status = make_environment(launch->ranks.object, &command.environment, error);
+  if (status == HL_OK) status = make_environment(&command.environment, error);
   if (status == HL_OK)
     *ret_command = command;
   else
@@ -161,21 +164,6 @@ void hl_ranks_command_release(hl_ranks_command *command) {
 }
 
 /* -- dying ----------------------------------------------------------------------------------- */
-
-enum { most_said = 64 << 10 };
-
-/* The end of what was said; free() it. NULL: nothing. */
-static char *read_said(int fd) {
-  struct stat st;
-  if (fd < 0 || fstat(fd, &st) != 0 || st.st_size <= 0) return NULL;
-  off_t from = st.st_size > most_said ? st.st_size - most_said : 0;
-  char *said = calloc(1, most_said + 1);
-  if (!said) return NULL;
-  ssize_t n = pread(fd, said, most_said, from);
-  for (ssize_t i = 0; i < n; i++)
-    if (said[i] == '\0') said[i] = ' ';
-  return said;
-}
 
 /* " (process 7 on HOST)", or "" where that is unknown. mpirun may have forgotten it: it says 0. */
 static void name_rank(const json_t *ranks, long rank, char *out, size_t size) {
@@ -227,14 +215,14 @@ static bool parse_death(char *said, const json_t *ranks, hl_error *error) {
 }
 
 bool hl_ranks_death(int fd, const json_t *ranks, hl_error *error) {
-  char *said = read_said(fd);
+  char *said = hl_said_read(fd);
   bool found = said && parse_death(said, ranks, error);
   free(said);
   return found;
 }
 
 char *hl_ranks_late(int fd, const json_t *ranks) {
-  char *said = read_said(fd);
+  char *said = hl_said_read(fd);
   const char *at = said ? strstr(said, HL_RANKS_LATE) : NULL;
   hl_text text = HL_TEXT_INIT;
   if (at) {

@@ -143,6 +143,7 @@ hl_status hl_session_open(const hl_row_context *context, const hl_configuration 
   hl_ranks_place_release(&place);
   if (status != HL_OK) return status;
   session->started = true;
+  session->process.setup_s = session->setup_s;
   session->clock_grain_ns =
       fmax(session->process.clock_read_ns, session->process.clock_resolution_ns);
   context->info->clock_read_ns = session->process.clock_read_ns;

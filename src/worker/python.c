@@ -28,7 +28,15 @@ static const char *interpreter_of(const hl_configuration *c) {
   return NULL;
 }
 
-hl_status hl_worker_enter_python(const hl_configuration *configuration, const hl_channel *channel,
+hl_status hl_worker_tell_state(hl_channel *channel, const char *state, hl_error *error) {
+  json_t *message = json_pack("{s:s}", "state", state);
+  if (!message) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a message");
+  hl_status status = hl_channel_send(channel, message, NULL, 0, error);
+  json_decref(message);
+  return status;
+}
+
+hl_status hl_worker_enter_python(const hl_configuration *configuration, hl_channel *channel,
                                  const json_t *counters, const json_t *configure, hl_error *error) {
   const hl_configuration *c = configuration;
   const char *code = hl_python_needed(c->engine, c->plugins, c->plugin_count);
@@ -45,6 +53,7 @@ hl_status hl_worker_enter_python(const hl_configuration *configuration, const hl
   snprintf(out, sizeof out, "%d", channel->out);
   snprintf(file, sizeof file, "%d", requests);
   const char *const arguments[] = {"worker", in, out, file, NULL};
+  if (status == HL_OK) status = hl_worker_tell_state(channel, "becoming", error);
   if (status == HL_OK) {
     fcntl(channel->in, F_SETFD, 0);
     fcntl(channel->out, F_SETFD, 0);

@@ -563,12 +563,12 @@ static void serve_all(worker *w, hl_status status, hl_error *error) {
 
 static worker the_worker; /* large, and lives as long as the process */
 
-int hl_worker_main(void) {
+int hl_worker_main(const char *peers) {
   hl_error error = {0};
   hl_status status = begin(&the_worker, &error);
   worker *w = &the_worker;
   if (status == HL_OK) status = move_streams(w, &error);
-  if (status == HL_OK) status = hl_ranks_join(getenv("HOTLAP_PEERS"), &w->ranks, &error);
+  if (status == HL_OK) status = hl_ranks_join(peers, &w->ranks, &error);
   if (status == HL_OK && hl_ranks_speaks(&w->ranks))
     status = hl_control_start(&w->control, &w->channel, w->ranks.peers ? hl_ranks_tell_late : NULL,
                               &w->ranks, &error);
@@ -594,6 +594,7 @@ int hl_worker_resume(const hl_worker_handover *handover) {
     status = hl_worker_take_requests(handover->requests, &counters, &configure, &error);
   hl_channel_init(&w->channel, handover->in, handover->out);
   if (status == HL_OK) status = hl_control_start(&w->control, &w->channel, NULL, NULL, &error);
+  if (status == HL_OK) status = hl_worker_tell_state(&w->channel, "begun", &error);
   if (status == HL_OK && counters) status = repeat_counters(w, counters, &error);
   if (status == HL_OK) status = serve(w, configure, &error);
   json_decref(counters);

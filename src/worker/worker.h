@@ -6,8 +6,9 @@
 #define HL_WORKER_WORKER_H
 
 /* Serves requests on the standard streams until `quit` or end of file; the exit status. Standard
- * output is moved away first, so that a chatty library cannot corrupt the protocol. */
-int hl_worker_main(void);
+ * output is moved away first, so that a chatty library cannot corrupt the protocol. `peers`: the
+ * shared object by which it meets the other ranks (hl_peers_join), or NULL: it is alone. */
+int hl_worker_main(const char *peers);
 
 /* The descriptors that a worker leaves to the interpreter that takes its place. */
 typedef struct hl_worker_handover {

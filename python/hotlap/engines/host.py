@@ -6,10 +6,10 @@ import importlib.util
 import os
 import sys
 
-# This folder first on the path would hide what is called like a file in it; the user's own modules
-# are looked for where the command was given.
+# This folder first on the path would hide what is called like a file in it. The user's own modules
+# are looked for where the command was given, last: a torch.py there is not the framework.
 sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(1, os.getcwd())
+sys.path.append(os.getcwd())
 
 from hotlap.engines import abi, graph  # noqa: E402
 
@@ -29,10 +29,14 @@ def load(code):
     """The engine's class."""
     if not code.endswith('.py'):
         return importlib.import_module(f'hotlap.engines.{code}_engine').Engine
+    if not os.path.isfile(code):
+        why = 'not a regular file' if os.path.exists(code) else 'No such file or directory'
+        raise abi.Unavailable(f'cannot open engine: {code}: {why}')
     name = os.path.basename(code)[:-3]
-    specification = importlib.util.spec_from_file_location(name, code)
+    module_name = f'hotlap_plugin_{name}'  # in nobody's place: the file may be called numpy.py
+    specification = importlib.util.spec_from_file_location(module_name, code)
     module = importlib.util.module_from_spec(specification)
-    sys.modules[name] = module
+    sys.modules[module_name] = module
     specification.loader.exec_module(module)
     found = getattr(module, 'Engine', None)
     if found is None or found.name != name:
