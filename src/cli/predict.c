@@ -67,7 +67,7 @@ static hl_status read_model(command *c, hl_error *error) {
                         c->plan.count);
   c->configuration = c->plan.items[0];
   c->configuration.test_data = NULL; /* windows are what the network is given */
-  c->configuration.n_images = 1; /* to be drawn: nobody looks at them */
+  c->configuration.n_images = 1;     /* to be drawn: nobody looks at them */
   return HL_OK;
 }
 

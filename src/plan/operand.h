@@ -45,8 +45,9 @@ typedef struct hl_operand {
 hl_status hl_operand_parse(const char *text, const hl_options *common, hl_operand *ret_operand,
                            hl_error *error);
 
-/* Relative paths among the operand's own words (plugin, python, test-data, and engine-library with a '/')
- * become paths in `directory`; the model is left to the caller, who knows which are built in. */
+/* Relative paths among the operand's own words (plugin, python, test-data, and engine-library with
+ * a '/') become paths in `directory`; the model is left to the caller, who knows which are built
+ * in. */
 hl_status hl_operand_rebase(hl_operand *operand, const char *directory, hl_error *error);
 void hl_operand_release(hl_operand *operand);
 

@@ -35,7 +35,8 @@ void hl_train_describe(const json_t *reply, const hl_configuration *configuratio
                    left_out);
   if (rest)
     hl_record_note(record,
-                   "the last batch of an epoch has %" PRId64 " samples; latencies are those of full "
+                   "the last batch of an epoch has %" PRId64
+                   " samples; latencies are those of full "
                    "ones",
                    rest);
   if (spec->resume_from) hl_record_note(record, "goes on from %s", spec->resume_from);

@@ -8,6 +8,7 @@
 #include "worker/describe.h"
 #include "worker/device.h"
 #include "worker/energy.h"
+#include "worker/host.h"
 #include "worker/load.h"
 #include "worker/memory.h"
 #include "worker/noise.h"
@@ -29,7 +30,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { most_samples = 1 << 16, most_notes = 16, most_reason = 64 << 10 };
+enum { most_samples = 1 << 16 };
 
 typedef struct worker {
   hl_channel channel;
@@ -60,46 +61,6 @@ typedef struct verb {
   hl_status (*run)(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
                    size_t *ret_byte_count, hl_error *error);
 } verb;
-
-static void log_line(const char *engine, const char *line) {
-  fprintf(stderr, "%s: %s\n", engine, line);
-}
-
-/* What hooks say beside their status, until the reply takes it. */
-static json_t *said_notes;
-static char *said_whole;
-
-static void add_note(const char *engine, const char *sentence) {
-  (void)engine;
-  if (!said_notes) said_notes = json_array();
-  if (json_array_size(said_notes) < most_notes)
-    json_array_append_new(said_notes, hl_json_make_text(sentence));
-}
-
-static void keep_whole(const char *text) {
-  free(said_whole);
-  said_whole = strndup(text, most_reason);
-}
-
-static hl_host host = {.abi = HL_ENGINE_ABI,
-                       .size = sizeof host,
-                       .log = log_line,
-                       .note = add_note,
-                       .explain = keep_whole};
-
-/* Notes, and the message of a failure: whole where the hook gave more than an error holds. */
-static void reply_said(json_t *reply, const hl_error *failure) {
-  if (said_notes) json_object_set_new(reply, "notes", said_notes);
-  said_notes = NULL;
-  if (failure) {
-    bool whole = said_whole && failure->msg[0] &&
-                 strncmp(said_whole, failure->msg, strlen(failure->msg)) == 0;
-    hl_json_set_text(reply, "status", hl_status_name(failure->status));
-    hl_json_set_text(reply, "message", whole ? said_whole : failure->msg);
-  }
-  free(said_whole);
-  said_whole = NULL;
-}
 
 static hl_status verb_hello(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
                             size_t *ret_byte_count, hl_error *error) {
@@ -195,10 +156,10 @@ static hl_status verb_configure(worker *w, const json_t *request, json_t *reply,
     status = hl_worker_device_open(&w->device, w->configuration.device, reply, error);
   if (status == HL_OK) status = hl_worker_energy_open(&w->energy, system_root(), error);
   if (status == HL_OK)
-    status = trains(w)
-                 ? hl_training_open(&w->configuration, &w->file, &host,
-                                    hl_ranks_training(&w->ranks), &w->train.training, error)
-                 : hl_inference_open(&w->configuration, &w->file, &host, &w->inference, error);
+    status = trains(w) ? hl_training_open(&w->configuration, &w->file, hl_worker_host(),
+                                          hl_ranks_training(&w->ranks), &w->train.training, error)
+                       : hl_inference_open(&w->configuration, &w->file, hl_worker_host(),
+                                           &w->inference, error);
   if (status != HL_OK) return status;
   w->is_open = true;
   describe(w, reply);
@@ -411,8 +372,8 @@ static hl_status verb_quantize(worker *w, const json_t *request, json_t *reply, 
   hl_status status = need_inference(w, w->is_open, "quantize", error);
   if (status == HL_OK)
     status = hl_quantized_copy(&w->configuration, &w->file,
-                               hl_json_get_text(w->configure, "cache_directory", NULL), &host,
-                               &path, error);
+                               hl_json_get_text(w->configure, "cache_directory", NULL),
+                               hl_worker_host(), &path, error);
   if (status != HL_OK) return status;
   hl_json_set_text(reply, "path", path);
   hl_json_set_int(reply, "images", (uint64_t)hl_quantize_images(&w->configuration));
@@ -507,7 +468,7 @@ static hl_status serve(worker *w, const json_t *request, hl_error *error) {
     byte_count = 0;
     failure.status = status;
   }
-  reply_said(reply, status == HL_OK ? NULL : &failure);
+  hl_worker_host_reply(reply, status == HL_OK ? NULL : &failure);
   if (speaks) hl_control_answer(&w->control);
   status = speaks ? hl_channel_send(&w->channel, reply, bytes, byte_count, error) : HL_OK;
   json_decref(reply);
@@ -538,7 +499,7 @@ static void touch_samples(worker *w) {
 static hl_status begin(worker *w, hl_error *error) {
   signal(SIGPIPE, SIG_IGN);
   w->file.memory_fd = -1;
-  host.prefixes = hl_engine_prefixes();
+  hl_worker_host()->prefixes = hl_engine_prefixes();
   hl_arena_init(&w->arena, 1 << 20);
   hl_worker_noise_init(&w->noise);
   w->sample_ns = calloc(most_samples, sizeof *w->sample_ns);

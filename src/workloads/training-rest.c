@@ -50,9 +50,8 @@ hl_status hl_training_prepare_rest(hl_training *training, hl_error *error) {
   if (status == HL_OK) status = check_shared(t, error);
   if (status == HL_OK) return HL_OK;
   if (error)
-    hl_error_prefix(error,
-                    "the last batch of an epoch has %" PRId64
-                    " samples (--drop-last leaves it out)",
-                    t->data.rest);
+    hl_error_prefix(
+        error, "the last batch of an epoch has %" PRId64 " samples (--drop-last leaves it out)",
+        t->data.rest);
   return status;
 }

@@ -72,7 +72,7 @@ typedef struct hl_training {
   /* For the last batch of an epoch where it is not full, on the same states; else NULL. */
   hl_program *rest_program;
   hl_request *rest_request;
-  hl_request *active; /* that of the present step */
+  hl_request *active;     /* that of the present step */
   hl_tensor_view *values; /* bound in each step */
   hl_training_ranks ranks;
   double learning_rate; /* of this step */
