@@ -117,14 +117,15 @@ static hl_status draw(const hl_options *options, const hl_plan_file *plan, hl_re
 }
 
 /* Writes the files and says where they are; a plot that cannot be drawn is a warning. */
-static int write_files(const hl_options *options, const hl_plan_file *plan, hl_report_input *input,
-                       unsigned formats) {
+static int write_files(const hl_options *options, const hl_plan_file *plan,
+                       const hl_report_input *given, unsigned formats) {
+  hl_report_input input = *given; /* with the pictures that lie here */
   hl_text written = HL_TEXT_INIT;
   hl_error error = {0}, drawing = {0};
   hl_report_picture pictures[HL_PLAN_PLOTS];
-  if (draw(options, plan, input, pictures, &written, &drawing) != HL_OK)
+  if (draw(options, plan, &input, pictures, &written, &drawing) != HL_OK)
     (void)hl_cli_fail(&drawing, HL_EXIT_OK);
-  hl_status status = hl_report_write(input, hl_options_get(options, HL_OPTION_OUTPUT_DIR), formats,
+  hl_status status = hl_report_write(&input, hl_options_get(options, HL_OPTION_OUTPUT_DIR), formats,
                                      &written, &error);
   bool silent = hl_options_on(options, HL_OPTION_QUIET) || hl_options_on(options, HL_OPTION_JSON);
   if (written.length && !silent) printf("\nWritten:\n%s", written.data);
