@@ -136,7 +136,9 @@ def clip(n, node, value, x, low=None, high=None):
 
 @rule('Cast')
 def cast(n, node, value, x):
-    dtype = DTYPES[node.attributes['to']]
+    dtype = DTYPES.get(node.attributes['to'])
+    if dtype is None:
+        raise abi.Unimplemented(f'jax: {node}: JAX lacks its element type')
     return value(x).astype(n.dtype if dtype == np.float32 else dtype)
 
 

@@ -298,7 +298,9 @@ def clip(t, node, x, low=None, high=None):
 
 @rule('Cast')
 def cast(t, node, x):
-    dtype = DTYPES[node.attributes['to']]
+    dtype = DTYPES.get(node.attributes['to'])
+    if dtype is None:
+        raise abi.Unimplemented(f'torch: {node}: torch lacks its element type')
     return t.call(torch.Tensor.to, t.value(x), t.dtype if dtype == torch.float32 else dtype)
 
 
