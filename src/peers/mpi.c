@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { most_per_sum = 1 << 30, warning_tag = 1 };
+enum { most_per_sum = 1 << 30, warning_tag = 1, cache_line = 64 };
 
 /* Messages of control and sums never wait for each other. */
 static MPI_Comm control, sums, node;
@@ -150,13 +150,15 @@ static hl_status share(size_t bytes, void **ret_memory, hl_error *error) {
   MPI_Comm_size(node, &count);
   if (count != rank_count)
     return hl_error_set(error, HL_UNAVAILABLE, "the ranks are on several hosts");
-  status = check(MPI_Win_allocate_shared(my_rank == 0 ? (MPI_Aint)bytes : 0, 1, MPI_INFO_NULL, node,
-                                         &own, &window),
+  MPI_Aint whole = my_rank == 0 ? (MPI_Aint)(bytes + cache_line - 1) : 0;
+  status = check(MPI_Win_allocate_shared(whole, 1, MPI_INFO_NULL, node, &own, &window),
                  "share memory", error);
   if (status == HL_OK)
     status =
         check(MPI_Win_shared_query(window, 0, &size, &unit, ret_memory), "share memory", error);
   if (status != HL_OK) return status;
+  /* A mapping begins with a page, so that this is the same place for each rank. */
+  *ret_memory = (char *)*ret_memory + -(uintptr_t)*ret_memory % cache_line;
   if (my_rank == 0) memset(*ret_memory, 0, bytes);
   char mine = 0, *all = malloc((size_t)rank_count);
   status = all ? gather(&mine, 1, all, error)

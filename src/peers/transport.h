@@ -41,7 +41,8 @@ typedef struct hl_transport_ops {
   hl_status (*warn)(hl_error *error);
   hl_status (*warned)(bool *ret_warned, hl_error *error);
 
-  /* Memory that all ranks see, zeroed. UNAVAILABLE where they are on several hosts. Collective. */
+  /* Memory that all ranks see, zeroed, from the beginning of a cache line on. UNAVAILABLE where
+   * they are on several hosts. Collective. */
   hl_status (*share)(size_t bytes, void **ret_memory, hl_error *error);
 } hl_transport_ops;
 
