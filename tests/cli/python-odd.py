@@ -1,14 +1,12 @@
 """Engines in Python: interpreters that do not begin, files whose names are those of modules."""
 import os
-import sys
 
-from harness import HOME, SOURCE, case, environment, hotlap, main
-
-PLUGIN = SOURCE / 'tests/engine/plusone.py'
+from harness import HOME, case, environment, hotlap, main
+from python_kit import PLUGIN, interpreter
 
 
-def reason(outcome, *options, plugin=PLUGIN, engine='plusone', python=sys.executable, **more):
-    row = hotlap('sweep', 'mlp:dims=8-8', '--plugin', plugin, '--engine', engine, '--python', python, '--no-check', '--json',
+def reason(outcome, *options, plugin=PLUGIN, engine='plusone', python=None, **more):
+    row = hotlap('sweep', 'mlp:dims=8-8', '--plugin', plugin, '--engine', engine, '--python', python or interpreter(), '--no-check', '--json',
                  '--batch-sizes', 1, '--iterations', 3, '--warmup', 1, *options, **more).rows[0]
     assert row['outcome'] == outcome, (engine, row['reason'])
     return row['reason']

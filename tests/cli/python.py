@@ -1,28 +1,14 @@
 """Engines in Python: the bridge with one of its own, everything that goes wrong in one, PyTorch."""
 import os
-import pathlib
 import struct
 import subprocess
 import sys
 
-from harness import HOME, PROGRAM, SOURCE, Skip, case, environment, file, hotlap, main
+from harness import HOME, SOURCE, Skip, case, environment, file, hotlap, main
 from onnx_bytes import model, node, number, part, port, tensor
+from python_kit import PLUGIN, interpreter
 
-PLUGIN = SOURCE / 'tests/engine/plusone.py'
 SHORT = ('--batch-sizes', '1', '--iterations', '5', '--warmup', '1', '--max-time', '20', '--json')
-OBJECT = pathlib.Path(PROGRAM).parent / 'src/python/hotlap-python.so'
-
-
-def interpreter():
-    """This one, with the sanitizer that the object needs, if it needs one, already there."""
-    needed = subprocess.run(['ldd', OBJECT], capture_output=True, text=True).stdout
-    found = [line.split('=>')[1].split()[0] for line in needed.splitlines() if 'libasan' in line]
-    if not found:
-        return sys.executable
-    script = HOME / 'sanitized-python'
-    script.write_text(f'#!/bin/sh\nLD_PRELOAD={found[0]} exec {sys.executable} "$@"\n')
-    script.chmod(0o755)
-    return str(script)
 
 
 def on_plugin(*options, model='mlp:dims=8-8', command='sweep', env=None):
