@@ -1,12 +1,12 @@
 #include "engine/python.h"
 
 #include "base/file.h"
+#include "base/program.h"
 #include "base/text.h"
 #include "engine/registry.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { most_arguments = 16 };
@@ -40,39 +40,18 @@ const char *hl_python_needed(const char *name, const char *const *plugins, size_
   return hl_engine_is_python(name) ? name : NULL;
 }
 
-static bool is_program(const char *path) {
-  struct stat st;
-  return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
-}
-
-/* FOLDER/bin/python3 if it is there; free() it. */
-static char *in_folder(const char *folder, const char *tail) {
-  char *path = folder && folder[0] ? hl_format("%s/%s", folder, tail) : NULL;
-  if (path && is_program(path)) return path;
-  free(path);
-  return NULL;
-}
-
-static char *on_path(void) {
-  char *found = NULL, *list = hl_strdup(getenv("PATH") ? getenv("PATH") : ""), *rest = list;
-  for (const char *folder; !found && (folder = strsep(&rest, ":"));)
-    found = in_folder(folder, "python3");
-  free(list);
-  return found;
-}
-
 static char *find_interpreter(const char *given, hl_error *error) {
   if (given) {
     char *path = strchr(given, '/') ? hl_strdup(given) : hl_format("./%s", given);
-    if (path && is_program(path)) return path;
+    if (path && hl_program_is(path)) return path;
     free(path);
     hl_error_set(error, HL_UNAVAILABLE, "--python: %s is no program that can be run", given);
     return NULL;
   }
   const char *const *prefix = hl_engine_prefixes();
-  char *found = in_folder(getenv("VIRTUAL_ENV"), "bin/python3");
-  for (; !found && prefix && *prefix; prefix++) found = in_folder(*prefix, "bin/python3");
-  if (!found) found = on_path();
+  char *found = hl_program_in(getenv("VIRTUAL_ENV"), "bin/python3");
+  for (; !found && prefix && *prefix; prefix++) found = hl_program_in(*prefix, "bin/python3");
+  if (!found) found = hl_program_find(getenv("PATH"), "python3");
   if (!found)
     hl_error_set(error, HL_UNAVAILABLE,
                  "there is no python3 in $VIRTUAL_ENV or on $PATH; name one with --python PATH");

@@ -1,6 +1,7 @@
 #include "run/ranks.h"
 
 #include "base/process.h"
+#include "base/program.h"
 #include "base/text.h"
 #include "run/said.h"
 #include <inttypes.h>
@@ -8,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -20,20 +20,6 @@ void hl_ranks_place_release(hl_ranks_place *place) {
 }
 
 /* -- finding --------------------------------------------------------------------------------- */
-
-static char *find_in_path(const char *path, const char *name) {
-  while (path && *path) {
-    size_t length = strcspn(path, ":");
-    char *candidate = hl_format("%.*s/%s", (int)length, path, name);
-    struct stat st;
-    if (candidate && length && stat(candidate, &st) == 0 && S_ISREG(st.st_mode) &&
-        access(candidate, X_OK) == 0)
-      return candidate;
-    free(candidate);
-    path += length + (path[length] == ':');
-  }
-  return NULL;
-}
 
 static bool is_given(const char *name) {
   size_t length = strlen(name);
@@ -69,7 +55,7 @@ hl_status hl_ranks_find(const hl_configuration *configuration,
                         "--trainer ddp: this hotlap was started by an mpirun (OMPI_COMM_WORLD_RANK "
                         "is set), which cannot start another; give the command without mpirun: "
                         "hotlap starts its --ranks itself");
-  place->mpirun = find_in_path(environment->search_path, "mpirun");
+  place->mpirun = hl_program_find(environment->search_path, "mpirun");
   if (!place->mpirun)
     return hl_error_set(error, HL_UNAVAILABLE,
                         "--trainer ddp: there is no mpirun in PATH; ./quickstart --mpi installs "
