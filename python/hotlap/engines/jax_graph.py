@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from hotlap.engines import abi
+from hotlap.engines import abi, kit
 from hotlap.engines.graph import SMALL_BYTES
 
 DTYPES = {1: np.float32, 2: np.uint8, 3: np.int8, 5: np.int16, 6: np.int32, 7: np.int64, 9: np.bool_,
@@ -78,14 +78,7 @@ class Network:
 
 
 RULES = {}
-
-
-def rule(*names):
-    def add(function):
-        for name in names:
-            RULES[name] = function
-        return function
-    return add
+rule = kit.adder(RULES)
 
 
 def simple(name, function):

@@ -20,6 +20,17 @@ def require(package):
                               f'{type(failure).__name__}: {failure}') from failure
 
 
+def adder(rules):
+    """A decorator that puts a function into `rules`, once for each operator it is given."""
+    def rule(*names):
+        def add(function):
+            for name in names:
+                rules[name] = function
+            return function
+        return add
+    return rule
+
+
 class Model:
     """Ports and weights of a file: `take` copies a value. Small ones are part of a program."""
 

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import fx
 
-from hotlap.engines import abi
+from hotlap.engines import abi, kit
 
 DTYPES = {1: torch.float32, 2: torch.uint8, 3: torch.int8, 5: torch.int16, 6: torch.int32,
           7: torch.int64, 9: torch.bool, 10: torch.float16, 11: torch.float64, 16: torch.bfloat16}
@@ -237,14 +237,7 @@ def attention(t, node):
 
 # -- rules ---------------------------------------------------------------------------------------
 RULES = {}
-
-
-def rule(*names):
-    def add(function):
-        for name in names:
-            RULES[name] = function
-        return function
-    return add
+rule = kit.adder(RULES)
 
 
 def simple(name, function):
