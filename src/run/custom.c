@@ -220,15 +220,20 @@ static patience patience_of(int wake_fd) {
 }
 
 static bool is_over(patience *p) {
-  p->interrupted = p->interrupted || is_readable(p->wake_fd);
-  p->late = p->late || hl_clock_ns() >= p->deadline_ns;
+  uint64_t now = hl_clock_ns(), soon = now + (uint64_t)interrupted_limit_s * 1000000000u;
+  if (!p->interrupted && is_readable(p->wake_fd)) {
+    p->interrupted = true;
+    if (soon < p->deadline_ns) p->deadline_ns = soon;
+  }
+  p->late = p->late || now >= p->deadline_ns;
   return p->interrupted || p->late;
 }
 
-/* A whole message; false at the end, or when patience is over. */
+/* A whole message; false at the end, or when patience is over. One that an interrupt finds written
+ * is taken all the same. */
 static bool read_message(int fd, patience *limit, message *m) {
   for (size_t got = 0; got < sizeof *m;) {
-    if (is_over(limit)) return false;
+    if (is_over(limit) && (limit->late || !is_readable(fd))) return false;
     uint64_t now = hl_clock_ns(), end = limit->deadline_ns;
     int left_ms = now < end ? (int)((end - now) / 1000000) + 1 : 0;
     struct pollfd p[] = {{.fd = fd, .events = POLLIN}, {.fd = limit->wake_fd, .events = POLLIN}};
