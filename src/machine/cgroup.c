@@ -153,6 +153,32 @@ double hl_cgroup_cpu_quota(const char *root) {
   return least;
 }
 
+/* Pages of files that the kernel takes back when the group needs room: what was read and is mapped
+ * by nobody, and caches of the file system. After Linux' own MemAvailable, which knows no groups.
+ */
+static uint64_t reclaimable(const char *root, bool two, const char *path) {
+  char stat[8192];
+  uint64_t inactive = 0, active = 0, mapped = 0, slab = 0;
+  if (!hl_sysfs_text(root, stat, sizeof stat, "%s/memory.stat", path)) return 0;
+  /* Those of version 1 without "total_" are without the groups below. */
+  hl_sysfs_field(stat, two ? "inactive_file" : "total_inactive_file", &inactive);
+  hl_sysfs_field(stat, two ? "active_file" : "total_active_file", &active);
+  hl_sysfs_field(stat, two ? "file_mapped" : "total_mapped_file", &mapped);
+  if (two) hl_sysfs_field(stat, "slab_reclaimable", &slab);
+  if (active > UINT64_MAX - inactive) return 0;
+  uint64_t cache = inactive + active;
+  uint64_t unmapped = cache > mapped ? cache - mapped : 0;
+  return slab > UINT64_MAX - unmapped ? unmapped : unmapped + slab;
+}
+
+static uint64_t headroom_of(const char *root, const hl_cgroup_memory *memory, const char *path) {
+  uint64_t limit = memory->limit_bytes, current = memory->current_bytes;
+  if (limit == UINT64_MAX || current == UINT64_MAX) return UINT64_MAX;
+  uint64_t cache = reclaimable(root, memory->version == 2, path);
+  uint64_t held = current > cache ? current - cache : 0;
+  return limit > held ? limit - held : 0;
+}
+
 hl_cgroup_memory hl_cgroup_memory_of(const char *root, int version, const char *path) {
   hl_cgroup_memory memory = {.version = version,
                              .limit_bytes = UINT64_MAX,
@@ -172,9 +198,7 @@ hl_cgroup_memory hl_cgroup_memory_of(const char *root, int version, const char *
                     two ? "memory.events" : "memory.oom_control"))
     hl_sysfs_field(events, "oom_kill", &memory.oom_kill_count);
   if (memory.limit_bytes >= no_limit_from) memory.limit_bytes = UINT64_MAX;
-  if (memory.limit_bytes != UINT64_MAX && memory.current_bytes != UINT64_MAX)
-    memory.headroom_bytes =
-        memory.limit_bytes > memory.current_bytes ? memory.limit_bytes - memory.current_bytes : 0;
+  memory.headroom_bytes = headroom_of(root, &memory, path);
   return memory;
 }
 

@@ -34,10 +34,11 @@ double hl_cgroup_cpu_quota(const char *root);
 typedef struct hl_cgroup_memory {
   int version;          /* 0: no memory controller, all else unknown */
   uint64_t limit_bytes; /* tightest from the group upwards; UINT64_MAX: no limit */
-  uint64_t
-      headroom_bytes;     /* least (limit - current) from the group upwards; UINT64_MAX: no limit */
-  uint64_t current_bytes; /* of the group; UINT64_MAX: unknown */
-  uint64_t peak_bytes;    /* of the group; UINT64_MAX: unknown */
+  /* Least (limit - current + what the kernel would take back of files read) from the group upwards;
+   * UINT64_MAX: no limit. */
+  uint64_t headroom_bytes;
+  uint64_t current_bytes;  /* of the group; UINT64_MAX: unknown */
+  uint64_t peak_bytes;     /* of the group; UINT64_MAX: unknown */
   uint64_t oom_kill_count; /* of the group; UINT64_MAX: unknown */
 } hl_cgroup_memory;
 

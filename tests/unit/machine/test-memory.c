@@ -153,14 +153,18 @@ static void limits_come_from_all_levels(void **state) {
                  "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n");
   fake_tree_file(&tree, "/cg/a/memory.limit_in_bytes", "50000\n");
   fake_tree_file(&tree, "/cg/a/memory.usage_in_bytes", "20000\n");
+  /* What was read from files and nobody maps, 8000, is given back when it is needed. */
+  fake_tree_file(&tree, "/cg/a/memory.stat",
+                 "inactive_file 1\nactive_file 2\nmapped_file 3\ntotal_mapped_file 2000\n"
+                 "total_inactive_file 7000\ntotal_active_file 3000\n");
   hl_cgroup_memory memory = hl_cgroup_memory_read(tree.root);
   assert_int_equal(memory.version, 1);
   assert_int_equal(memory.limit_bytes, 50000);
-  assert_int_equal(memory.headroom_bytes, 30000);
+  assert_int_equal(memory.headroom_bytes, 38000);
   assert_int_equal(memory.current_bytes, 1000);
   assert_int_equal(memory.peak_bytes, 2000);
   assert_int_equal(memory.oom_kill_count, 3);
-  assert_int_equal(hl_memory_available(tree.root), 30000);
+  assert_int_equal(hl_memory_available(tree.root), 38000);
   fake_tree_release(&tree);
   fake_tree_init(&tree);
   assert_int_equal(hl_cgroup_memory_read(tree.root).version, 0);
@@ -208,10 +212,19 @@ static void limits_of_both_versions(void **state) {
   fake_tree_file(&tree, "/cg/j/memory.current", "10000\n");
   fake_tree_file(&tree, "/cg/j/memory.peak", "30000\n");
   fake_tree_file(&tree, "/cg/j/memory.events", "low 0\noom 2\noom_kill 1\n");
+  fake_tree_file(&tree, "/cg/j/memory.stat",
+                 "anon 9\nfile_mapped 1000\ninactive_file 2000\nactive_file 3000\n"
+                 "slab_reclaimable 500\n");
   hl_cgroup_memory memory = hl_cgroup_memory_read(tree.root);
   assert_int_equal(memory.version, 2);
   assert_int_equal(memory.limit_bytes, 70000);
-  assert_int_equal(memory.headroom_bytes, 60000);
+  assert_int_equal(memory.headroom_bytes, 64500);
+  /* Never more than the limit, whatever the kernel says of its cache. */
+  fake_tree_file(&tree, "/cg/j/memory.stat",
+                 "inactive_file 18446744073709551615\nactive_file 18446744073709551615\n");
+  assert_int_equal(hl_cgroup_memory_read(tree.root).headroom_bytes, 60000);
+  fake_tree_file(&tree, "/cg/j/memory.stat", "inactive_file 18446744073709551615\n");
+  assert_int_equal(hl_cgroup_memory_read(tree.root).headroom_bytes, 70000);
   assert_int_equal(memory.peak_bytes, 30000);
   assert_int_equal(memory.oom_kill_count, 1);
   fake_tree_release(&tree);
