@@ -16,6 +16,10 @@ void hl_sweep_view_end(hl_sweep_view *view) {
   clear_progress(view);
 }
 
+void hl_sweep_view_release(hl_sweep_view *view) {
+  hl_suite_view_release(&view->suite);
+}
+
 static void print(hl_text *text) {
   fputs(text->data, stdout);
   fflush(stdout);
@@ -24,7 +28,7 @@ static void print(hl_text *text) {
 
 /* Shown when the first row is under way: what is wrong with the command is said without a table. */
 static void show_header(hl_sweep_view *v) {
-  if (!v->show_table || v->header_shown) return;
+  if (!v->show_table || v->as_suite || v->header_shown) return;
   v->header_shown = true;
   hl_text text = HL_TEXT_INIT;
   hl_report_table_header(&v->table, &text);
@@ -58,7 +62,10 @@ static void row_end(void *context, const hl_record *record) {
   if (!v->show_table) return;
   show_header(v);
   hl_text text = HL_TEXT_INIT;
-  hl_report_table_row(&v->table, record, &text);
+  if (v->as_suite)
+    hl_suite_view_row(&v->suite, record, &text);
+  else
+    hl_report_table_row(&v->table, record, &text);
   print(&text);
 }
 
@@ -81,7 +88,8 @@ static void message(void *context, const char *text) {
   hl_sweep_view *v = context;
   clear_progress(v);
   if (!v->show_table) return;
-  printf("%s\n", text);
+  /* Between the lines of a box it would be part of it. */
+  fprintf(v->as_suite ? stderr : stdout, "%s\n", text);
   fflush(stdout);
 }
 
@@ -103,6 +111,8 @@ void hl_sweep_view_init(hl_sweep_view *view, const hl_plan *plan, const hl_optio
                           .verbose = hl_options_on(options, HL_OPTION_VERBOSE),
                           .start_ns = hl_clock_ns(),
                           .budget_s = plan->method.max_time_s};
+  view->as_suite = hl_options_given(options, HL_OPTION_FRAMEWORK);
+  if (view->as_suite) hl_suite_view_init(&view->suite, plan);
   hl_report_table_init(&view->table, hl_cli_colour(STDOUT_FILENO));
   for (size_t i = 0; i < plan->count; i++) {
     const hl_configuration *c = &plan->items[i];

@@ -5,12 +5,15 @@
 #ifndef HL_CLI_SWEEP_VIEW_H
 #define HL_CLI_SWEEP_VIEW_H
 
+#include "cli/suite-view.h"
 #include "report/table.h"
 #include "run/run.h"
 
 typedef struct hl_sweep_view {
   hl_report_table table;
-  bool show_table;    /* rows on standard output */
+  bool show_table; /* rows on standard output */
+  bool as_suite;   /* boxes in the table's place (--framework) */
+  hl_suite_view suite;
   bool show_progress; /* a changing line on standard error */
   bool verbose;
   bool header_shown;
@@ -29,5 +32,6 @@ hl_run_view hl_sweep_view_hooks(hl_sweep_view *view);
 
 /* Removes the line of progress. */
 void hl_sweep_view_end(hl_sweep_view *view);
+void hl_sweep_view_release(hl_sweep_view *view);
 
 #endif

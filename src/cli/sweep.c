@@ -7,6 +7,7 @@
 #include "cli/run-plots.h"
 #include "cli/sweep-view.h"
 #include "report/report.h"
+#include "report/suite.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,7 +159,29 @@ static hl_status write_files(const hl_sweep *s, hl_report_input *input, hl_repor
   return drawn;
 }
 
-static hl_status show_results(hl_sweep *s, hl_error *error) {
+/* The first file of these lines whose name ends so; free() it. NULL: none. */
+static char *written_file(const char *lines, const char *ending) {
+  for (const char *at = lines; *at;) {
+    size_t length = strcspn(at, "\n"), tail = strlen(ending);
+    if (length >= tail && strncmp(at + length - tail, ending, tail) == 0)
+      return strndup(at, length);
+    at += length + (at[length] == '\n');
+  }
+  return NULL;
+}
+
+/* What 594Project's runner says at its end, and where its analysis is. */
+static void show_suite_end(const hl_sweep *s, const char *written) {
+  HL_CLEANUP(hl_free_pointer) char *file = written_file(written, ".csv");
+  hl_text text = HL_TEXT_INIT;
+  hl_report_suite_end(&s->records, file, &text);
+  if (s->store && s->records.count)
+    hl_text_format(&text, "Analysis: hotlap report %s --output-dir DIR\n", s->info.id);
+  fputs(text.data, stdout);
+  hl_text_release(&text);
+}
+
+static hl_status show_results(hl_sweep *s, hl_sweep_view *view, hl_error *error) {
   hl_report_picture pictures[HL_PLAN_PLOTS];
   hl_report_input input = {.info = &s->info,
                            .records = &s->records,
@@ -175,9 +198,12 @@ static hl_status show_results(hl_sweep *s, hl_error *error) {
     status = hl_engines_make(&s->analysis, &s->records, &s->comparisons, &s->engines, error);
   if (status != HL_OK) return status;
   hl_text text = HL_TEXT_INIT, written = HL_TEXT_INIT;
-  if (hl_options_on(&s->options, HL_OPTION_JSON))
+  bool as_suite = view->as_suite && view->show_table;
+  if (hl_options_on(&s->options, HL_OPTION_JSON)) {
     hl_report_json(&input, &text);
-  else if (!quiet) {
+  } else if (as_suite) {
+    hl_suite_view_end(&view->suite, &s->records, &text);
+  } else if (!quiet) {
     hl_text_char(&text, '\n');
     hl_report_summary(&s->records, &text);
     if (hl_options_on(&s->options, HL_OPTION_PROFILE_MEMORY)) hl_report_memory(&s->records, &text);
@@ -195,7 +221,9 @@ static hl_status show_results(hl_sweep *s, hl_error *error) {
   fputs(text.data, stdout);
   if (quiet) tell_failures(&s->records);
   if (s->formats) status = write_files(s, &input, pictures, &written, error);
-  if (!quiet && !hl_options_on(&s->options, HL_OPTION_JSON) && written.length)
+  if (as_suite)
+    show_suite_end(s, written.data);
+  else if (!quiet && !hl_options_on(&s->options, HL_OPTION_JSON) && written.length)
     printf("\nWritten:\n%s", written.data);
   hl_text_release(&text);
   hl_text_release(&written);
@@ -228,13 +256,9 @@ static const char *goes_on(const hl_sweep *s, bool kept) {
   return "";
 }
 
-int hl_sweep_run(hl_sweep *sweep) {
-  hl_sweep *s = sweep;
+static int run(hl_sweep *s, hl_sweep_view *view) {
   hl_error error = {0};
-  if (!hl_options_on(&s->options, HL_OPTION_QUIET)) warn_of_threads(s);
-  hl_sweep_view view;
-  hl_sweep_view_init(&view, &s->plan, &s->options);
-  const hl_run_view hooks = hl_sweep_view_hooks(&view);
+  const hl_run_view hooks = hl_sweep_view_hooks(view);
   const hl_run_environment environment = {.program = "/proc/self/exe",
                                           .search_path = getenv("PATH"),
                                           .cache_directory = s->cache_directory,
@@ -246,29 +270,38 @@ int hl_sweep_run(hl_sweep *sweep) {
                                           .without_limits = hl_cli_without_limits()};
   hl_status status = hl_run_execute(&s->plan, &environment, &hooks, s->store, &s->info, &s->records,
                                     &s->comparisons, &error);
-  hl_sweep_view_end(&view);
+  hl_sweep_view_end(view);
   int exit_status = exit_status_of(s);
-  if (view.not_kept || s->no_store) exit_status = HL_EXIT_USAGE;
+  if (view->not_kept || s->no_store) exit_status = HL_EXIT_USAGE;
   if (status == HL_INTERRUPTED) {
     if (s->records.count == 0)
       fputs("hotlap: interrupted before the first row\n", stderr);
     else
       fprintf(stderr, "hotlap: interrupted; %zu row%s kept%s\n", s->records.count,
-              s->records.count == 1 ? " is" : "s are", goes_on(s, s->store && !view.not_kept));
+              s->records.count == 1 ? " is" : "s are", goes_on(s, s->store && !view->not_kept));
     exit_status = HL_EXIT_INTERRUPTED;
   } else if (status != HL_OK) {
     exit_status = hl_cli_fail(&error, s->records.count ? HL_EXIT_ROW_FAILED : HL_EXIT_USAGE);
   }
   bool json = hl_options_on(&s->options, HL_OPTION_JSON);
   if (s->records.count == 0 && !(json && status == HL_INTERRUPTED)) return exit_status;
-  status = show_results(s, &error);
+  status = show_results(s, view, &error);
   if (status == HL_OK) return ended(exit_status);
   hl_cli_fail(&error, 0);
   if (status == HL_UNAVAILABLE) return ended(exit_status); /* only the plots are missing */
-  if (s->store && !view.not_kept)
+  if (s->store && !view->not_kept)
     fprintf(stderr, "hotlap: the rows are in the store; 'hotlap report %s' writes them again\n",
             s->info.id);
   return exit_status == HL_EXIT_OK ? HL_EXIT_USAGE : exit_status;
+}
+
+int hl_sweep_run(hl_sweep *sweep) {
+  if (!hl_options_on(&sweep->options, HL_OPTION_QUIET)) warn_of_threads(sweep);
+  hl_sweep_view view;
+  hl_sweep_view_init(&view, &sweep->plan, &sweep->options);
+  int exit_status = run(sweep, &view);
+  hl_sweep_view_release(&view);
+  return exit_status;
 }
 
 int hl_sweep_command(char command, const char *help, int argc, char **argv) {

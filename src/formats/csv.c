@@ -87,6 +87,37 @@ static void put_custom(const hl_record *record, const char *name, hl_text *out) 
   hl_text_append(out, number);
 }
 
+/* "8x3x224x224" as 594Project's tuple of one input, "(3, 224, 224)"; of several inputs, which it
+ * knows none of, as it is. */
+static void put_tuple(const hl_record *r, hl_text *out) {
+  const char *shape = r->input_shape;
+  if (!shape) return;
+  const char *at = strchr(shape, 'x');
+  if (strspn(shape, "0123456789x") != strlen(shape) || !shape[0]) {
+    hl_text_append(out, shape);
+    return;
+  }
+  hl_text_char(out, '(');
+  size_t count = 0;
+  for (; at; at = strchr(at, 'x'), count++) {
+    at++;
+    hl_text_format(out, "%s%.*s", count ? ", " : "", (int)strcspn(at, "x"), at);
+  }
+  hl_text_append(out, count == 1 ? ",)" : ")");
+}
+
+/* A cell of the suite's own file, where it is another than ours. */
+static bool put_suite_cell(const hl_record *r, const hl_metric *metric, hl_text *out) {
+  if (strcmp(metric->key, "input_shape") == 0) {
+    put_tuple(r, out);
+    return true;
+  }
+  /* An identifier: two devices may have one name. */
+  if (strcmp(metric->key, "device") != 0 || !r->device_id) return false;
+  hl_text_append(out, r->device_id);
+  return true;
+}
+
 void hl_csv_write(const hl_records *records, hl_csv_columns columns, hl_text *out) {
   const hl_metric *metric = NULL;
   hl_text cell = HL_TEXT_INIT;
@@ -103,7 +134,8 @@ void hl_csv_write(const hl_records *records, hl_csv_columns columns, hl_text *ou
     for (size_t c = 0; (metric = column(columns, c)); c++) {
       if (c) hl_text_char(out, ',');
       hl_text_clear(&cell);
-      hl_record_field_text(&records->items[r], metric, &cell);
+      if (columns != HL_CSV_SUITE || !put_suite_cell(&records->items[r], metric, &cell))
+        hl_record_field_text(&records->items[r], metric, &cell);
       hl_csv_cell(out, cell.data);
     }
     for (size_t c = 0; c < custom_count; c++) {

@@ -12,8 +12,10 @@
 #include "record/record.h"
 
 typedef enum hl_csv_columns {
-  HL_CSV_ALL,  /* the suites' 22 columns in their order, then the other metrics in table order */
-  HL_CSV_SUITE /* the 22 alone */
+  HL_CSV_ALL, /* the suites' 22 columns in their order, then the other metrics in table order */
+  /* the 22 alone, as 594Project writes them: the device is an identifier ("cuda:0"), the shape a
+   * tuple of one input, "(3, 224, 224)" */
+  HL_CSV_SUITE
 } hl_csv_columns;
 
 enum { HL_CSV_SUITE_COUNT = 22 };

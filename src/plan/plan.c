@@ -228,6 +228,10 @@ static hl_status read_devices(const hl_options *o, hl_arena *arena, axes *a, hl_
                         "--device and --device-prefer both name the device: give one of them");
   const char *list = hl_options_get(o, HL_OPTION_DEVICE);
   const char *provider = hl_options_get(o, HL_OPTION_PROVIDER);
+  /* 594Project's runner takes the best device that there is. */
+  bool best = hl_options_given(o, HL_OPTION_FRAMEWORK) && !hl_options_given(o, HL_OPTION_DEVICE);
+  if (best && !prefer && !provider && a->here && a->here->cuda_count) prefer = "cuda:0";
+  if (best && !prefer && !provider && a->here && a->here->mps) prefer = "mps";
   /* A provider or trainer for GPUs means the first of them. */
   const char *trainer = o->command == 'T' ? hl_options_get(o, HL_OPTION_TRAINER) : "cpu";
   bool on_gpu = (provider && strcmp(provider, "cpu") != 0) || strcmp(trainer, "gpu") == 0;
