@@ -1,5 +1,4 @@
 """An ONNX network as a function of JAX arrays: what jax.jit compiles."""
-import ctypes as C
 import math
 
 import jax
@@ -7,78 +6,26 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from hotlap.engines import abi, kit
-from hotlap.engines.graph import SMALL_BYTES
+from hotlap.engines import abi, kit, traced
 
 DTYPES = {1: np.float32, 2: np.uint8, 3: np.int8, 5: np.int16, 6: np.int32, 7: np.int64, 9: np.bool_,
           10: np.float16, 11: np.float64, 16: jnp.bfloat16}
+RULES = {}
+rule = kit.adder(RULES)
 
 
 def array_of(value):
-    """A copy of a value's data."""
-    if value.dtype not in DTYPES:
-        raise abi.Unimplemented(f"jax: '{value.name}' has an element type JAX lacks")
-    if 0 in value.dims:
-        return np.empty(value.dims, DTYPES[value.dtype])
-    buffer = (C.c_char * value.bytes).from_address(value.address)
-    return np.frombuffer(buffer, DTYPES[value.dtype]).reshape(value.dims).copy()
+    return traced.array_of(value, DTYPES, 'jax')
 
 
-class Network:
-    """`run(weights, inputs)` is what is traced; `weights` are those it needs, by name."""
+class Network(traced.Network):
+    framework, rules, types = 'jax', RULES, DTYPES
 
-    def __init__(self, graph, dtype):
-        self.graph, self.dtype = graph, dtype
-        self.known = {name: v for name, v in graph.values.items() if v.address}
-        self.dims = {name: v.dims for name, v in graph.values.items()}
-        self.small = {name: array_of(v) for name, v in self.known.items() if v.bytes <= SMALL_BYTES}
-        for node in graph.nodes:
-            if node.op not in RULES and not all(o in self.known for o in node.outputs if o):
-                raise abi.Unimplemented(f'jax: {node} is not implemented')
-        self.outputs = [v.name for v in graph.outputs]
-        self.wide = [DTYPES.get(v.dtype) == np.float32 for v in graph.outputs]
-        self.names = [v.name for v in graph.inputs]
+    def made(self, array):
+        return jnp.asarray(array)
 
-    def numbers(self, name, node):
-        """A small constant as a list (or a number, where it has no dimensions)."""
-        if name not in self.known:
-            raise abi.Unimplemented(f'jax: {node}: {name} is computed; only constants are '
-                                    'implemented there')
-        return self.constant(name).tolist()
-
-    def constant(self, name):
-        value = self.small.get(name)
-        return array_of(self.known[name]) if value is None else value
-
-    def cast(self, x):
-        return x.astype(self.dtype) if x.dtype == np.float32 and self.dtype != np.float32 else x
-
-    def run(self, weights, *inputs):
-        at = dict(zip(self.names, map(self.cast, inputs)))
-
-        def value(name):
-            if name not in at:
-                if name in weights:
-                    at[name] = self.cast(weights[name])
-                elif name in self.known:  # small, or what follows from shapes
-                    at[name] = self.cast(jnp.asarray(self.constant(name)))
-                else:
-                    raise abi.BadData(f"jax: nothing computes '{name}'")
-            return at[name]
-
-        for node in self.graph.nodes:
-            if all(name in self.known for name in node.outputs if name):
-                continue  # known from shapes
-            made = RULES[node.op](self, node, value, *node.inputs)
-            for name, y in zip(node.outputs, made if isinstance(made, (list, tuple)) else [made]):
-                if name:
-                    at[name] = y
-        return tuple(value(name).astype(np.float32) if wide else value(name)
-                     for name, wide in zip(self.outputs, self.wide))
-
-
-RULES = {}
-rule = kit.adder(RULES)
+    def converted(self, x, dtype):
+        return x if x.dtype == dtype else x.astype(dtype)
 
 
 def simple(name, function):
