@@ -112,7 +112,10 @@ static void put_row(const hl_record *r, hl_text *out) {
   hl_report_pad(out, samples, -7);
   hl_text_append(out, "  ");
   hl_report_pad(out, r->outcome, 8);
-  hl_text_format(out, "  %s\n", r->model);
+  hl_text_format(out, "  %s", r->model);
+  if (!hl_workload_is_imported(r->workload) && r->batch_size != HL_INT_NULL)
+    hl_text_format(out, ", %s, batch %" PRId64, r->framework, r->batch_size);
+  hl_text_char(out, '\n');
 }
 
 static void put_losses(const hl_import *import, hl_text *out) {

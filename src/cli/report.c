@@ -1,4 +1,5 @@
 #include "cli/cli.h"
+#include "cli/report-files.h"
 #include "cli/run-plots.h"
 
 #include "analyse/analyse.h"
@@ -12,10 +13,13 @@
 
 static const char usage[] =
     "Usage: hotlap report [RUN] [--export-format LIST] [--plot-results] [--output-dir DIR]\n"
+    "       hotlap report FILE.csv...\n"
     "\n"
     "Shows a stored run again and writes its files. RUN is an id of `hotlap history`, the start "
     "of\n"
-    "one, or latest (the default). With --output-dir alone every file is written.\n";
+    "one, or latest (the default). FILE: results of 594Project's runner or of hotlap as CSV, all "
+    "of\n"
+    "them together (see docs/analysis.md). With --output-dir alone every file is written.\n";
 
 /* What can still be read of a damaged run; `error` stays and says so. */
 static void salvage(hl_store *store, const char *id, hl_run_info *ret_info, hl_records *ret_records,
@@ -34,6 +38,8 @@ static void salvage(hl_store *store, const char *id, hl_run_info *ret_info, hl_r
 /* The run that was asked for; of a damaged one BAD_DATA, with what can be read. */
 static hl_status load_run(const hl_options *options, hl_run_info *ret_info, hl_records *ret_records,
                           hl_comparisons *comparisons, hl_error *error) {
+  if (hl_cli_names_files(options))
+    return hl_cli_report_files(options, ret_info, ret_records, error);
   if (options->positional_count > 1)
     return hl_error_set(error, HL_INVALID_ARGUMENT, "one RUN at a time, not also '%s'",
                         options->positionals[1]);

@@ -1,4 +1,5 @@
-/* A CSV table (RFC 4180) as a list of objects: cells are text, empty ones are left out. */
+/* A CSV table (RFC 4180) as a list: the columns' names, then an object for each line; cells are
+ * text, empty ones are left out. */
 #include "formats/import-internal.h"
 
 #include <stdlib.h>
@@ -39,6 +40,12 @@ static bool read_cell(reader *r, bool *ret_last) {
   return true;
 }
 
+static bool has_name(const json_t *names, const char *name) {
+  for (size_t i = 0; i < json_array_size(names); i++)
+    if (strcmp(json_string_value(json_array_get(names, i)), name) == 0) return true;
+  return false;
+}
+
 /* Puts the cells of a line into `names`, or into `object` under them. */
 static hl_status read_line(const hl_importer *importer, reader *r, json_t *names, json_t *object,
                            hl_error *error) {
@@ -52,6 +59,10 @@ static hl_status read_line(const hl_importer *importer, reader *r, json_t *names
     if (count >= expected)
       return hl_error_set(error, HL_BAD_DATA, "%s: line %zu: more than %zu cells. Is it whole?",
                           file, line, expected);
+    if (!object && has_name(names, r->cell.data))
+      return hl_error_set(error, HL_BAD_DATA,
+                          "%s: line %zu: two columns are called '%.40s'. Rename one", file, line,
+                          r->cell.data);
     if (!object && json_array_append_new(names, json_string(r->cell.data)) != 0)
       return hl_error_set(error, HL_BAD_DATA, "%s: line %zu: no valid UTF-8. Write it again", file,
                           line);
@@ -70,12 +81,14 @@ static hl_status read_line(const hl_importer *importer, reader *r, json_t *names
 static hl_status read_lines(const hl_importer *importer, reader *r, json_t *names, json_t *rows,
                             hl_error *error) {
   hl_status status = read_line(importer, r, names, NULL, error);
+  if (status == HL_OK && json_array_append(rows, names) != 0)
+    status = hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a table");
   while (status == HL_OK && r->at < r->end) {
     if (*r->at == '\n' || *r->at == '\r') { /* an empty line says nothing */
       r->line += *r->at++ == '\n';
       continue;
     }
-    if (json_array_size(rows) == HL_IMPORT_MAX_ROWS)
+    if (json_array_size(rows) > HL_IMPORT_MAX_ROWS)
       return hl_error_set(error, HL_LIMIT, "%s: more than %d rows. Import it in parts",
                           importer->source->name, HL_IMPORT_MAX_ROWS);
     json_t *object = json_object();
@@ -92,6 +105,11 @@ hl_status hl__import_csv(const hl_importer *importer, const char *data, size_t b
   if (memchr(data, '\0', bytes))
     return hl_error_set(error, HL_BAD_DATA, "%s: no text, it has zero bytes. Write it again",
                         importer->source->name);
+  static const char mark[] = "\xef\xbb\xbf"; /* of UTF-8, which spreadsheets write */
+  if (bytes >= 3 && memcmp(data, mark, 3) == 0) {
+    data += 3;
+    bytes -= 3;
+  }
   reader r = {.at = data, .end = data + bytes, .line = 1, .cell = HL_TEXT_INIT};
   json_t *names = json_array(), *rows = json_array();
   hl_status status = names && rows ? read_lines(importer, &r, names, rows, error)

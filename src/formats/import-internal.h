@@ -109,8 +109,12 @@ hl_status hl__import_hyperfine(hl_importer *importer, const json_t *root, hl_err
 hl_status hl__import_llama_bench(hl_importer *importer, const json_t *root, hl_error *error);
 hl_status hl__import_asv(hl_importer *importer, const json_t *root, hl_error *error);
 
-/* A table of cells as an array of objects by the names of its first line, for llama-bench; cells
- * stay text. json_decref() it. */
+hl_status hl__import_bench594(hl_importer *importer, const json_t *root, hl_error *error);
+/* Whether the first line of a text has its columns. */
+bool hl__import_is_bench594(const char *data, size_t bytes);
+
+/* A table of cells as an array: the names of its first line, then an object by those names for each
+ * other line; cells stay text, empty ones are left out. json_decref() it. */
 hl_status hl__import_csv(const hl_importer *importer, const char *data, size_t bytes,
                          json_t **ret_root, hl_error *error);
 

@@ -14,6 +14,7 @@ static const char *const remedies[HL_IMPORT_FORMATS] = {
     [HL_IMPORT_HYPERFINE] = "Write it again with hyperfine --export-json FILE",
     [HL_IMPORT_LLAMA_BENCH] = "Write it again with llama-bench -o json",
     [HL_IMPORT_ASV] = "Write it again with asv run, or bring it up to date with asv update",
+    [HL_IMPORT_BENCH594] = "Mend or remove the row",
 };
 
 void hl__import_place(hl_importer *importer, const char *format, ...) {

@@ -138,9 +138,11 @@ static hl_status fill(hl_importer *importer, const json_t *test, hl_import_row *
 
 hl_status hl__import_llama_bench(hl_importer *importer, const json_t *root, hl_error *error) {
   hl_status status = HL_OK;
-  for (size_t i = 0; i < json_array_size(root) && status == HL_OK; i++) {
+  /* A table begins with the names of its columns. */
+  size_t first = json_is_array(json_array_get(root, 0));
+  for (size_t i = first; i < json_array_size(root) && status == HL_OK; i++) {
     const json_t *test = json_array_get(root, i);
-    hl__import_place(importer, "[%zu]", i);
+    hl__import_place(importer, "[%zu]", i - first);
     if (!json_is_object(test))
       return hl__import_wrong(importer, NULL, error, "expected an object, a test of llama-bench");
     hl_import_row row;

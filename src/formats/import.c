@@ -21,6 +21,7 @@ static const struct {
     [HL_IMPORT_HYPERFINE] = {"hyperfine", hl__import_hyperfine},
     [HL_IMPORT_LLAMA_BENCH] = {"llama-bench", hl__import_llama_bench},
     [HL_IMPORT_ASV] = {"asv", hl__import_asv},
+    [HL_IMPORT_BENCH594] = {"bench594", hl__import_bench594},
 };
 
 const char *hl_import_format_name(hl_import_format format) {
@@ -150,22 +151,35 @@ static bool is_lines(const char *at, const char *end) {
   return stop > at && stop[-1] == '}' && begins_with(at, stop, "{\"build_commit\"");
 }
 
-static hl_status parse(hl_importer *importer, json_t **ret_root, bool *ret_llama, hl_error *error) {
+static bool is_named_csv(const char *name) {
+  size_t length = strlen(name);
+  return length > 4 && strcmp(name + length - 4, ".csv") == 0;
+}
+
+/* The format of a text that says so before it is parsed; HL_IMPORT_FORMATS: it does not. */
+static hl_status parse(hl_importer *importer, json_t **ret_root, hl_import_format *ret_told,
+                       hl_error *error) {
   const hl_import_source *source = importer->source;
   const char *at = source->data, *end = at + source->bytes;
   while (at < end && memchr(" \t\r\n", *at, 4)) at++;
-  *ret_llama = true;
+  *ret_told = HL_IMPORT_LLAMA_BENCH;
   if (at == end)
     return hl_error_set(error, HL_BAD_DATA, "%s: the file is empty. Write it again", source->name);
   if (begins_with(at, end, "build_commit,"))
     return hl__import_csv(importer, source->data, source->bytes, ret_root, error);
+  if ((source->format && *source->format == HL_IMPORT_BENCH594) ||
+      (!source->format && *at != '{' && *at != '[' &&
+       (is_named_csv(source->name) || hl__import_is_bench594(at, (size_t)(end - at))))) {
+    *ret_told = HL_IMPORT_BENCH594;
+    return hl__import_csv(importer, source->data, source->bytes, ret_root, error);
+  }
   if (begins_with(at, end, "CREATE TABLE") || begins_with(at, end, "INSERT INTO") || *at == '|')
     return hl_error_set(error, HL_BAD_DATA,
                         "%s: llama-bench's Markdown or SQL; of its outputs json, jsonl and csv are "
                         "read. Write it again with -o json",
                         source->name);
   if (is_lines(at, end)) return parse_lines(importer, ret_root, error);
-  *ret_llama = false;
+  *ret_told = HL_IMPORT_FORMATS;
   return hl__import_parse(importer, source->data, source->bytes, 1, ret_root, error);
 }
 
@@ -232,11 +246,14 @@ static hl_status finish(hl_importer *importer, hl_error *error) {
                : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the run's facts");
 }
 
-static hl_status read_document(hl_importer *importer, json_t **root, bool llama, hl_error *error) {
+static hl_status read_document(hl_importer *importer, json_t **root, hl_import_format told,
+                               hl_error *error) {
   const hl_import_source *source = importer->source;
   if (source->format)
     importer->format = *source->format;
-  else if (llama || is_llama_test(*root))
+  else if (told < HL_IMPORT_FORMATS)
+    importer->format = told;
+  else if (is_llama_test(*root))
     importer->format = HL_IMPORT_LLAMA_BENCH;
   else if (!detect(*root, &importer->format))
     return unknown_format(source, *root, error);
@@ -254,9 +271,9 @@ hl_status hl_import_memory(const hl_import_source *source, hl_import *ret_import
   hl_importer importer = {.source = source, .import = &import};
   hl_run_info_init(&import.info);
   json_t *root = NULL;
-  bool llama = false;
-  hl_status status = parse(&importer, &root, &llama, error);
-  if (status == HL_OK) status = read_document(&importer, &root, llama, error);
+  hl_import_format told = HL_IMPORT_FORMATS;
+  hl_status status = parse(&importer, &root, &told, error);
+  if (status == HL_OK) status = read_document(&importer, &root, told, error);
   json_decref(root);
   if (status == HL_OK)
     *ret_import = import;

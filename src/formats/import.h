@@ -7,7 +7,8 @@
  *     hl_import_release(&import);
  *
  * Read are google-benchmark's JSON, optimum-benchmark's report, hyperfine's JSON, llama-bench's
- * JSON, JSON lines and CSV, and asv's results of a commit. docs/formats.md says what becomes what.
+ * JSON, JSON lines and CSV, asv's results of a commit, and the CSV files of 594Project's runner.
+ * docs/formats.md says what becomes what.
  *
  * A row's numbers come from the samples in the file, by the same functions as those of measured
  * rows (method/summary.h); where the file has no samples, from its aggregates. What the file does
@@ -29,6 +30,7 @@ typedef enum hl_import_format {
   HL_IMPORT_HYPERFINE,
   HL_IMPORT_LLAMA_BENCH,
   HL_IMPORT_ASV,
+  HL_IMPORT_BENCH594,
   HL_IMPORT_FORMATS
 } hl_import_format;
 

@@ -15,11 +15,9 @@ import time
 
 import onnx_bytes as onnx
 from harness import FAULTY, HOME, PROGRAM, SOURCE, case, environment, faulty, hotlap, main
+from results_kit import SUITE, near
 
 T0, T1 = 1_000_000, 100_000
-SUITE = ('timestamp framework model device device_type batch_size input_shape dtype warmup_iterations '
-         'measurement_iterations latency_p50_ms latency_p95_ms latency_p99_ms latency_mean_ms latency_std_ms '
-         'latency_min_ms latency_max_ms throughput_ips memory_mb compilation_time_ms git_commit notes').split()
 CONTRACT_ROW = ('outcome reason workload engine framework model parameters dtype batch_size threads device '
                 'device_type input_shape warmup_iterations measurement_iterations steady latency_p50_ms '
                 'latency_p95_ms latency_p99_ms latency_mean_ms latency_std_ms latency_min_ms latency_max_ms '
@@ -49,10 +47,6 @@ def percentile(values, percent):
     low = math.floor(at)
     high = min(low + 1, len(values) - 1)
     return values[low] + (values[high] - values[low]) * (at - low)
-
-
-def near(a, b, relative=1e-9):
-    assert a is not None and abs(a - b) <= relative * max(abs(a), abs(b)), (a, b)
 
 
 def scrubbed(document):
