@@ -30,7 +30,8 @@ static hl_status add_picture(reading *r, int64_t index, const hl_port *port, hl_
   hl_error problem = {0};
   float *to = (float *)(void *)((char *)r->array->data + (uint64_t)r->count * r->image_bytes);
   hl_status status = hl_file_read(path, HL_IMAGE_FILE_MAX, &data, &bytes, &problem);
-  if (status == HL_OK) status = hl_image_to_input(data, bytes, path, port, to, &problem);
+  if (status == HL_OK)
+    status = hl_image_to_input(data, bytes, path, port, HL_IMAGE_EXACT, to, &problem);
   if (status == HL_OUT_OF_MEMORY) return hl_error_set(error, status, "%s", problem.msg);
   if (status == HL_OK) {
     r->count++;

@@ -16,6 +16,7 @@ typedef struct reader {
   size_t left;
   char message[128];
   png_bytep *rows;
+  bool is_grey16;
   hl_image image;
 } reader;
 
@@ -38,17 +39,20 @@ static void read_bytes(png_structp png, png_bytep to, size_t bytes) {
   r->left -= bytes;
 }
 
-/* Whatever the file has becomes 8 bits of red, green and blue. */
+/* Whatever the file has becomes 8 bits of red, green and blue; grey of 16 bits stays for
+ * clip_grey. */
 static void set_up(reader *r) {
   png_set_user_limits(r->png, HL_IMAGE_PIXELS_MAX, HL_IMAGE_PIXELS_MAX);
   png_set_chunk_malloc_max(r->png, chunk_bytes_max);
   png_set_chunk_cache_max(r->png, chunks_max);
   png_set_read_fn(r->png, r, read_bytes);
   png_read_info(r->png, r->info);
+  r->is_grey16 = png_get_color_type(r->png, r->info) == PNG_COLOR_TYPE_GRAY &&
+                 png_get_bit_depth(r->png, r->info) == 16;
   png_set_expand(r->png);
-  png_set_strip_16(r->png);
   png_set_strip_alpha(r->png);
-  png_set_gray_to_rgb(r->png);
+  if (!r->is_grey16) png_set_strip_16(r->png);
+  if (!r->is_grey16) png_set_gray_to_rgb(r->png);
   png_set_interlace_handling(r->png);
   png_read_update_info(r->png, r->info);
 }
@@ -66,6 +70,18 @@ static bool read_pixels(reader *r) {
   return true;
 }
 
+/* As Pillow: what is above 255 becomes white. A row's values stand at its start, and grow in place
+ * from the last on. */
+static void clip_grey(hl_image *image) {
+  for (int32_t y = 0; y < image->height; y++) {
+    uint8_t *row = image->pixels + (size_t)y * (size_t)image->width * HL_IMAGE_CHANNELS;
+    for (size_t x = (size_t)image->width; x-- > 0;) {
+      uint8_t value = row[2 * x] ? 255 : row[2 * x + 1];
+      for (int c = 0; c < HL_IMAGE_CHANNELS; c++) row[HL_IMAGE_CHANNELS * x + (size_t)c] = value;
+    }
+  }
+}
+
 static hl_status decode(reader *r, const char *what, hl_error *error) {
   hl_status status = HL_OK;
   if (read_header(r)) {
@@ -74,12 +90,15 @@ static hl_status decode(reader *r, const char *what, hl_error *error) {
     status = hl__image_new((int64_t)width, (int64_t)height, what, &r->image, error);
     if (status != HL_OK) return status;
     size_t stride = width * HL_IMAGE_CHANNELS;
-    if (png_get_rowbytes(r->png, r->info) != stride)
+    if (png_get_rowbytes(r->png, r->info) != (r->is_grey16 ? width * 2 : stride))
       return hl_error_set(error, HL_INTERNAL, "%s: libpng does not give RGB", what);
     r->rows = calloc(height, sizeof *r->rows);
     if (!r->rows) return hl_error_set(error, HL_OUT_OF_MEMORY, "%s: no memory for its rows", what);
     for (size_t y = 0; y < height; y++) r->rows[y] = r->image.pixels + y * stride;
-    if (read_pixels(r)) return HL_OK;
+    if (read_pixels(r)) {
+      if (r->is_grey16) clip_grey(&r->image);
+      return HL_OK;
+    }
   }
   return hl_error_set(error, HL_BAD_DATA, "%s is a broken PNG: %s. Write it again, or remove it",
                       what, r->message);

@@ -5,23 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-  precision = 32 - 8 - 2, /* bits of a weight behind the point */
-  channels = HL_IMAGE_CHANNELS
-};
+enum { channels = HL_IMAGE_CHANNELS };
 
-/* For each pixel of the result along an axis, which pixels it is made of and their weights. */
-typedef struct weights {
-  int32_t count; /* pixels of the result */
-  int32_t taps;  /* weights of each */
-  int32_t *first, *length;
-  int32_t *values; /* (count, taps) */
-} weights;
-
-static void release_weights(weights *w) {
-  free(w->first);
-  free(w->length);
-  free(w->values);
+static void release_filter(hl__filter *f) {
+  free(f->first);
+  free(f->length);
+  free(f->high);
+  free(f->low);
 }
 
 static double triangle(double x) {
@@ -29,107 +19,123 @@ static double triangle(double x) {
   return x < 1 ? 1 - x : 0;
 }
 
-/* Weights of pixel `at` of the result; in double as Pillow has them, to be rounded alike. */
-static void find_weights(weights *w, int32_t i, int32_t at, int32_t in, double scale, double *k) {
-  double stretch = scale < 1 ? 1 : scale, center = (at + 0.5) * scale, sum = 0;
+static double reach(double scale, double center, int32_t in, int32_t *ret_low, int32_t *ret_high) {
+  double stretch = scale < 1 ? 1 : scale;
   int32_t low = (int32_t)(center - stretch + 0.5), high = (int32_t)(center + stretch + 0.5);
-  if (low < 0) low = 0;
-  if (high > in) high = in;
+  *ret_low = low < 0 ? 0 : low;
+  *ret_high = high > in ? in : high;
+  return stretch;
+}
+
+void hl__filter_reach(int32_t in, int32_t out, int32_t at, int32_t *ret_low, int32_t *ret_high) {
+  double scale = (double)in / out;
+  reach(scale, (at + 0.5) * scale, in, ret_low, ret_high);
+}
+
+/* Weights of pixel `at` of the result; in double as Pillow has them, to be rounded alike. */
+static void find_weights(hl__filter *f, int32_t i, int32_t at, int32_t in, double scale,
+                         double *k) {
+  double center = (at + 0.5) * scale, sum = 0;
+  int32_t low, high;
+  double stretch = reach(scale, center, in, &low, &high);
   for (int32_t x = 0; x < high - low; x++) {
     k[x] = triangle((x + low - center + 0.5) * (1 / stretch));
     sum += k[x];
   }
-  w->first[i] = low;
-  w->length[i] = high - low;
+  f->first[i] = low;
+  f->length[i] = high - low;
+  size_t base = (size_t)i * (size_t)f->taps;
   for (int32_t x = 0; x < high - low; x++) {
-    double value = sum != 0 ? k[x] / sum : k[x];
-    w->values[(size_t)i * (size_t)w->taps + (size_t)x] = (int32_t)(0.5 + value * (1 << precision));
+    int32_t value = (int32_t)(0.5 + (sum != 0 ? k[x] / sum : k[x]) * (1 << HL__FILTER_BITS));
+    f->high[base + (size_t)x] = (int16_t)(value >> HL__FILTER_LOW_BITS);
+    f->low[base + (size_t)x] = (int16_t)(value & ((1 << HL__FILTER_LOW_BITS) - 1));
   }
 }
 
-/* For the pixels [from, from + count) of an axis that goes from `in` pixels to `out`. */
-static bool make_weights(int32_t in, int32_t out, int32_t from, int32_t count, weights *ret) {
+/* For the pixels [from, from + count) of an axis that goes from `in` pixels to `out`, and of which
+ * [start, start + length) are there. */
+static hl_status make_filter(int32_t in, int32_t out, int32_t from, int32_t count, int32_t start,
+                             int32_t length, hl__filter *ret, hl_error *error) {
   double scale = (double)in / out;
-  weights w = {.count = count, .taps = (int32_t)ceil(scale < 1 ? 1 : scale) * 2 + 1};
-  w.first = calloc((size_t)count, sizeof *w.first);
-  w.length = calloc((size_t)count, sizeof *w.length);
-  w.values = calloc((size_t)count * (size_t)w.taps, sizeof *w.values);
-  double *k = calloc((size_t)w.taps, sizeof *k);
-  bool made = w.first && w.length && w.values && k;
-  for (int32_t i = 0; i < count && made; i++) find_weights(&w, i, from + i, in, scale, k);
+  int32_t taps = (int32_t)ceil(scale < 1 ? 1 : scale) * 2 + 1;
+  hl__filter f = {.count = count, .taps = (taps + 3) / 4 * 4};
+  size_t weights = (size_t)count * (size_t)f.taps;
+  f.first = calloc((size_t)count, sizeof *f.first);
+  f.length = calloc((size_t)count, sizeof *f.length);
+  f.high = calloc(weights, sizeof *f.high);
+  f.low = calloc(weights, sizeof *f.low);
+  double *k = calloc((size_t)f.taps, sizeof *k);
+  hl_status status = f.first && f.length && f.high && f.low && k ? HL_OK : HL_OUT_OF_MEMORY;
+  for (int32_t i = 0; i < count && status == HL_OK; i++) {
+    find_weights(&f, i, from + i, in, scale, k);
+    f.first[i] -= start;
+    if (f.first[i] < 0 || f.first[i] + f.length[i] > length) status = HL_INVALID_ARGUMENT;
+  }
   free(k);
-  *ret = w;
-  return made;
+  *ret = f;
+  if (status == HL_OK) return HL_OK;
+  return hl_error_set(error, status,
+                      status == HL_OUT_OF_MEMORY
+                          ? "no memory to resize a picture"
+                          : "the part of a picture that is there is too small for the cut");
 }
 
-static uint8_t clip(int32_t sum) {
-  int32_t value = sum >> precision;
-  return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
+static const hl__image_kernels *select_kernels(void) {
+  const hl__image_kernels *avx2 = hl__image_kernels_avx2();
+  return avx2 ? avx2 : &hl__image_kernels_baseline;
 }
 
-static void resize_row(const uint8_t *from, const weights *w, uint8_t *to) {
-  for (int32_t i = 0; i < w->count; i++, to += channels) {
-    const int32_t *k = w->values + (size_t)i * (size_t)w->taps;
-    const uint8_t *pixel = from + (size_t)w->first[i] * channels;
-    int32_t sum[channels] = {1 << (precision - 1), 1 << (precision - 1), 1 << (precision - 1)};
-    for (int32_t x = 0; x < w->length[i]; x++, pixel += channels)
-      for (int c = 0; c < channels; c++) sum[c] += pixel[c] * k[x];
-    for (int c = 0; c < channels; c++) to[c] = clip(sum[c]);
-  }
-}
-
-/* Row `i` of the result from rows of `stride` bytes, the first of which is row `base`. */
-static void resize_column(const uint8_t *rows, size_t stride, int32_t base, const weights *w,
-                          int32_t i, int32_t *sums, uint8_t *to) {
-  const int32_t *k = w->values + (size_t)i * (size_t)w->taps;
-  for (size_t b = 0; b < stride; b++) sums[b] = 1 << (precision - 1);
-  for (int32_t y = 0; y < w->length[i]; y++) {
-    const uint8_t *row = rows + (size_t)(w->first[i] + y - base) * stride;
-    for (size_t b = 0; b < stride; b++) sums[b] += row[b] * k[y];
-  }
-  for (size_t b = 0; b < stride; b++) to[b] = clip(sums[b]);
-}
-
-static bool resize(const hl_image *image, const weights *across, const weights *down,
-                   uint8_t *ret) {
+static hl_status resize(const hl_image *image, const hl__filter *across, const hl__filter *down,
+                        uint8_t *ret, hl_error *error) {
+  const hl__image_kernels *kernels = select_kernels();
   int32_t base = down->first[0];
   int32_t rows = down->first[down->count - 1] + down->length[down->count - 1] - base;
-  size_t stride = (size_t)across->count * channels;
+  size_t bytes = (size_t)across->count * channels;
+  size_t stride = (bytes + HL_IMAGE_PADDING + 31) / 32 * 32;
   uint8_t *between = malloc((size_t)rows * stride);
-  int32_t *sums = malloc(stride * sizeof *sums);
-  bool made = between && sums;
-  for (int32_t y = 0; y < rows && made; y++) {
-    const uint8_t *from = image->pixels + (size_t)(base + y) * (size_t)image->width * channels;
-    resize_row(from, across, between + (size_t)y * stride);
+  if (!between) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory to resize a picture");
+  size_t from_stride = (size_t)image->width * channels;
+  kernels->across(image->pixels + (size_t)base * from_stride, from_stride, rows, across, between,
+                  stride);
+  for (int32_t i = 0; i < down->count; i++) {
+    down->first[i] -= base;
+    kernels->down(between, stride, bytes, down, i, ret + (size_t)i * bytes);
   }
-  for (int32_t i = 0; i < down->count && made; i++)
-    resize_column(between, stride, base, down, i, sums, ret + (size_t)i * stride);
-  free(sums);
   free(between);
-  return made;
+  return HL_OK;
 }
 
-hl_status hl_image_resize(const hl_image *image, int32_t width, int32_t height, hl_image_crop crop,
-                          hl_image *ret_image, hl_error *error) {
-  if (width < 1 || height < 1 || width > HL_IMAGE_PIXELS_MAX || height > HL_IMAGE_PIXELS_MAX ||
-      crop.x < 0 || crop.y < 0 || crop.width < 1 || crop.height < 1 ||
-      crop.x > width - crop.width || crop.y > height - crop.height)
+hl_status hl__image_check_cut(const hl_image_cut *cut, hl_error *error) {
+  hl_image_crop crop = cut->crop;
+  if (cut->width < 1 || cut->height < 1 || cut->width > HL_IMAGE_PIXELS_MAX ||
+      cut->height > HL_IMAGE_PIXELS_MAX || crop.x < 0 || crop.y < 0 || crop.width < 1 ||
+      crop.height < 1 || crop.x > cut->width - crop.width || crop.y > cut->height - crop.height)
     return hl_error_set(error, HL_INVALID_ARGUMENT,
                         "%d x %d pixels at (%d, %d) are no part of a picture of %d x %d",
-                        crop.width, crop.height, crop.x, crop.y, width, height);
-  hl_image result = {0};
-  hl_status status = hl__image_new(crop.width, crop.height, "resized picture", &result, error);
-  if (status != HL_OK) return status;
-  weights across = {0}, down = {0};
-  bool made = make_weights(image->width, width, crop.x, crop.width, &across) &&
-              make_weights(image->height, height, crop.y, crop.height, &down) &&
-              resize(image, &across, &down, result.pixels);
-  release_weights(&across);
-  release_weights(&down);
-  if (!made) {
-    hl_image_release(&result);
-    return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory to resize a picture");
-  }
-  *ret_image = result;
+                        crop.width, crop.height, crop.x, crop.y, cut->width, cut->height);
   return HL_OK;
+}
+
+hl_status hl_image_resize(const hl_image *image, const hl_image_cut *cut, hl_image *ret_image,
+                          hl_error *error) {
+  hl_image_crop crop = cut->crop;
+  hl_image result = {0};
+  hl__filter across = {0}, down = {0};
+  hl_status status = hl__image_check_cut(cut, error);
+  if (status == HL_OK)
+    status = hl__image_new(crop.width, crop.height, "resized picture", &result, error);
+  if (status == HL_OK)
+    status = make_filter(image->whole_width, cut->width, crop.x, crop.width, image->x, image->width,
+                         &across, error);
+  if (status == HL_OK)
+    status = make_filter(image->whole_height, cut->height, crop.y, crop.height, image->y,
+                         image->height, &down, error);
+  if (status == HL_OK) status = resize(image, &across, &down, result.pixels, error);
+  release_filter(&across);
+  release_filter(&down);
+  if (status != HL_OK)
+    hl_image_release(&result);
+  else
+    *ret_image = result;
+  return status;
 }

@@ -52,39 +52,51 @@ static int32_t half(int32_t n) {
 }
 
 /* Scales the shorter side and cuts the centre out, as torchvision rounds it. */
-static hl_status cut(const hl_image *image, layout l, const char *what, hl_image *ret_image,
-                     hl_error *error) {
+static hl_status find_cut(int32_t width, int32_t height, layout l, const char *what,
+                          hl_image_cut *ret_cut, hl_error *error) {
   int64_t longest = l.height > l.width ? l.height : l.width;
   int64_t side = (longest * 256 + 112) / 224;
-  int64_t shorter = image->width < image->height ? image->width : image->height;
-  int64_t longer = image->width < image->height ? image->height : image->width;
+  int64_t shorter = width < height ? width : height;
+  int64_t longer = width < height ? height : width;
   int64_t scaled = side * longer / shorter;
   if (scaled > HL_IMAGE_PIXELS_MAX)
     return hl_error_set(error, HL_LIMIT,
                         "%s has %d x %d pixels, too narrow to be scaled to %" PRId64
                         " pixels. Remove it",
-                        what, image->width, image->height, side);
-  int32_t width = (int32_t)(image->width <= image->height ? side : scaled);
-  int32_t height = (int32_t)(image->width <= image->height ? scaled : side);
-  hl_image_crop crop = {.x = half(width - (int32_t)l.width),
-                        .y = half(height - (int32_t)l.height),
-                        .width = (int32_t)l.width,
-                        .height = (int32_t)l.height};
-  return hl_image_resize(image, width, height, crop, ret_image, error);
+                        what, width, height, side);
+  hl_image_cut cut = {.width = (int32_t)(width <= height ? side : scaled),
+                      .height = (int32_t)(width <= height ? scaled : side)};
+  cut.crop = (hl_image_crop){.x = half(cut.width - (int32_t)l.width),
+                             .y = half(cut.height - (int32_t)l.height),
+                             .width = (int32_t)l.width,
+                             .height = (int32_t)l.height};
+  *ret_cut = cut;
+  return HL_OK;
+}
+
+static void normalise(const uint8_t *pixels, layout l, float *ret_values) {
+  float values[HL_IMAGE_CHANNELS][256];
+  for (int c = 0; c < HL_IMAGE_CHANNELS; c++)
+    for (int v = 0; v < 256; v++) values[c][v] = ((float)v / 255.0f - mean[c]) / deviation[c];
+  for (int64_t p = 0; p < l.height * l.width; p++)
+    for (int c = 0; c < HL_IMAGE_CHANNELS; c++)
+      ret_values[p * l.pixel + c * l.channel] = values[c][*pixels++];
 }
 
 hl_status hl_image_to_input(const void *data, size_t bytes, const char *what, const hl_port *input,
-                            float *ret_values, hl_error *error) {
+                            hl_image_decoding decoding, float *ret_values, hl_error *error) {
   hl_image image = {0}, part = {0};
+  hl_image_cut cut = {0};
+  int32_t width = 0, height = 0;
   layout l = layout_of(input);
-  hl_status status = hl_image_decode(data, bytes, what, &image, error);
-  if (status == HL_OK) status = cut(&image, l, what, &part, error);
+  hl_status status = hl_image_size(data, bytes, what, &width, &height, error);
+  if (status == HL_OK) status = find_cut(width, height, l, what, &cut, error);
+  if (status == HL_OK)
+    status = hl_image_decode_for(data, bytes, what, &cut, decoding, &image, error);
+  if (status == HL_OK) status = hl_image_resize(&image, &cut, &part, error);
   hl_image_release(&image);
   if (status != HL_OK) return status;
-  const uint8_t *from = part.pixels;
-  for (int64_t p = 0; p < l.height * l.width; p++)
-    for (int c = 0; c < HL_IMAGE_CHANNELS; c++)
-      ret_values[p * l.pixel + c * l.channel] = ((float)*from++ / 255.0f - mean[c]) / deviation[c];
+  normalise(part.pixels, l, ret_values);
   hl_image_release(&part);
   return HL_OK;
 }
@@ -98,7 +110,7 @@ static hl_status read_picture(const images *s, int64_t index, float *ret_values,
   if (!path) return hl__dataset_no_memory(error);
   hl_status status = hl_file_read(path, HL_IMAGE_FILE_MAX, &data, &bytes, error);
   if (status != HL_OK) return status;
-  return hl_image_to_input(data, bytes, path, &s->input, ret_values, error);
+  return hl_image_to_input(data, bytes, path, &s->input, HL_IMAGE_EXACT, ret_values, error);
 }
 
 static void note_replaced(images *s, int64_t index) {

@@ -12,6 +12,7 @@
 #define HL_DATA_IMAGE_SOURCE_H
 
 #include "data/image-folder.h"
+#include "data/image.h"
 #include "data/source.h"
 
 /* Whether a port with a batch, (-1, 3, H, W) or (-1, H, W, 3) of float32, can take pictures. */
@@ -29,6 +30,6 @@ hl_status hl_source_of_images(const hl_image_folder *folder, const hl_port *inpu
 /* One picture as the network takes it, into (3, H, W) or (H, W, 3) as `input` has it. LIMIT for one
  * so narrow that it cannot be scaled. */
 hl_status hl_image_to_input(const void *data, size_t bytes, const char *what, const hl_port *input,
-                            float *ret_values, hl_error *error);
+                            hl_image_decoding decoding, float *ret_values, hl_error *error);
 
 #endif

@@ -3,6 +3,8 @@
  *
  *   image-tool decode FILE OUT.npz                    "pixels" (height, width, 3)
  *   image-tool resize FILE W H X Y CW CH OUT.npz      the same of a part of the resized picture
+ *   image-tool part FILE W H X Y CW CH OUT.npz        as resize, of the decoded part that is needed
+ *   image-tool input FILE SIZE exact|scaled OUT.npz   "input" (3, SIZE, SIZE)
  *   image-tool folder FOLDER SIZE BATCH THREADS OUT.npz   an epoch of the loader: "input", "label"
  *   image-tool dataset FOLDER SIZE MAX last|first OUT.npz   "input", channels first or last
  *
@@ -47,15 +49,55 @@ static hl_status decode(char **args, hl_error *error) {
   return status;
 }
 
+static hl_image_cut cut_of(char **args) {
+  return (hl_image_cut){
+      atoi(args[0]), atoi(args[1]), {atoi(args[2]), atoi(args[3]), atoi(args[4]), atoi(args[5])}};
+}
+
 static hl_status resize(char **args, hl_error *error) {
   hl_image image = {0}, part = {0};
-  hl_image_crop crop = {atoi(args[3]), atoi(args[4]), atoi(args[5]), atoi(args[6])};
+  hl_image_cut cut = cut_of(args + 1);
   hl_status status = read_image(args[0], &image, error);
-  if (status == HL_OK)
-    status = hl_image_resize(&image, atoi(args[1]), atoi(args[2]), crop, &part, error);
+  if (status == HL_OK) status = hl_image_resize(&image, &cut, &part, error);
   if (status == HL_OK) status = write_image(&part, args[7], error);
   hl_image_release(&image);
   hl_image_release(&part);
+  return status;
+}
+
+static hl_status part(char **args, hl_error *error) {
+  hl_image image = {0}, result = {0};
+  hl_image_cut cut = cut_of(args + 1);
+  char *data = NULL;
+  size_t bytes = 0;
+  hl_status status = hl_file_read(args[0], HL_IMAGE_FILE_MAX, &data, &bytes, error);
+  if (status == HL_OK)
+    status = hl_image_decode_for(data, bytes, args[0], &cut, HL_IMAGE_EXACT, &image, error);
+  free(data);
+  if (status == HL_OK)
+    printf("%d x %d at (%d, %d) of %d x %d\n", image.width, image.height, image.x, image.y,
+           image.whole_width, image.whole_height);
+  if (status == HL_OK) status = hl_image_resize(&image, &cut, &result, error);
+  if (status == HL_OK) status = write_image(&result, args[7], error);
+  hl_image_release(&image);
+  hl_image_release(&result);
+  return status;
+}
+
+static hl_status input(char **args, hl_error *error) {
+  int64_t size = atoll(args[1]);
+  const hl_port port = {"input", HL_FLOAT32, 4, {-1, 3, size, size}};
+  hl_image_decoding decoding = strcmp(args[2], "scaled") == 0 ? HL_IMAGE_SCALED : HL_IMAGE_EXACT;
+  hl_tensor_view view = {0};
+  char *data = NULL;
+  size_t bytes = 0;
+  hl_status status = hl_array_new("input", HL_FLOAT32, 3, (int64_t[]){3, size, size}, &view, error);
+  if (status == HL_OK) status = hl_file_read(args[0], HL_IMAGE_FILE_MAX, &data, &bytes, error);
+  if (status == HL_OK)
+    status = hl_image_to_input(data, bytes, args[0], &port, decoding, view.data, error);
+  free(data);
+  if (status == HL_OK) status = hl_npz_write(args[3], &view, 1, false, error);
+  hl_array_release(&view);
   return status;
 }
 
@@ -135,8 +177,8 @@ int main(int argc, char **argv) {
     const char *name;
     int args;
     hl_status (*run)(char **args, hl_error *error);
-  } commands[] = {
-      {"decode", 2, decode}, {"resize", 8, resize}, {"folder", 5, folder}, {"dataset", 5, dataset}};
+  } commands[] = {{"decode", 2, decode}, {"resize", 8, resize}, {"part", 8, part},
+                  {"input", 4, input},   {"folder", 5, folder}, {"dataset", 5, dataset}};
   for (size_t i = 0; argc > 1 && i < HL_COUNT(commands); i++) {
     if (strcmp(argv[1], commands[i].name) != 0 || argc != commands[i].args + 2) continue;
     hl_error error = {0};
