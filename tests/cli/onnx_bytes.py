@@ -39,6 +39,10 @@ def node(kind, inputs, outputs, name='n', attributes=(), domain=''):
             + (part(7, domain) if domain else b''))
 
 
+def attribute(name, kind, content):
+    return part(1, name) + content + number(20, kind)
+
+
 def graph(nodes, inputs=(), outputs=(), initializers=()):
     return (b''.join(part(1, n) for n in nodes) + part(2, 'g')
             + b''.join(part(5, t) for t in initializers)

@@ -5,8 +5,8 @@ import subprocess
 import sys
 
 from harness import HOME, SOURCE, Skip, case, environment, file, hotlap, main
-from onnx_bytes import model, node, number, part, port, tensor
-from python_kit import PLUGIN, interpreter
+from onnx_bytes import attribute, model, node, number, part, port, tensor
+from python_kit import PLUGIN, interpreter, with_package
 
 SHORT = ('--batch-sizes', '1', '--iterations', '5', '--warmup', '1', '--max-time', '20', '--json')
 
@@ -131,17 +131,6 @@ def without_its_package_it_is_skipped():
         assert row['outcome'] == 'SKIPPED' and f'pip install {engine}' in row['reason'], row
 
 
-def with_package(name):
-    if interpreter() != sys.executable:
-        raise Skip('frameworks are not run under a sanitizer')
-    for python in (SOURCE / '.deps/venv/bin/python3', sys.executable):
-        if os.path.exists(python) and not subprocess.run(
-                [python, '-c', f'import importlib.util as u; exit(u.find_spec("{name}") is None)']
-                ).returncode:
-            return python
-    raise Skip(f'{name} is not installed')
-
-
 @case
 def networks_on_torch_agree_with_the_reference():
     networks_agree('torch')
@@ -163,10 +152,6 @@ def networks_agree(engine):
             assert row['output_check'].startswith('reference'), row
             compiled = row['compilation_time_ms']
             assert compiled is None if engine == 'torch' else 0 < compiled <= row['prepare_ms'], row
-
-
-def attribute(name, kind, content):
-    return part(1, name) + content + number(20, kind)
 
 
 def odd_networks():
@@ -219,41 +204,6 @@ def torch_options_and_types():
     for option, part in (('compile=fast', 'none of'), ('channels_last=2', 'neither on nor off')):
         hotlap('sweep', 'mlp:dims=8-8', '--engine', 'torch', '--python', python, '--engine-option',
                f'torch.{option}', *SHORT).fails(2, part)
-
-
-def losses(engine, *options, model='mlp:dims=16-16'):
-    run = hotlap('train', model, '--engine', engine, '--batch-size', '4', '--seed', '7', '--json',
-                 *options, *(('--python', with_package('torch')) if engine == 'torch' else ()))
-    row = run.rows[0]
-    assert row['outcome'] == 'PASSED', (options, row['reason'])
-    return [row['first_loss'], row['final_loss']]
-
-
-@case
-def torch_trains_as_the_native_engine_does():
-    for options in (('--optimizer', 'sgd', '--momentum', '0.9', '--n-images', '10'),
-                    ('--optimizer', 'sgd', '--nesterov', '--momentum', '0.5', '--accumulate', '2'),
-                    ('--optimizer', 'adamw', '--clip-norm', '0.1', '--loss', 'mse'),
-                    ('--optimizer', 'adam', '--loss', 'mae', '--dtype', 'bfloat16')):
-        ours = losses('native', '--steps', '12', *options)
-        theirs = losses('torch', '--steps', '12', *options)
-        assert all(abs(a - b) < 1e-3 * abs(a) for a, b in zip(ours, theirs)), (options, ours, theirs)
-    for model, loss in (('prism_generator', 'mse'), ('dynunet:patch=8x16x16', 'dice-ce')):
-        ours, theirs = (losses(e, '--steps', '2', '--loss', loss, model=model)
-                        for e in ('native', 'torch'))
-        assert all(abs(a - b) < 1e-3 * abs(a) for a, b in zip(ours, theirs)), (model, ours, theirs)
-
-
-@case
-def torch_goes_on_from_a_checkpoint():
-    with_package('torch')
-    whole = losses('torch', '--steps', '8')
-    for first in ('torch', 'native'):
-        path = HOME / f'{first}.onnx'
-        losses(first, '--steps', '4', '--checkpoint', path)
-        on = losses('torch', '--steps', '8', '--checkpoint', path, '--resume')
-        tolerance = 0 if first == 'torch' else 1e-5
-        assert abs(on[1] - whole[1]) <= tolerance * abs(whole[1]), (first, on, whole)
 
 
 main()

@@ -344,7 +344,10 @@ class Table:
         self.objects[program].state_write(v.name.decode(), v.dtype, v.dims[:v.rank], v.data, v.bytes)
 
     def hook_phases(self, request, ret):
-        (C.c_uint64 * len(PHASES)).from_address(ret)[:] = self.objects[request].phases()
+        r = self.objects[request]
+        if not hasattr(r, 'phases'):
+            raise Unimplemented('its phases are one step')
+        (C.c_uint64 * len(PHASES)).from_address(ret)[:] = r.phases()
 
     def hook_memory(self, engine, ret):
         memory = EngineMemory.from_address(ret)

@@ -63,6 +63,9 @@ class Model(kit.Model):
         self.engine = engine
 
     def prepare(self, specification):
+        if specification.mode == abi.TRAINING:
+            from hotlap.engines.jax_training import Program as Training
+            return Training(self, specification)
         return Program(self, specification)
 
 
@@ -71,8 +74,6 @@ class Program:
         import jax
 
         from hotlap.engines import jax_graph
-        if specification.mode != abi.INFERENCE:
-            raise abi.Unimplemented('jax: training is not implemented')
         dtype = jax_graph.DTYPES.get(specification.dtype)
         if specification.dtype not in (1, 10, 16):
             raise abi.Unimplemented('jax: arithmetic is float32, bfloat16 or float16')
@@ -106,14 +107,14 @@ class Request(kit.Request):
         super().__init__(program)
         self.numpy, self.types = numpy, DTYPES
         self.put, self.ready = jax.device_put, jax.block_until_ready
-        self.function, self.weights = program.function, program.weights
         self.device = program.engine.device
 
     def view(self, buffer, dtype, dims):
         return self.numpy.frombuffer(buffer, self.types[dtype]).reshape(dims)
 
     def submit(self):
-        self.results = self.function(self.weights, *self.put(self.bound, self.device))
+        p = self.program
+        self.results = p.function(p.weights, *self.put(self.bound, self.device))
 
     def wait(self):
         self.ready(self.results)

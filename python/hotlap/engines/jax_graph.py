@@ -27,6 +27,11 @@ class Network(traced.Network):
     def converted(self, x, dtype):
         return x if x.dtype == dtype else x.astype(dtype)
 
+    def train(self, weights, key, *inputs):
+        """The results, and running statistics as they go on."""
+        self.raw, self.key, self.moved = weights, key, {}
+        return self.run(weights, *inputs), self.moved
+
 
 def simple(name, function):
     RULES[name] = lambda n, node, value, *inputs: function(*(value(i) for i in inputs))
@@ -143,11 +148,11 @@ def pool(n, node, value, x):
                  padding=[(0, 0), (0, 0), *pads], window_dilation=(1, 1, *dilations))
     y = value(x)
     if node.op == 'MaxPool':
-        return lax.reduce_window(y, jnp.asarray(-jnp.inf, y.dtype), lax.max, **shape)
-    total = lax.reduce_window(y, jnp.asarray(0, y.dtype), lax.add, **shape)
+        return lax.reduce_window(y, -jnp.inf, lax.max, **shape)
+    total = lax.reduce_window(y, 0., lax.add, **shape)
     if at.get('count_include_pad', 0):
         return total / math.prod(kernel)
-    return total / lax.reduce_window(jnp.ones_like(y), jnp.asarray(0, y.dtype), lax.add, **shape)
+    return total / lax.reduce_window(jnp.ones_like(y), 0., lax.add, **shape)
 
 
 @rule('GlobalAveragePool')
@@ -162,10 +167,36 @@ def per_channel(v, rank):
 @rule('BatchNormalization')
 def batch_norm(n, node, value, x, weight, bias, mean, variance):
     y = value(x)
+    if n.trains:
+        return trained_batch_norm(n, node, y, value(weight), value(bias), mean, variance)
     factor = value(weight) * lax.rsqrt(value(variance) + node.attributes.get('epsilon', 1e-5))
     shift = value(bias) - value(mean) * factor
     return y * per_channel(factor, y.ndim).astype(y.dtype) + per_channel(shift, y.ndim).astype(
         y.dtype)
+
+
+def trained_batch_norm(n, node, y, weight, bias, mean, variance):
+    """With the batch's statistics, towards which the running ones move."""
+    axes, keep = (0, *range(2, y.ndim)), node.attributes.get('momentum', .9)
+    wide = y.astype(np.float32)
+    found = wide.mean(axes), wide.var(axes)
+    for name, new in zip((mean, variance), found):
+        n.moved[name] = keep * n.raw[name] + (1 - keep) * new
+    factor = lax.rsqrt(found[1] + node.attributes.get('epsilon', 1e-5)) * weight
+    shift = bias - found[0] * factor
+    return (wide * per_channel(factor, y.ndim) + per_channel(shift, y.ndim)).astype(y.dtype)
+
+
+@rule('Dropout')
+def dropout(n, node, value, x, ratio=None, mode=None):
+    if any(node.outputs[1:]):
+        raise abi.Unimplemented(f'jax: {node}: its mask is not implemented')
+    rate = n.numbers(ratio, node) if ratio else node.attributes.get('ratio', .5)
+    if not n.trains or not rate:
+        return value(x)
+    n.key, key = jax.random.split(n.key)
+    kept = jax.random.bernoulli(key, 1 - rate, value(x).shape)
+    return jnp.where(kept, value(x) / (1 - rate), 0).astype(value(x).dtype)
 
 
 def normalised(y, axes, epsilon):

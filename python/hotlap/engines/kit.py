@@ -32,7 +32,8 @@ def adder(rules):
 
 
 class Model:
-    """Ports and weights of a file: `take` copies a value. Small ones are part of a program."""
+    """Ports and weights of a file: `take` copies a value. Small ones are part of a program, but those
+    of training stand in `small`. Of training, too: `learnt`, and `averages`, which batch norms keep."""
 
     def __init__(self, path, take):
         self.path, self.weights = path, {}
@@ -45,12 +46,14 @@ class Model:
                     self.weights[name] = take(v)
                 if v.bytes > 1 << 20:
                     g.drop()
-            self.look(g, take)
+            self.averages = [name for node in g.nodes if node.op == 'BatchNormalization'
+                             for name in node.inputs[3:5]]
+            self.learnt = [name for name, v in g.values.items()
+                           if v.is_weight and name not in self.averages]
+            self.small = {name: take(g.values[name]) for name in self.learnt + self.averages
+                          if name not in self.weights}
         finally:
             g.close()
-
-    def look(self, g, take):
-        """At what else an engine wants to know of the file, which is open."""
 
 
 class Request:

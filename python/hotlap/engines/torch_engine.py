@@ -76,6 +76,20 @@ class Engine:
             return module
         return torch.compile(module, mode=None if self.compile == 'default' else self.compile)
 
+    def compile_now(self, program, try_out):
+        """By a call on zeros, so that no step of a measurement compiles."""
+        import torch
+        from torch._dynamo.utils import counters
+
+        from hotlap.engines.torch_graph import DTYPES
+        zeros = [torch.zeros(p.dims, dtype=DTYPES[p.dtype]) for p in program.inputs]
+        begun = time.monotonic_ns()
+        try_out(self.placed(zeros))
+        program.compile_ns = time.monotonic_ns() - begun
+        breaks = sum(counters['graph_break'].values())
+        if breaks:
+            self.note(f'torch.compile broke the graph {breaks} times')
+
     def placed(self, tensors):
         """Inputs of a step on the device, in the layout that is asked for."""
         import torch
@@ -104,15 +118,6 @@ class Model(kit.Model):
         super().__init__(path, torch_graph.tensor_of)
         self.engine = engine
 
-    def look(self, g, take):
-        self.averages = [name for node in g.nodes if node.op == 'BatchNormalization'
-                         for name in node.inputs[3:5]]
-        self.learnt = [name for name, v in g.values.items()
-                       if v.is_weight and name not in self.averages]
-        for name in self.learnt + self.averages:
-            if name not in self.weights:
-                self.weights[name] = take(g.values[name])
-
     def prepare(self, specification):
         if specification.mode == abi.TRAINING:
             from hotlap.engines.torch_training import Program as Training
@@ -140,21 +145,13 @@ class Program:
         self.engine, self.inputs = engine, specification.inputs
         self.module = engine.compiled(module)
         if self.module is not module:
-            self.compile_now(torch, torch_graph.DTYPES)
+            engine.compile_now(self, self.try_out)
 
-    def compile_now(self, torch, types):
-        """Runs on zeros, so that no step of a measurement compiles."""
-        from torch._dynamo.utils import counters
-        zeros = [torch.zeros(p.dims, dtype=types[p.dtype], device=self.engine.device)
-                 for p in self.inputs]
-        begun = time.monotonic_ns()
+    def try_out(self, inputs):
+        import torch
         with torch.inference_mode():
             for _ in range(2):
-                self.module(*zeros)
-        self.compile_ns = time.monotonic_ns() - begun
-        breaks = sum(counters['graph_break'].values())
-        if breaks:
-            self.engine.note(f'torch.compile broke the graph {breaks} times')
+                self.module(*inputs)
 
     def request(self):
         return Request(self)

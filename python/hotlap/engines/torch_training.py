@@ -1,16 +1,14 @@
 """Training steps on PyTorch: autograd, and torch.optim's fused optimisers."""
 import contextlib
-import ctypes as C
 import time
 
 import torch
 import torch.nn.functional as F
 
-from hotlap.engines import abi, graph, torch_graph
+from hotlap.engines import abi, graph, torch_graph, training
 from hotlap.engines.torch_engine import Request as InferenceRequest
 
-MOMENTS = {'exp_avg': 'mean', 'exp_avg_sq': 'square'}
-STATES = {'sgd': {'momentum_buffer': 'momentum'}, 'adam': MOMENTS, 'adamw': MOMENTS}
+KEYS = {'momentum': 'momentum_buffer', 'mean': 'exp_avg', 'square': 'exp_avg_sq'}  # of torch.optim
 
 
 def dice_cross_entropy(x, t):
@@ -31,22 +29,19 @@ LOSSES = {
 class Learnt:
     """What programs for several batch sizes share: weights, running statistics, optimiser."""
 
-    def __init__(self, model, training, device):
-        self.weights, self.averages, self.accumulates = model.learnt, model.averages, \
-            training.accumulate > 1
-        if not self.weights:
-            raise abi.InvalidArgument('torch: the network has no weights that could be trained')
-        self.tensors = {name: torch.nn.Parameter(model.weights[name].clone().to(device))
-                        for name in self.weights}
-        self.tensors |= {name: model.weights[name].clone().to(device) for name in self.averages}
-        self.parameters = [self.tensors[name] for name in self.weights]
-        self.optimizer = self.make(training)
-        momentless = training.optimizer == 'sgd' and not training.momentum
-        self.suffixes = {} if momentless else STATES[training.optimizer]
+    def __init__(self, model, t, device):
+        self.names, self.accumulates = training.state_names(model, t), t.accumulate > 1
+        self.updates = 0
+        known = {**model.weights, **model.small}
+        self.tensors = {name: torch.nn.Parameter(known[name].clone().to(device))
+                        for name in model.learnt}
+        self.tensors |= {name: known[name].clone().to(device) for name in model.averages}
+        self.parameters = [self.tensors[name] for name in model.learnt]
+        self.optimizer = self.make(t)
         for p in self.parameters:
-            for key in self.suffixes:
-                self.optimizer.state[p][key] = torch.zeros_like(p)
-            if training.optimizer != 'sgd':
+            for suffix in training.suffixes(t):
+                self.optimizer.state[p][KEYS[suffix]] = torch.zeros_like(p)
+            if t.optimizer != 'sgd':
                 self.optimizer.state[p]['step'] = torch.zeros((), device=device)
             if self.accumulates:
                 p.grad = torch.zeros_like(p)
@@ -59,112 +54,110 @@ class Learnt:
         return function(self.parameters, lr=0., betas=(t.beta1, t.beta2), eps=t.epsilon,
                         weight_decay=t.weight_decay, fused=True)
 
-    def names(self):
-        suffixes = list(self.suffixes.values()) + ['gradient'] * self.accumulates
-        return self.weights + self.averages + [f'{w}/{s}' for w in self.weights for s in suffixes]
-
     def find(self, name):
         """The tensor of a state."""
         if name in self.tensors:
             return self.tensors[name].detach()
         weight, _, suffix = name.rpartition('/')
-        p = self.tensors.get(weight)
-        if p is not None and suffix == 'gradient' and self.accumulates:
-            return p.grad
-        for key, called in self.suffixes.items():
-            if p is not None and called == suffix:
-                return self.optimizer.state[p][key]
-        raise abi.NotFound(f"torch: there is no state '{name}'")
+        p = self.tensors[weight]
+        return p.grad if suffix == 'gradient' else self.optimizer.state[p][KEYS[suffix]]
 
 
-class Program:
+class Program(training.Program):
     def __init__(self, model, specification):
-        engine, training = model.engine, specification.training
-        if specification.dtype not in (1, 16):
-            raise abi.Unimplemented('torch: training is in float32 or bfloat16')
-        if training.gradient_ready:
-            raise abi.Unimplemented('torch: data parallel training is not implemented')
-        if training.recompute:
-            raise abi.Unimplemented('torch: --recompute is not implemented')
-        torch.manual_seed(training.seed & (1 << 63) - 1)
-        first = training.states_of
-        self.learnt = first.learnt if first else Learnt(model, training, engine.device)
+        self.engine, self.inputs = model.engine, specification.inputs
+        self.training = t = specification.training
+        training.check('torch', model, specification)
+        self.learnt = t.states_of.learnt if t.states_of else Learnt(model, t, self.engine.device)
         g = graph.Graph(model.path, specification)
         try:
             weights = {**model.weights, **self.learnt.tensors}
             module = torch_graph.Translation(g, weights, torch.float32, trains=True).run()
             self.outputs = [v.port() for v in g.outputs]
+            self.drops = any(n.op == 'Dropout' for n in g.nodes)
         finally:
             g.close()
-        module = module.to(engine.device)
-        engine.lay_out(module)
-        self.module = engine.compiled(module)
-        self.engine, self.inputs, self.training = engine, specification.inputs, training
-        self.bfloat16 = specification.dtype == 16
+        module = module.to(self.engine.device)
+        self.engine.lay_out(module)
+        self.module, self.bfloat16 = self.engine.compiled(module), \
+            specification.dtype == training.BFLOAT16
+        if self.module is not module:
+            self.engine.compile_now(self, self.try_out)
+
+    def precision(self):
+        if self.bfloat16:
+            return torch.autocast(self.engine.device.type, torch.bfloat16)
+        return contextlib.nullcontext()
+
+    def try_out(self, inputs):
+        """Forward and back, after which all states are what they were."""
+        averages = [(t, t.clone()) for name, t in self.learnt.tensors.items()
+                    if not isinstance(t, torch.nn.Parameter)]
+        with self.precision():
+            results = self.module(*inputs)
+        sum(y.float().sum() for y in results).backward()
+        for tensor, before in averages:
+            tensor.copy_(before)
+        self.learnt.optimizer.zero_grad(set_to_none=not self.learnt.accumulates)
 
     def request(self):
         return Request(self)
 
-    def states(self):
-        return [abi.Port(name, 1, self.learnt.find(name).shape) for name in self.learnt.names()]
+    def shape(self, name):
+        return self.learnt.find(name).shape
 
-    def state_read(self, name):
-        self.read = self.learnt.find(name).float().cpu().contiguous()
-        return (abi.Port(name, 1, tuple(self.read.shape)), self.read.data_ptr(),
-                self.read.numel() * 4)
+    def fetch(self, name):
+        tensor = self.learnt.find(name).float().cpu().contiguous()
+        return tensor, tensor.data_ptr()
 
-    def state_write(self, name, dtype, dims, address, count):
+    def store(self, name, buffer):
         state = self.learnt.find(name)
-        if dtype != 1 or tuple(dims) != tuple(state.shape):
-            raise abi.InvalidArgument(f"torch: state '{name}' has another shape or type")
-        if count:
-            buffer = bytearray((C.c_char * count).from_address(address))
-            state.copy_(torch.frombuffer(buffer, dtype=torch.float32).reshape(state.shape))
+        state.copy_(torch.frombuffer(buffer, dtype=torch.float32).reshape(state.shape))
 
 
-class Request(InferenceRequest):
+class Request(training.Step, InferenceRequest):
     """A step: forward, loss, backward, update."""
 
     def __init__(self, program):
         super().__init__(program)
-        self.count = len(program.inputs)
-        self.bound = [None] * (self.count + len(program.outputs) + 2)
+        self.make_room(program)
         self.loss, self.times = LOSSES[program.training.loss], [0] * len(abi.PHASES)
 
-    def precision(self):
-        if self.program.bfloat16:
-            return torch.autocast(self.device.type, torch.bfloat16)
-        return contextlib.nullcontext()
+    def stamp(self):
+        self.wait()  # for the device
+        return time.monotonic_ns()
 
     def submit(self):
-        training, clock = self.program.training, time.monotonic_ns
-        rate, step, every = float(self.bound[-2]), int(self.bound[-1]), max(1, training.accumulate)
-        norm, stamps = torch.zeros(()), [clock()]
-        with self.precision():
-            results = self.module(*self.place(self.bound[:self.count]))
-        stamps.append(clock())
+        program, norm, stamps = self.program, torch.zeros(()), [time.monotonic_ns()]
+        rate, step = self.numbers()
+        if program.drops:  # the same of the same step
+            torch.manual_seed((self.training.seed + step) & (1 << 63) - 1)
+        with program.precision():
+            results = program.module(*self.place(self.bound[:self.count]))
+        stamps.append(self.stamp())
         targets = self.place(self.bound[self.count:-2])
         loss = sum(self.loss(y.float(), t) for y, t in zip(results, targets))
         finite = bool(torch.isfinite(loss))
-        stamps.append(clock())
+        stamps.append(self.stamp())
         if finite:
-            (loss / every).backward()
-        stamps.append(clock())
-        if finite and step % every == 0:
-            norm = self.update(rate, step // every)
-        stamps.append(clock())
+            (loss / self.every).backward()
+        stamps.append(self.stamp())
+        if finite and step % self.every == 0:
+            norm = self.update(rate, step // self.every)
+        stamps.append(self.stamp())
         self.times = [b - a for a, b in zip(stamps, stamps[1:])]
         self.results = loss.detach().float().reshape(()), norm.float().reshape(())
 
     def update(self, rate, number):
-        learnt, training, norm = self.program.learnt, self.program.training, torch.zeros(())
-        if training.clip_norm > 0:
-            norm = torch.nn.utils.clip_grad_norm_(learnt.parameters, training.clip_norm)
+        learnt, t, norm = self.program.learnt, self.training, torch.zeros(())
+        if t.clip_norm > 0:
+            norm = torch.nn.utils.clip_grad_norm_(learnt.parameters, t.clip_norm)
         learnt.optimizer.param_groups[0]['lr'] = rate
-        if training.optimizer != 'sgd':
-            for p in learnt.parameters:  # of the run, also where it goes on from a checkpoint
+        if t.optimizer != 'sgd' and learnt.updates != number - 1:
+            for p in learnt.parameters:  # it goes on from a checkpoint
                 learnt.optimizer.state[p]['step'].fill_(number - 1)
         learnt.optimizer.step()
+        learnt.updates = number
         learnt.optimizer.zero_grad(set_to_none=not learnt.accumulates)
         return norm
 
@@ -173,4 +166,4 @@ class Request(InferenceRequest):
 
     def output(self, number):
         tensor = self.kept[number] = self.results[number].cpu().contiguous()
-        return abi.Port(('loss', 'gradient_norm')[number], 1, ()), tensor.data_ptr(), 4
+        return self.port(number), tensor.data_ptr(), 4

@@ -1,0 +1,77 @@
+"""What training on the frameworks shares: what is refused, states and their names, a step's numbers."""
+import ctypes as C
+
+from hotlap.engines import abi
+
+MOMENTS = 'mean', 'square'
+SUFFIXES = {'sgd': ('momentum',), 'adam': MOMENTS, 'adamw': MOMENTS}
+FLOAT32, BFLOAT16 = 1, 16
+
+
+def check(engine, model, specification):
+    """Raises for what no framework does here."""
+    training = specification.training
+    if specification.dtype not in (FLOAT32, BFLOAT16):
+        raise abi.Unimplemented(f'{engine}: training is in float32 or bfloat16')
+    if training.gradient_ready:
+        raise abi.Unimplemented(f'{engine}: data parallel training is not implemented')
+    if training.recompute:
+        raise abi.Unimplemented(f'{engine}: --recompute is not implemented')
+    if not model.learnt:
+        raise abi.InvalidArgument(f'{engine}: the network has no weights that could be trained')
+
+
+def suffixes(training):
+    """What the optimiser keeps of each weight, by the names of a checkpoint."""
+    momentless = training.optimizer == 'sgd' and not training.momentum
+    return () if momentless else SUFFIXES[training.optimizer]
+
+
+def state_names(model, training):
+    more = (*suffixes(training), *(['gradient'] if training.accumulate > 1 else []))
+    return model.learnt + model.averages + [f'{w}/{s}' for w in model.learnt for s in more]
+
+
+class Program:
+    """States by name. A framework has `engine.name`, `shape(name)`, `fetch(name)`, which returns what
+    holds a float32 copy and where that lies, and `store(name, buffer)`."""
+
+    def states(self):
+        return [abi.Port(name, FLOAT32, self.shape(name)) for name in self.learnt.names]
+
+    def check_name(self, name):
+        if name not in self.learnt.names:
+            raise abi.NotFound(f"{self.engine.name}: there is no state '{name}'")
+
+    def state_read(self, name):
+        self.check_name(name)
+        self.read, address = self.fetch(name)
+        shape = tuple(self.shape(name))
+        count = 4
+        for length in shape:
+            count *= length
+        return abi.Port(name, FLOAT32, shape), address, count
+
+    def state_write(self, name, dtype, dims, address, count):
+        self.check_name(name)
+        if dtype != FLOAT32 or tuple(dims) != tuple(self.shape(name)):
+            raise abi.InvalidArgument(f"{self.engine.name}: state '{name}' has another shape or type")
+        if count:
+            self.store(name, bytearray((C.c_char * count).from_address(address)))
+
+
+class Step:
+    """Of a request: inputs, a target for each output, then the learning rate and the step's number."""
+
+    def make_room(self, program):
+        self.count, self.training = len(program.inputs), program.training
+        self.bound = [None] * (self.count + len(program.outputs) + 2)
+        self.every = max(1, self.training.accumulate)
+
+    def numbers(self):
+        """The learning rate, and the number of the step."""
+        return float(self.bound[-2]), int(self.bound[-1])
+
+    @staticmethod
+    def port(number):
+        return abi.Port(('loss', 'gradient_norm')[number], FLOAT32, ())
