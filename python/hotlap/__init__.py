@@ -1,0 +1,35 @@
+"""Measures how fast neural networks run: the commands of the `hotlap` program as functions.
+
+    import hotlap
+    results = hotlap.sweep('mlp', batch_sizes=[1, 8, 32])
+    print(results.frame, results.get_optimal_batch_size())
+
+`hotlap.suites` has the names of the benchmark suites. docs/python.md shows all of it.
+"""
+from typing import TYPE_CHECKING, Any
+
+from hotlap.version import VERSION as __version__
+
+if TYPE_CHECKING:
+    from hotlap.commands import compare, history, load, memory, report, sweep, train
+    from hotlap.errors import (BadRequest, Crashed, HotlapError, HotlapWarning, NothingMeasured,
+                               ProgramNotFound, WrongVersion)
+    from hotlap.results import Results
+
+# Brought in when it is asked for: an interpreter that runs an engine needs none of it.
+_WHERE = {**dict.fromkeys(('compare', 'history', 'load', 'memory', 'report', 'sweep', 'train'),
+                          'hotlap.commands'),
+          **dict.fromkeys(('BadRequest', 'Crashed', 'HotlapError', 'HotlapWarning', 'NothingMeasured',
+                           'ProgramNotFound', 'WrongVersion'), 'hotlap.errors'),
+          'Results': 'hotlap.results'}
+
+__all__ = ['BadRequest', 'Crashed', 'HotlapError', 'HotlapWarning', 'NothingMeasured', 'ProgramNotFound',
+           'Results', 'WrongVersion', '__version__', 'compare', 'history', 'load', 'memory', 'report',
+           'sweep', 'train']
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f'module hotlap has no {name!r}')
+    import importlib
+    return getattr(importlib.import_module(_WHERE[name]), name)

@@ -175,7 +175,13 @@ const char *const *hl_engine_prefixes(void) {
   HL_CLEANUP(hl_free_pointer) char *directory = hl_program_directory();
   HL_CLEANUP(hl_free_pointer) char *engines = directory ? hl_format("%s/engines", directory) : NULL;
   HL_CLEANUP(hl_free_pointer)
+  char *settings = directory ? hl_format("%s/../pyvenv.cfg", directory) : NULL;
+  HL_CLEANUP(hl_free_pointer)
   char *beside = directory ? hl_format("%s/../.deps/venv", directory) : NULL;
-  if (engines && beside && access(engines, X_OK) == 0 && realpath(beside, prefix)) list[0] = prefix;
+  HL_CLEANUP(hl_free_pointer) char *above = directory ? hl_format("%s/..", directory) : NULL;
+  bool built_here = engines && access(engines, X_OK) == 0;
+  bool in_environment = settings && access(settings, R_OK) == 0; /* pip installed it there */
+  const char *found = built_here ? beside : in_environment ? above : NULL;
+  if (found && realpath(found, prefix)) list[0] = prefix;
   return list[0] ? list : NULL;
 }

@@ -1,0 +1,1 @@
+"""The names of benchmark suites, measured by the hotlap program: a module for each suite."""
