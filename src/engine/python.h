@@ -21,9 +21,10 @@ const char *hl_python_needed(const char *name, const char *const *plugins, size_
 char *hl_python_plugin_name(const char *path);
 
 /* Becomes the interpreter: `given` (--python, may be NULL), else that of $VIRTUAL_ENV, of the
- * program's own environment (hl_engine_prefixes), or the first python3 on $PATH. It gets `code`, what
- * hl_python_needed returned, and after it `arguments` (ending with NULL). Returns only where that
- * fails: UNAVAILABLE with the remedy. Descriptors that it is to have must not be closed on exec. */
+ * program's own environment (hl_engine_prefixes), or the first python3 on $PATH. It gets `code`,
+ * what hl_python_needed returned, and after it `arguments` (ending with NULL). Returns only where
+ * that fails: UNAVAILABLE with the remedy. Descriptors that it is to have must not be closed on
+ * exec. */
 hl_status hl_python_become(const char *code, const char *given, const char *const *arguments,
                            hl_error *error);
 

@@ -32,8 +32,8 @@ hl_status hl_engine_find(const char *name, const char *const *plugins, size_t pl
                          hl_engine_ops *ret_ops, char **ret_path, hl_error *error);
 
 /* What hl_host.prefixes is to be: in a build tree the Python environment that set-up installs
- * engines into, .deps/venv beside the build; of a program that pip installed, the environment that it
- * lies in. Else NULL. The list lasts as long as the process; the first call makes it. */
+ * engines into, .deps/venv beside the build; of a program that pip installed, the environment that
+ * it lies in. Else NULL. The list lasts as long as the process; the first call makes it. */
 const char *const *hl_engine_prefixes(void);
 
 /* Checks a table and copies min(size, own size) bytes into a zeroed one. */
