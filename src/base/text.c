@@ -175,6 +175,11 @@ bool hl_utf8_valid(const char *string) {
   return true;
 }
 
+bool hl_text_ends(const char *string, const char *end) {
+  size_t length = strlen(string), tail = strlen(end);
+  return length >= tail && strcmp(string + length - tail, end) == 0;
+}
+
 size_t hl_text_control(const char *at) {
   const unsigned char *s = (const unsigned char *)at;
   if (*s < 0x80) return (*s && *s < 0x20) || *s == 0x7f ? 1 : 0;

@@ -62,6 +62,8 @@ size_t hl_edit_distance(const char *given, size_t length, const char *name);
 size_t hl_utf8_length(const unsigned char *s);
 bool hl_utf8_valid(const char *string);
 
+bool hl_text_ends(const char *string, const char *end); /* with `end`, which may be all of it */
+
 /* Length of the control character at `at`, 0 if it is none: C0, DEL, C1 in UTF-8, and a stray byte
  * that is C1 in sets of 8 bits. A terminal may obey them. */
 size_t hl_text_control(const char *at);

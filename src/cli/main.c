@@ -1,6 +1,10 @@
+#include "base/file.h"
+#include "base/json-writer.h"
 #include "cli/cli.h"
+#include "engine/python.h"
 #include "worker/worker.h"
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,6 +78,26 @@ static int run_worker(const char *peers) {
   return hl_worker_main(peers);
 }
 
+/* `worker metrics FILE FACTS ANSWERS [PYTHON]`: becomes the interpreter of a Python file's metrics.
+ */
+static int run_metrics(char **words, int count) {
+  hl_error error = {0};
+  int64_t answers;
+  if (count < 3 || hl_parse_int(words[2], 0, INT_MAX, "ANSWERS", &answers, NULL) != HL_OK)
+    return HL_EXIT_USAGE;
+  const char *const arguments[] = {words[0], words[1], words[2], NULL};
+  hl_python_run("metric_host.py", count > 3 ? words[3] : NULL, arguments, &error);
+  HL_CLEANUP(hl_text_release) hl_text text = HL_TEXT_INIT;
+  hl_json json;
+  hl_json_init(&json, &text, HL_JSON_COMPACT);
+  hl_json_object(&json, NULL);
+  hl_json_text(&json, "error", error.msg);
+  hl_json_end(&json);
+  hl_text_append(&text, "\n");
+  hl_write_all((int)answers, text.data, text.length, "the answer", NULL);
+  return HL_EXIT_USAGE;
+}
+
 /* Files are mapped: one that is cut short under us is a signal where its end was. The last words
  * become the reason of a worker's row. */
 static void cut_short(int number) {
@@ -95,6 +119,8 @@ int main(int argc, char **argv) {
     return HL_EXIT_USAGE;
   }
   const char *name = argv[1];
+  if (strcmp(name, "worker") == 0 && argc > 2 && strcmp(argv[2], "metrics") == 0)
+    return run_metrics(argv + 3, argc - 3);
   if (strcmp(name, "worker") == 0) return run_worker(argc > 2 ? argv[2] : NULL);
   if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
     print_help(stdout);

@@ -146,8 +146,7 @@ static bool has_name(const void *context, const char *name) {
 static hl_status check_customs(const hl_method_options *method, hl_error *error) {
   hl_custom_names names;
   hl_requirement requirement;
-  hl_status status = hl_custom_check(method->metric_plugins, method->metric_plugin_count,
-                                     hl_interrupt_catch(), &names, error);
+  hl_status status = hl_custom_check(method, hl_interrupt_catch(), &names, error);
   for (size_t i = 0; i < method->requirement_count && status == HL_OK; i++)
     status = hl_requirement_parse(method->requirements[i], has_name, &names, &requirement, error);
   return status;

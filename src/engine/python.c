@@ -24,7 +24,7 @@ const hl_engine_ops *hl_python_held(const char *name) {
 char *hl_python_plugin_name(const char *path) {
   const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
   size_t length = strlen(base);
-  if (length < 4 || strcmp(base + length - 3, ".py") != 0) return NULL;
+  if (length < 4 || !hl_text_ends(base, ".py")) return NULL;
   return hl_format("%.*s", (int)(length - 3), base);
 }
 
@@ -72,22 +72,30 @@ static char *beside_program(const char *in_build, const char *installed, hl_erro
   return NULL;
 }
 
+hl_status hl_python_run(const char *script, const char *given, const char *const *arguments,
+                        hl_error *error) {
+  HL_CLEANUP(hl_free_pointer) char *interpreter = find_interpreter(given, error);
+  HL_CLEANUP(hl_free_pointer) char *in_build = hl_format("../python/hotlap/%s", script);
+  HL_CLEANUP(hl_free_pointer) char *installed = hl_format(HL_PYTHON_DIRECTORY "/hotlap/%s", script);
+  if (!interpreter) return HL_UNAVAILABLE;
+  if (!in_build || !installed) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
+  HL_CLEANUP(hl_free_pointer) char *path = beside_program(in_build, installed, error);
+  if (!path) return HL_UNAVAILABLE;
+  const char *list[most_arguments + 4] = {interpreter, "-u", path};
+  for (size_t i = 0; arguments[i] && i < most_arguments; i++) list[3 + i] = arguments[i];
+  execv(interpreter, (char **)(uintptr_t)list);
+  return hl_error_errno(error, HL_UNAVAILABLE, "cannot run %s", interpreter);
+}
+
 hl_status hl_python_become(const char *code, const char *given, const char *const *arguments,
                            hl_error *error) {
-  hl_error why = {.status = HL_OUT_OF_MEMORY};
-  HL_CLEANUP(hl_free_pointer) char *interpreter = find_interpreter(given, &why);
+  hl_error why = {.status = HL_OUT_OF_MEMORY, .msg = "no memory for a path"};
   HL_CLEANUP(hl_free_pointer)
-  char *script = interpreter ? beside_program("../python/hotlap/engines/host.py",
-                                              HL_PYTHON_DIRECTORY "/hotlap/engines/host.py", &why)
-                             : NULL;
-  HL_CLEANUP(hl_free_pointer)
-  char *object = script ? beside_program("src/python/hotlap-python.so",
-                                         HL_ENGINE_DIRECTORY "/hotlap-python.so", &why)
-                        : NULL;
+  char *object =
+      beside_program("src/python/hotlap-python.so", HL_ENGINE_DIRECTORY "/hotlap-python.so", &why);
   HL_CLEANUP(hl_free_pointer) char *directory = object ? hl_program_directory() : NULL;
-  if (!directory) return hl_error_set(error, why.status, "engine %s: %s", code, why.msg);
-  const char *list[most_arguments + 7] = {interpreter, "-u", script, object, directory, code};
-  for (size_t i = 0; arguments[i] && i < most_arguments; i++) list[6 + i] = arguments[i];
-  execv(interpreter, (char **)(uintptr_t)list);
-  return hl_error_errno(error, HL_UNAVAILABLE, "engine %s: cannot run %s", code, interpreter);
+  const char *list[most_arguments + 1] = {object, directory, code};
+  for (size_t i = 0; arguments[i] && i + 3 < most_arguments; i++) list[3 + i] = arguments[i];
+  if (directory) hl_python_run("engines/host.py", given, list, &why);
+  return hl_error_set(error, why.status, "engine %s: %s", code, why.msg);
 }

@@ -21,10 +21,14 @@ const char *hl_python_needed(const char *name, const char *const *plugins, size_
 char *hl_python_plugin_name(const char *path);
 
 /* Becomes the interpreter: `given` (--python, may be NULL), else that of $VIRTUAL_ENV, of the
- * program's own environment (hl_engine_prefixes), or the first python3 on $PATH. It gets `code`,
- * what hl_python_needed returned, and after it `arguments` (ending with NULL). Returns only where
- * that fails: UNAVAILABLE with the remedy. Descriptors that it is to have must not be closed on
- * exec. */
+ * program's own environment (hl_engine_prefixes), or the first python3 on $PATH. It runs `script`
+ * of the Python package with `arguments` (ending with NULL, 16 at most). Returns only where that
+ * fails: UNAVAILABLE with the remedy. Descriptors that it is to have must not be closed on exec. */
+hl_status hl_python_run(const char *script, const char *given, const char *const *arguments,
+                        hl_error *error);
+
+/* The same as an engine's host, which gets `code`, what hl_python_needed returned, and after it
+ * `arguments`. */
 hl_status hl_python_become(const char *code, const char *given, const char *const *arguments,
                            hl_error *error);
 

@@ -59,11 +59,6 @@ static void append_unit(hl_text *out, const char *name) {
   }
 }
 
-static bool ends_with(const hl_text *text, const char *end) {
-  size_t length = strlen(end);
-  return text->length >= length && strcmp(text->data + text->length - length, end) == 0;
-}
-
 void hl_openmetrics_name(const hl_metric *metric, hl_text *ret_name, hl_text *ret_unit) {
   const base_unit *u = unit_of(metric);
   hl_text_append(ret_name, "hotlap_");
@@ -72,7 +67,7 @@ void hl_openmetrics_name(const hl_metric *metric, hl_text *ret_name, hl_text *re
     hl_text_append(ret_unit, u->base);
   else
     append_unit(ret_unit, metric->unit);
-  if (ret_unit->length && !ends_with(ret_name, ret_unit->data))
+  if (ret_unit->length && !hl_text_ends(ret_name->data, ret_unit->data))
     hl_text_format(ret_name, "_%s", ret_unit->data);
 }
 
@@ -229,7 +224,8 @@ static void put_customs(hl_text *out, const hl_records *records, const hl_text *
       hl_text name = HL_TEXT_INIT, unit = HL_TEXT_INIT;
       append_unit(&unit, first->unit ? first->unit : "");
       hl_text_format(&name, "hotlap_custom_%s", first->name);
-      if (unit.length && !ends_with(&name, unit.data)) hl_text_format(&name, "_%s", unit.data);
+      if (unit.length && !hl_text_ends(name.data, unit.data))
+        hl_text_format(&name, "_%s", unit.data);
       put_help(out, name.data, unit.data, first->doc ? first->doc : "a metric of a plug-in");
       for (size_t i = row; i < records->count; i++) {
         const hl_custom *found = hl_customs_find(&records->items[i].customs, first->name);

@@ -107,6 +107,7 @@ static void append_limits(hl_text *out, const hl_method_options *m) {
   if (m->memory_limit_mb) option_int(out, "memory-limit", m->memory_limit_mb);
   for (size_t i = 0; i < m->metric_plugin_count; i++)
     option_text(out, "metric-plugin", m->metric_plugins[i]);
+  if (m->python) option_text(out, "python", m->python);
   for (size_t i = 0; i < m->requirement_count; i++) option_text(out, "require", m->requirements[i]);
   if (!m->predict) hl_text_append(out, " --no-predict");
 }

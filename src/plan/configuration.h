@@ -67,6 +67,7 @@ struct hl_method_options {
   double safety_margin;              /* 0.1 */
   const char *const *metric_plugins; /* objects with metrics of the user's own */
   size_t metric_plugin_count;
+  const char *python;              /* interpreter of those that are Python; NULL: look for one */
   const char *const *requirements; /* conditions of record/requirement.h */
   size_t requirement_count;
 };

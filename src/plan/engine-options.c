@@ -122,10 +122,18 @@ static hl_status sort_library(sorter *s, const char *text, hl_error *error) {
   return HL_OK;
 }
 
-static hl_status sort_python(sorter *s, const char *path, hl_error *error) {
+bool hl_plan_has_python_metrics(const hl_options *options) {
+  const char *path;
+  for (size_t i = 0; (path = hl_options_at(options, HL_OPTION_METRIC_PLUGIN, i)); i++)
+    if (hl_text_ends(path, ".py")) return true;
+  return false;
+}
+
+static hl_status sort_python(sorter *s, const char *path, bool for_metrics, hl_error *error) {
   size_t count;
   hl_plan_known best = best_known(s, "python", &count);
   if (!path[0]) return hl_error_set(error, HL_INVALID_ARGUMENT, "--python names no file");
+  if (best == HL_PLAN_NO && for_metrics) return HL_OK;
   if (best == HL_PLAN_NO)
     return hl_error_set(error, HL_INVALID_ARGUMENT,
                         "--python: no engine of this sweep runs in Python");
@@ -156,6 +164,7 @@ hl_status hl_plan_engine_options(const hl_options *options, hl_arena *arena,
        status == HL_OK && (text = hl_options_at(options, HL_OPTION_ENGINE_LIBRARY, i)); i++)
     status = sort_library(&s, text, error);
   text = hl_options_get(options, HL_OPTION_PYTHON);
-  if (status == HL_OK && text) status = sort_python(&s, text, error);
+  if (status == HL_OK && text)
+    status = sort_python(&s, text, hl_plan_has_python_metrics(options), error);
   return status;
 }

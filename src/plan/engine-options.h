@@ -16,6 +16,9 @@ typedef struct hl_option_list {
   size_t count;
 } hl_option_list;
 
+/* Whether a --metric-plugin is a Python file: then --python is for it, too. */
+bool hl_plan_has_python_metrics(const hl_options *options);
+
 /* Fills `ret_lists`, one for each of `engines`, with strings and arrays of the arena. `known` may
  * be NULL. INVALID_ARGUMENT names the option that is for no engine of the plan, with what there is.
  */

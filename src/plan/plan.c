@@ -354,6 +354,13 @@ static hl_status read_modes(const hl_options *o, hl_arena *arena, axes *a, hl_er
                       "--mode: '%s' is none of inference, training, both", mode);
 }
 
+static hl_status read_metric_python(const hl_options *o, hl_plan *plan, hl_error *error) {
+  const char *given = hl_options_get(o, HL_OPTION_PYTHON);
+  if (!given || !hl_plan_has_python_metrics(o)) return HL_OK;
+  plan->method.python = hl_arena_text(&plan->arena, given);
+  return plan->method.python ? HL_OK : no_memory(error);
+}
+
 static hl_status build(const hl_options *o, const hl_plan_model *models, size_t model_count,
                        int64_t default_threads, const hl_plan_engines *engines, hl_plan *plan,
                        axes *a, hl_error *error) {
@@ -363,6 +370,7 @@ static hl_status build(const hl_options *o, const hl_plan_model *models, size_t 
   if (status == HL_OK)
     status = read_repeated(o, HL_OPTION_METRIC_PLUGIN, &plan->arena, &plan->method.metric_plugins,
                            &plan->method.metric_plugin_count, error);
+  if (status == HL_OK) status = read_metric_python(o, plan, error);
   if (status == HL_OK)
     status = read_repeated(o, HL_OPTION_REQUIRE, &plan->arena, &plan->method.requirements,
                            &plan->method.requirement_count, error);

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "run/child.h"
+#include "run/custom-python.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -74,9 +75,17 @@ static const char *text(const hl_custom_facts *row, const char *key) {
   return *(char *const *)((const char *)record + metric->offset);
 }
 
+static const hl_custom_metric *const *open_python(const char *path, const char *python,
+                                                  const hl_record *record, int fd) {
+  const hl_custom_metric *const *list;
+  hl_error error = {0};
+  if (hl_custom_python_open(path, python, record, &list, &error) != HL_OK)
+    complain(fd, "%s", error.msg);
+  if (!list[0]) complain(fd, "%s", "it has no metrics: no function with @metric of hotlap.metric");
+  return list;
+}
+
 static const hl_custom_metric *const *open_object(const char *path, int fd) {
-  struct stat st; /* dlopen waits for ever for someone to write into a pipe */
-  if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) complain(fd, "%s", "not a regular file");
   HL_CLEANUP(hl_free_pointer)
   char *place = strchr(path, '/') ? hl_strdup(path) : hl_format("./%s", path);
   void *object = place ? dlopen(place, RTLD_NOW | RTLD_LOCAL) : NULL;
@@ -167,11 +176,15 @@ static void list_outputs(const hl_record_outputs *from, hl_custom_output *ret_ou
   }
 }
 
-static _Noreturn void run_child(const char *path, const hl_record *record, int fd) {
+static _Noreturn void run_child(const char *path, const char *python, const hl_record *record,
+                                int fd) {
   int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null >= 0) dup2(null, STDIN_FILENO);
   dup2(STDERR_FILENO, STDOUT_FILENO); /* what an object prints is no part of a result */
-  const hl_custom_metric *const *list = open_object(path, fd);
+  struct stat st; /* opening a pipe waits for ever for someone to write into it */
+  if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) complain(fd, "%s", "not a regular file");
+  const hl_custom_metric *const *list =
+      hl_text_ends(path, ".py") ? open_python(path, python, record, fd) : open_object(path, fd);
   message m;
   size_t count = 0;
   for (; list[count]; count++) {
@@ -295,8 +308,8 @@ static bool ends(pid_t pid, patience *limit) {
   }
 }
 
-static hl_status ask(const char *path, const hl_record *record, int wake_fd, answer *ret_answer,
-                     hl_error *error) {
+static hl_status ask(const char *path, const char *python, const hl_record *record, int wake_fd,
+                     answer *ret_answer, hl_error *error) {
   int pipes[2];
   *ret_answer = (answer){0};
   if (pipe2(pipes, O_CLOEXEC) < 0) return hl_error_errno(error, HL_IO, "cannot make a pipe");
@@ -305,7 +318,7 @@ static hl_status ask(const char *path, const hl_record *record, int wake_fd, ans
   if (pid == 0) {
     hl_child_begin(parent);
     close(pipes[0]);
-    run_child(path, record, pipes[1]);
+    run_child(path, python, record, pipes[1]);
   }
   close(pipes[1]);
   if (pid < 0) {
@@ -326,13 +339,14 @@ static hl_status ask(const char *path, const hl_record *record, int wake_fd, ans
   return HL_OK;
 }
 
-hl_status hl_custom_check(const char *const *plugins, size_t count, int wake_fd,
-                          hl_custom_names *ret_names, hl_error *error) {
+hl_status hl_custom_check(const hl_method_options *method, int wake_fd, hl_custom_names *ret_names,
+                          hl_error *error) {
+  const char *const *plugins = method->metric_plugins;
   hl_custom_names *known = ret_names;
   known->count = 0;
-  for (size_t i = 0; i < count; i++) {
+  for (size_t i = 0; i < method->metric_plugin_count; i++) {
     answer a;
-    hl_status status = ask(plugins[i], NULL, wake_fd, &a, error);
+    hl_status status = ask(plugins[i], method->python, NULL, wake_fd, &a, error);
     if (status != HL_OK) return status;
     if (!a.done && a.interrupted) return hl_error_set(error, HL_INTERRUPTED, "interrupted");
     if (!a.done)
@@ -385,14 +399,15 @@ static hl_status take_answer(const char *plugin, const answer *a, hl_record *rec
   return status;
 }
 
-hl_status hl_custom_compute(const char *const *plugins, size_t count, int wake_fd,
-                            hl_record *record, hl_error *error) {
+hl_status hl_custom_compute(const hl_method_options *method, int wake_fd, hl_record *record,
+                            hl_error *error) {
+  const char *const *plugins = method->metric_plugins;
   hl_status status = HL_OK;
   bool interrupted = false;
-  for (size_t i = 0; i < count && status == HL_OK; i++) {
+  for (size_t i = 0; i < method->metric_plugin_count && status == HL_OK; i++) {
     answer a = {.reason = "the run was interrupted"};
     hl_error inner = {0};
-    if (!interrupted && ask(plugins[i], record, wake_fd, &a, &inner) != HL_OK)
+    if (!interrupted && ask(plugins[i], method->python, record, wake_fd, &a, &inner) != HL_OK)
       snprintf(a.reason, sizeof a.reason, "%.300s", inner.msg);
     interrupted = interrupted || a.interrupted;
     status = take_answer(plugins[i], &a, record, error);

@@ -64,8 +64,7 @@ static hl_status keep_row(runner *r, size_t index, hl_record *record, hl_error *
   HL_CLEANUP(hl_free_pointer) char *key = hl_configuration_key(&r->plan->items[index]);
   if (!key) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a row");
   const hl_method_options *method = hl_plan_method(r->plan, &r->plan->items[index]);
-  hl_status status = hl_custom_compute(method->metric_plugins, method->metric_plugin_count,
-                                       r->context.environment->wake_fd, record, error);
+  hl_status status = hl_custom_compute(method, r->context.environment->wake_fd, record, error);
   bool interrupted = status == HL_INTERRUPTED; /* what was measured is kept */
   if (status == HL_OK || interrupted)
     status = hl_record_require(record, method->requirements, method->requirement_count, error);

@@ -31,17 +31,12 @@ static const char *find(const hl_npz *npz, const char *const *names) {
   return *names;
 }
 
-static bool ends_with(const char *path, const char *end) {
-  size_t length = strlen(path), tail = strlen(end);
-  return length >= tail && strcmp(path + length - tail, end) == 0;
-}
-
 static bool is_stack(const hl_npz_entry *entry) {
   return entry && !entry->problem && (entry->header.rank == 3 || entry->header.rank == 4);
 }
 
 bool hl__volumes_name_npz(const char *path) {
-  return ends_with(path, ".npz") || ends_with(path, ".npz.bz2");
+  return hl_text_ends(path, ".npz") || hl_text_ends(path, ".npz.bz2");
 }
 
 bool hl__volumes_are_in_npz(const char *path) {
