@@ -3,9 +3,18 @@
 #include "base/file.h"
 #include "base/text.h"
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+void hl_clock_pause_since(uint64_t start_ns) {
+  const struct timespec a_while = {.tv_nsec = 100000};
+  if (hl_clock_ns() - start_ns < 10000000)
+    sched_yield();
+  else
+    nanosleep(&a_while, NULL);
+}
 
 hl_clock_cost hl_clock_calibrate(void) {
   enum { reads_least = 20000, reads_most = 20000000 };

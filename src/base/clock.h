@@ -14,6 +14,10 @@ static inline uint64_t hl_clock_ns(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* For a loop that has waited since `start_ns`: gives the processor away, and after 10 ms sleeps for
+ * 0.1 ms, so that waiting takes 1 % longer at most and no processor. */
+void hl_clock_pause_since(uint64_t start_ns);
+
 typedef struct hl_clock_cost {
   double read_ns;       /* mean cost of one read */
   double resolution_ns; /* smallest step seen between two different reads; infinite: it stands

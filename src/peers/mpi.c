@@ -3,11 +3,9 @@
 
 #include "base/clock.h"
 #include <mpi.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { most_per_sum = 1 << 30, warning_tag = 1, cache_line = 64 };
 
@@ -25,22 +23,13 @@ static hl_status check(int code, const char *what, hl_error *error) {
   return hl_error_set(error, HL_IO, "MPI cannot %s: %.300s", what, text);
 }
 
-/* Gives the processor away; after a while it is looked at less often, which adds 1 % at most. */
-static void pause_since(uint64_t start) {
-  const struct timespec a_while = {.tv_nsec = 100000};
-  if (hl_clock_ns() - start < 10000000)
-    sched_yield();
-  else
-    nanosleep(&a_while, NULL);
-}
-
 static hl_status finish(MPI_Request *request, const char *what, hl_error *error) {
   uint64_t start = hl_clock_ns();
   for (;;) {
     int done = 0;
     hl_status status = check(MPI_Test(request, &done, MPI_STATUS_IGNORE), what, error);
     if (status != HL_OK || done) return status;
-    pause_since(start);
+    hl_clock_pause_since(start);
   }
 }
 
