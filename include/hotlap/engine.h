@@ -159,7 +159,12 @@ typedef struct hl_option_info {
 
 typedef struct hl_model_source {
   uint32_t size;
-  const char *path; /* an ONNX file, never NULL */
+  const char
+      *path; /* an ONNX file, or with `is_foreign` what the user calls the model; never NULL */
+  uint32_t is_foreign; /* 1: no ONNX file, but a model that the engine knows how to get by itself.
+                        * Given only to engines with the hook `facts` */
+  uint64_t seed;       /* of a foreign model's own random numbers, weights most of all */
+  const char *weights; /* NULL, or the file that a foreign model is to take its weights from */
 } hl_model_source;
 
 typedef struct hl_model_info {
@@ -169,6 +174,21 @@ typedef struct hl_model_info {
   const hl_port *outputs;
   size_t output_count;
 } hl_model_info;
+
+/* What a foreign model is, beside its ports. A dimension of -1 in a port is the batch; no port has
+ * two. All is owned by the model. */
+typedef struct hl_model_facts {
+  uint32_t size;
+  int64_t parameters;          /* trainable or not, running statistics left out; -1: not known */
+  int64_t fixed_batch;         /* 0, or the one batch that the model runs: the first dimension of
+                                * all inputs then, and no dimension is -1 */
+  const int64_t *index_limits; /* NULL, or for each input of integers 1 + the largest number that it
+                                * may hold; 0: not known */
+  const char *source;          /* NULL, or a phrase that tells this version of the model's code from
+                                * others */
+  uint64_t hash;               /* of whatever decides what the model computes */
+  const char *not_a_number, *infinite; /* NULL, or which weights hold NaN, +Inf or -Inf */
+} hl_model_facts;
 
 typedef enum hl_program_mode { HL_MODE_INFERENCE = 0, HL_MODE_TRAINING = 1 } hl_program_mode;
 
@@ -425,6 +445,13 @@ typedef struct hl_engine_ops {
   /* optional: how much of `prepare` was just-in-time compilation, in nanoseconds. UNIMPLEMENTED
    * where this program was not compiled so. */
   hl_status (*compile_time)(hl_program *program, uint64_t *ret_ns, hl_error *error);
+
+  /* optional: what a foreign model is (hl_model_source). An engine with this hook loads foreign
+   * models, and refuses with INVALID_ARGUMENT or UNIMPLEMENTED those that it cannot. */
+  hl_status (*facts)(hl_model *model, hl_model_facts *ret_facts, hl_error *error);
+
+  /* optional: writes a foreign model to `path` as an ONNX file. */
+  hl_status (*export_onnx)(hl_model *model, const char *path, hl_error *error);
 } hl_engine_ops;
 
 typedef const hl_engine_ops *(*hl_engine_entry_fn)(void);

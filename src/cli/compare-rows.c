@@ -209,7 +209,8 @@ static hl_status make_lines(rows *r, hl_error *error) {
   r->lines = calloc(r->count, sizeof *r->lines);
   if (!r->lines) return no_memory(error);
   const hl_plan_model model = {.name = plan->items[0].model,
-                               .is_builtin = plan->items[0].is_builtin};
+                               .is_builtin = plan->items[0].is_builtin,
+                               .is_foreign = plan->items[0].is_foreign};
   hl_status status =
       hl_compare_method(r->compare, &model, &r->sides[0].sweep.machine, &r->method, error);
   size_t at = 0;

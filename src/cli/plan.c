@@ -2,6 +2,7 @@
 
 #include "cli/knowledge.h"
 #include "models/models.h"
+#include "plan/foreign.h"
 #include "record/requirement.h"
 #include <stdlib.h>
 #include <string.h>
@@ -16,16 +17,22 @@ bool hl_cli_model_is_file(const char *name) {
 hl_status hl_cli_model(const char *name, hl_plan_model *ret_model, hl_error *error) {
   char *given = NULL;
   bool is_file = hl_cli_model_is_file(name);
+  bool is_foreign = !is_file && !hl_models_has(name) && hl_foreign_is_function(name);
+  if (is_foreign) {
+    hl_status status = hl_foreign_check(name, error);
+    if (status != HL_OK) return status;
+  }
   if (is_file && access(name, R_OK) != 0)
     return hl_error_errno(error, HL_NOT_FOUND, "cannot read model '%s'", name);
-  if (is_file) {
+  if (is_file || is_foreign) {
     given = hl_strdup(name);
   } else {
     hl_status status = hl_models_canonical(name, &given, error);
     if (status != HL_OK) return status;
   }
   if (!given) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for models");
-  *ret_model = (hl_plan_model){.name = given, .is_builtin = !is_file};
+  *ret_model = (hl_plan_model){
+      .name = given, .is_builtin = !is_file && !is_foreign, .is_foreign = is_foreign};
   return HL_OK;
 }
 

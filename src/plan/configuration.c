@@ -73,6 +73,7 @@ static void append_identity(hl_text *out, const hl_configuration *c) {
     char *pair = hl_format("%s%s=%s", scope ? scope : "", key, c->engine_options[i].value);
     if (pair) option_text(out, "engine-option", pair);
   }
+  if (c->weights) option_text(out, "weights", c->weights);
   option_text(out, "dtype", c->dtype);
   if (strcmp(c->device, "cpu") != 0) option_text(out, "device", c->device);
   if (c->provider) option_text(out, "provider", c->provider);

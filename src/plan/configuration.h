@@ -20,8 +20,12 @@ typedef struct hl_method_options hl_method_options;
 typedef struct hl_configuration {
   const char *entry;               /* of the plan that asks for the row, or NULL */
   const hl_method_options *method; /* how this row is measured; NULL: as the plan says */
-  const char *model; /* built-in specification in canonical form, or path of an ONNX file */
+  /* Built-in specification in canonical form, path of an ONNX file, or what a foreign one is called
+   */
+  const char *model;
   bool is_builtin;
+  bool is_foreign;        /* the engine gets and describes it by itself: see plan/foreign.h */
+  const char *weights;    /* file that a foreign model takes its weights from, or NULL */
   const char *model_file; /* an 8-bit copy that is run in the model's place, or NULL; no part of
                              what the row is called */
   const char *engine;
@@ -91,7 +95,7 @@ char *hl_method_text(const hl_method_options *method);
 /* A model named on the command line, already checked. */
 typedef struct hl_plan_model {
   const char *name;
-  bool is_builtin;
+  bool is_builtin, is_foreign;
 } hl_plan_model;
 
 /* Whether an engine knows an option. MAYBE: it does not tell. */

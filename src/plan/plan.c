@@ -100,7 +100,8 @@ static hl_status read_simulated(const hl_options *o, hl_configuration *base, hl_
 
 static hl_status read_base(const hl_options *o, hl_arena *arena, hl_configuration *base,
                            hl_error *error) {
-  *base = (hl_configuration){.test_data = hl_options_get(o, HL_OPTION_TEST_DATA)};
+  *base = (hl_configuration){.test_data = hl_options_get(o, HL_OPTION_TEST_DATA),
+                             .weights = hl_options_get(o, HL_OPTION_WEIGHTS)};
   if (base->test_data && strcmp(base->test_data, "synthetic") == 0) base->test_data = NULL;
   hl_status status =
       hl_options_int(o, HL_OPTION_N_IMAGES, 1, HL_IMAGES_LIMIT, 0, &base->n_images, error);
@@ -295,6 +296,12 @@ static hl_status fill(hl_plan *plan, const hl_configuration *base, const hl_plan
   hl_status status = HL_OK;
   for (size_t m = 0; m < model_count; m++) {
     c.is_builtin = models[m].is_builtin;
+    c.is_foreign = models[m].is_foreign;
+    if (c.weights && !c.is_foreign)
+      return hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "--weights is for models that an engine gets by itself, as "
+                          "package.module:function; %.200s has its weights in it",
+                          models[m].name);
     c.model = hl_arena_text(&plan->arena, models[m].name);
     if (!c.model) return no_memory(error);
     for (size_t e = 0; e < a->engines.count && status == HL_OK; e++) {

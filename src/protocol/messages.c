@@ -45,6 +45,8 @@ json_t *hl_message_from_configuration(const hl_configuration *configuration,
   if (!object) return NULL;
   hl_json_set_text(object, "model", c->model);
   hl_json_set_bool(object, "builtin", c->is_builtin);
+  if (c->is_foreign) hl_json_set_bool(object, "foreign", true);
+  if (c->weights) hl_json_set_text(object, "weights", c->weights);
   hl_json_set_text(object, "model_file", c->model_file);
   hl_json_set_text(object, "engine", c->engine);
   int failed = json_object_set_new(object, "plugins", plugins_of(c));
@@ -153,6 +155,8 @@ static hl_status read_options(const json_t *object, hl_arena *arena, hl_configur
 hl_status hl_message_to_configuration(const json_t *object, hl_arena *arena,
                                       hl_configuration *ret_configuration, hl_error *error) {
   hl_configuration c = {.is_builtin = hl_json_get_bool(object, "builtin", false),
+                        .is_foreign = hl_json_get_bool(object, "foreign", false),
+                        .weights = hl_json_get_text(object, "weights", NULL),
                         .provider = hl_json_get_text(object, "provider", NULL),
                         .model_file = hl_json_get_text(object, "model_file", NULL),
                         .test_data = hl_json_get_text(object, "test_data", NULL)};

@@ -15,6 +15,11 @@ static void note_left_out(hl_record *record, const size_t *counts, size_t count)
                    left_out, count);
 }
 
+static const char *reference_name(const hl_row *r) {
+  return r->session.configuration->is_foreign ? "the model itself, plainly run in float32"
+                                              : "reference evaluator";
+}
+
 /* UNAVAILABLE, with the reason, where nothing can be compared: that the reference cannot be had
  * says nothing about the engine. */
 static hl_status compare_outputs(hl_row *r, hl_error *error) {
@@ -29,7 +34,7 @@ static hl_status compare_outputs(hl_row *r, hl_error *error) {
                         context->view, &reference, &failure);
   if (status == HL_INTERRUPTED) return hl_error_set(error, status, "interrupted");
   if (status != HL_OK)
-    return hl_error_set(error, HL_UNAVAILABLE, "reference evaluator: %s", failure.msg);
+    return hl_error_set(error, HL_UNAVAILABLE, "%s: %s", reference_name(r), failure.msg);
   note_left_out(r->record, outputs->counts, outputs->count);
   r->nan_output = hl_reference_nan(reference);
   hl_agreement agreement;
@@ -69,7 +74,8 @@ hl_status hl_row_check_outputs(hl_row *r, hl_error *error) {
     return HL_OK;
   }
   if (status != HL_OK) return hl_error_set(error, HL_INTERNAL, "output check: %s", failure.msg);
-  hl_record_set_text(&r->record->output_check, "reference evaluator, first image");
+  HL_CLEANUP(hl_free_pointer) char *how = hl_format("%s, first image", reference_name(r));
+  hl_record_set_text(&r->record->output_check, how);
   return HL_OK;
 }
 

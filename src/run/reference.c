@@ -139,9 +139,29 @@ hl_status hl_reference_take(hl_message *reply, hl_reference *r, hl_error *error)
   return HL_OK;
 }
 
+/* A foreign model as its framework runs it by itself: its engine, in float32 on the processor, with
+ * no option but the interpreter. */
+static hl_configuration plainly(const hl_configuration *configuration, int64_t batch,
+                                hl_option *interpreter) {
+  hl_configuration c = hl_configuration_with_batch(configuration, batch);
+  c.dtype = "float32";
+  c.device = "cpu";
+  c.engine_option_count = 0;
+  c.engine_options = interpreter;
+  for (size_t i = 0; i < configuration->engine_option_count; i++)
+    if (strcmp(configuration->engine_options[i].key, "python") == 0) {
+      *interpreter = configuration->engine_options[i];
+      c.engine_option_count = 1;
+    }
+  return c;
+}
+
 static hl_status evaluate(const hl_configuration *configuration, int64_t batch,
                           const hl_run_environment *environment, hl_reference *r, hl_error *error) {
-  hl_configuration c = hl_configuration_without_engine(configuration, batch);
+  hl_option interpreter;
+  bool foreign = configuration->is_foreign;
+  hl_configuration c = foreign ? plainly(configuration, batch, &interpreter)
+                               : hl_configuration_without_engine(configuration, batch);
   c.model_file = NULL; /* the model is the reference of its 8-bit copy */
   if (!c.test_data && !c.n_images) c.n_images = configuration->batch_size;
   hl_process process;
@@ -151,8 +171,13 @@ static hl_status evaluate(const hl_configuration *configuration, int64_t batch,
   status =
       hl_process_configure(&process, &c, environment->cache_directory, evaluate_s, &reply, error);
   hl_message_release(&reply);
-  if (status == HL_OK)
-    status = hl_process_call(&process, "reference", NULL, evaluate_s, &reply, error);
+  const char *const steps[] = {foreign ? "load" : NULL, foreign ? "prepare" : NULL,
+                               foreign ? "output" : "reference"};
+  for (size_t i = 0; status == HL_OK && i < HL_COUNT(steps); i++) {
+    if (!steps[i]) continue;
+    hl_message_release(&reply);
+    status = hl_process_call(&process, steps[i], NULL, evaluate_s, &reply, error);
+  }
   if (status == HL_OK) status = hl_reference_take(&reply, r, error);
   hl_message_release(&reply);
   return hl_process_end(&process, status, error);
@@ -165,7 +190,9 @@ hl_status hl_reference_find(hl_reference_cache *cache, const char *key,
   *ret_reference = &cache->current;
   if (cache->current.values && strcmp(cache->current.key, key) == 0) return HL_OK;
   hl_reference_release(&cache->current);
-  HL_CLEANUP(hl_free_pointer) char *path = file_path(environment->cache_directory, key);
+  /* Code that a foreign model is made of may change without a trace in the key. */
+  HL_CLEANUP(hl_free_pointer)
+  char *path = configuration->is_foreign ? NULL : file_path(environment->cache_directory, key);
   hl_reference fresh = {0};
   if (!read_file(path, &fresh)) {
     if (view->phase) view->phase(view->context, "computing reference outputs");

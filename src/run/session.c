@@ -42,6 +42,8 @@ static void describe(const hl_session *s, const json_t *reply, hl_record *record
   hl_device_describe(reply, record);
   record->parameters = hl_json_get_int(reply, "parameters", HL_INT_NULL);
   record->flops_per_image = hl_json_get_real(reply, "flops_per_image", (double)NAN);
+  const char *source = hl_json_get_text(reply, "model_source", NULL);
+  if (source) hl_record_note(record, "%s", source);
   if (s->unread[0])
     hl_record_note(record, "FLOPs%s not known: %s",
                    record->parameters == HL_INT_NULL ? " and parameters" : "", s->unread);
@@ -157,8 +159,10 @@ hl_status hl_session_open(const hl_row_context *context, const hl_configuration 
   if (record && method->counters) status = open_counters(session, record, error);
   if (status != HL_OK) return status;
   hl_message reply;
+  /* A foreign model is loaded by it. */
+  double configure_s = configuration->is_foreign ? session->setup_s : read_s;
   status = hl_process_configure(&session->process, configuration, environment->cache_directory,
-                                read_s, &reply, error);
+                                configure_s, &reply, error);
   if (status != HL_OK) return status;
   session->n_images = hl_json_get_int(reply.object, "n_images", 0);
   session->partial_images = hl_json_get_int(reply.object, "partial_images", 0);

@@ -25,6 +25,7 @@ void hl_worker_describe_model(const hl_model_file *file, int64_t batch, json_t *
   hl_json_set_text(reply, "not_a_number", file->not_a_number);
   hl_json_set_text(reply, "infinite", file->infinite);
   hl_json_set_text(reply, "unread", file->unread);
+  hl_json_set_text(reply, "model_source", file->source);
   hl_json_set_bool(reply, "quantized", file->quantized);
   hl_json_set_bool(reply, "classifier", file->classifier);
   hl_json_set_bool(reply, "model_generated", file->generated);

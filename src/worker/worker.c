@@ -20,6 +20,7 @@
 #include "worker/room.h"
 #include "worker/timed-loop.h"
 #include "worker/train.h"
+#include "workloads/foreign-model.h"
 #include "workloads/quantize.h"
 #include "workloads/reference.h"
 #include <fcntl.h>
@@ -46,7 +47,11 @@ typedef struct worker {
   json_t *counters; /* that request, for an interpreter to repeat; or NULL */
   bool is_open, is_loaded, is_prepared;
   hl_worker_noise noise;
-  hl_worker_baseline baseline;         /* before the model was loaded */
+  hl_worker_baseline baseline; /* before the model was loaded */
+  /* Of a foreign model, which `configure` loads: after it, how long that took. */
+  hl_worker_baseline after_foreign;
+  uint64_t foreign_load_ns;
+  bool peak_was_reset;
   uint64_t *sample_ns, *sample_images; /* most_samples each */
   hl_worker_load load;
   hl_worker_train train; /* of a training run, in place of `inference` */
@@ -129,6 +134,25 @@ static void describe(worker *w, json_t *reply) {
   hl_json_set_text(reply, "engine_version", ops->version());
 }
 
+/* A foreign model has to be loaded before anything is known of it. */
+static hl_status open_foreign(worker *w, hl_error *error) {
+  hl_status status = hl_foreign_model_open(&w->configuration, hl_worker_host(), &w->file, error);
+  if (status != HL_OK) return status;
+  w->peak_was_reset = hl_memory_peak_reset(NULL) == HL_OK;
+  hl_worker_baseline_read(&w->baseline);
+  uint64_t start = hl_clock_ns();
+  status = hl_foreign_model_load(&w->configuration, &w->file, error);
+  w->foreign_load_ns = hl_clock_ns() - start;
+  hl_worker_baseline_read(&w->after_foreign);
+  return status;
+}
+
+static hl_status open_model(worker *w, hl_error *error) {
+  if (w->configuration.is_foreign) return open_foreign(w, error);
+  return hl_model_file_open(
+      &w->configuration, hl_json_get_text(w->configure, "cache_directory", NULL), &w->file, error);
+}
+
 static hl_status verb_configure(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
                                 size_t *ret_byte_count, hl_error *error) {
   (void)ret_bytes, (void)ret_byte_count;
@@ -143,10 +167,7 @@ static hl_status verb_configure(worker *w, const json_t *request, json_t *reply,
     status = hl_worker_enter_python(&w->configuration, w->ranks.peers ? NULL : &w->channel,
                                     w->counters, request, error);
   if (status == HL_OK) hl_ranks_threads(&w->ranks, &w->configuration);
-  if (status == HL_OK)
-    status = hl_model_file_open(&w->configuration,
-                                hl_json_get_text(w->configure, "cache_directory", NULL), &w->file,
-                                error);
+  if (status == HL_OK) status = open_model(w, error);
   const json_t *volumes = json_object_get(w->configure, "volumes");
   if (status == HL_OK && json_is_object(volumes) && !trains(w))
     status = hl_worker_volumes_cut(volumes, &w->file, &w->configuration, reply, error);
@@ -201,9 +222,13 @@ static hl_status verb_load(worker *w, const json_t *request, json_t *reply, void
   status = hl_worker_energy_idle(&w->energy, request, reply, error);
   if (status != HL_OK) return status;
   hl_worker_device_start(&w->device, reply);
-  bool reset = hl_memory_peak_reset(NULL) == HL_OK;
-  hl_worker_baseline_read(&w->baseline);
-  uint64_t start = hl_clock_ns();
+  bool foreign = w->file.foreign != NULL;
+  bool reset = foreign ? w->peak_was_reset : hl_memory_peak_reset(NULL) == HL_OK;
+  if (foreign)
+    hl_worker_baseline_move(&w->baseline, &w->after_foreign);
+  else
+    hl_worker_baseline_read(&w->baseline);
+  uint64_t start = hl_clock_ns() - w->foreign_load_ns;
   status = trains(w) ? hl_training_load(&w->train.training, error)
                      : hl_inference_load(&w->inference, error);
   if (status != HL_OK) return status;

@@ -1,6 +1,7 @@
 #include "workloads/inference.h"
 
 #include "base/dtype.h"
+#include "workloads/foreign-model.h"
 #include "workloads/open-engine.h"
 #include "workloads/outputs.h"
 #include "workloads/shapes.h"
@@ -243,8 +244,8 @@ hl_status hl_inference_open(const hl_configuration *configuration, const hl_mode
 }
 
 hl_status hl_inference_load(hl_inference *inference, hl_error *error) {
-  const hl_model_source source = {.size = sizeof source, .path = inference->file->path};
-  return inference->ops.load(inference->engine, &source, &inference->model, error);
+  return hl_model_load(inference->configuration, inference->file, &inference->ops,
+                       inference->engine, &inference->model, error);
 }
 
 hl_program_spec hl_inference_specify(const hl_inference *in, int64_t images, hl_port *ports) {

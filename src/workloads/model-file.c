@@ -5,6 +5,7 @@
 #include "graph/onnx.h"
 #include "models/models.h"
 #include "quantize/quantize.h"
+#include "workloads/foreign-model.h"
 #include "workloads/shapes.h"
 #include "workloads/weights.h"
 #include <dirent.h>
@@ -339,6 +340,8 @@ hl_status hl_model_file_open(const hl_configuration *configuration, const char *
 
 void hl_model_file_release(hl_model_file *file) {
   free(file->path);
+  free(file->source);
+  hl_foreign_model_free(file->foreign);
   if (file->memory_fd >= 0) close(file->memory_fd);
   free_ports(file->inputs, file->input_count);
   free_ports(file->outputs, file->output_count);

@@ -13,9 +13,12 @@
 #include "plan/configuration.h"
 
 struct hl_graph;
+struct hl_foreign_model;
 
 typedef struct hl_model_file {
-  char *path;             /* an ONNX file; owned */
+  char *path;                       /* an ONNX file, or what a foreign model is called; owned */
+  struct hl_foreign_model *foreign; /* NULL, or such a model (workloads/foreign-model.h); owned */
+  char *source;           /* of a foreign model: which version of its code; NULL: unknown; owned */
   int memory_fd;          /* -1, or the anonymous file behind `path` */
   uint64_t hash;          /* of the content, or of what it was generated from */
   char *unread;           /* NULL, or why the reference cannot run the model; owned */

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "engine/registry.h"
+#include "workloads/foreign-model.h"
 #include "workloads/split.h"
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,14 @@ static hl_status open_with(const hl_configuration *c, const hl_model_file *file,
 hl_status hl_open_engine(const hl_configuration *configuration, const hl_model_file *file,
                          const hl_host *host, hl_engine_ops *ret_ops, hl_host **ret_host,
                          hl_engine **ret_engine, hl_error *error) {
+  hl_foreign_model *foreign = file ? file->foreign : NULL;
+  if (foreign && !foreign->engine_taken) {
+    foreign->engine_taken = true;
+    *ret_ops = foreign->ops;
+    *ret_host = foreign->host;
+    *ret_engine = foreign->engine;
+    return HL_OK;
+  }
   hl_host *copy = calloc(1, sizeof *copy);
   if (!copy) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the engine");
   *copy = host ? *host : (hl_host){.abi = HL_ENGINE_ABI, .size = sizeof *copy};

@@ -94,7 +94,7 @@ static hl_status run(calibration *c, const hl_graph *graph, hl_dtype dtype, cons
   int fd;
   hl_status status = write_to_memory(graph, &fd, path, error);
   configuration.model = path;
-  configuration.is_builtin = false;
+  configuration.is_builtin = configuration.is_foreign = false;
   configuration.dtype = dtype == HL_INT8 ? "int8" : "float32";
   hl_model_file file = {.memory_fd = -1};
   if (status == HL_OK) status = hl_model_file_open(&configuration, NULL, &file, error);

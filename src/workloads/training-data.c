@@ -65,7 +65,13 @@ static hl_status add_target(hl_training_data *d, const hl_value *output, ports *
   return HL_OK;
 }
 
-static hl_status find_ports(hl_training_data *d, const hl_model_file *file, const hl_graph *graph,
+/* What targets are for: the model's outputs, of a whole batch. */
+typedef struct outputs {
+  hl_value items[HL_SOURCE_PORTS_MAX];
+  size_t count;
+} outputs;
+
+static hl_status find_ports(hl_training_data *d, const hl_model_file *file, const outputs *o,
                             ports *p, hl_error *error) {
   const hl_configuration *c = d->configuration;
   hl_status status = HL_OK;
@@ -74,15 +80,15 @@ static hl_status find_ports(hl_training_data *d, const hl_model_file *file, cons
                         "%s runs batches of %" PRId64 " only; give "
                         "--batch-size %" PRId64,
                         c->model, file->fixed_batch, file->fixed_batch);
-  if (file->input_count < 1 || file->input_count + graph->output_count > HL_SOURCE_PORTS_MAX)
+  if (file->input_count < 1 || file->input_count + o->count > HL_SOURCE_PORTS_MAX)
     return hl_error_set(error, HL_UNIMPLEMENTED,
                         "%s: %zu inputs and %zu outputs; together 2 to %d can be trained", c->model,
-                        file->input_count, graph->output_count, HL_SOURCE_PORTS_MAX);
+                        file->input_count, o->count, HL_SOURCE_PORTS_MAX);
   for (size_t i = 0; i < file->input_count && status == HL_OK; i++)
     status = add_input(file, i, c, p, error);
   d->input_count = p->inputs = p->count;
-  for (size_t i = 0; i < graph->output_count && status == HL_OK; i++)
-    status = add_target(d, &graph->values[graph->outputs[i]], p, error);
+  for (size_t i = 0; i < o->count && status == HL_OK; i++)
+    status = add_target(d, &o->items[i], p, error);
   return status;
 }
 
@@ -295,6 +301,38 @@ static hl_status count_batches(hl_training_data *d, bool full, hl_error *error) 
   return HL_OK;
 }
 
+/* As the graph of the file infers them; `ret_graph` owns their names. */
+static hl_status infer_outputs(const hl_configuration *c, const hl_model_file *file, outputs *o,
+                               hl_graph **ret_graph, hl_error *error) {
+  hl_status status = hl_model_file_graph(file, c, ret_graph, error);
+  if (status != HL_OK) return status;
+  hl_graph *graph = *ret_graph;
+  if (file->fixed_batch == 0) {
+    int32_t axes[HL_INPUTS_MAX];
+    for (size_t i = 0; i < file->input_count; i++) axes[i] = hl_model_file_input_axis(file, i);
+    hl_shapes_bind_batch(graph, axes, c->batch_size);
+  }
+  status = hl_graph_infer(graph, error);
+  o->count = graph->output_count;
+  for (size_t i = 0; i < o->count && i < HL_COUNT(o->items); i++)
+    o->items[i] = graph->values[graph->outputs[i]];
+  return status;
+}
+
+/* As the engine of a foreign model has described them. */
+static void take_outputs(const hl_configuration *c, const hl_model_file *file, outputs *o) {
+  o->count = file->output_count;
+  for (size_t i = 0; i < o->count && i < HL_COUNT(o->items); i++) {
+    const hl_port *port = &file->outputs[i];
+    hl_value *value = &o->items[i];
+    *value = (hl_value){.name = (char *)(uintptr_t)port->name, .dtype = port->dtype};
+    value->shape.rank = port->rank;
+    memcpy(value->shape.dims, port->dims, sizeof port->dims);
+    int32_t axis = hl_model_file_output_axis(file, i);
+    if (axis >= 0) value->shape.dims[axis] = c->batch_size;
+  }
+}
+
 static hl_status open_data(hl_training_data *d, const hl_model_file *file, hl_error *error) {
   const hl_configuration *c = d->configuration;
   hl_graph *graph = NULL;
@@ -302,19 +340,18 @@ static hl_status open_data(hl_training_data *d, const hl_model_file *file, hl_er
     return hl_error_set(error, HL_UNIMPLEMENTED, "%s cannot be trained: %s", c->model,
                         file->unread);
   ports *p = calloc(1, sizeof *p);
-  if (!p) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for data");
-  hl_status status = hl_model_file_graph(file, c, &graph, error);
-  if (status == HL_OK && file->fixed_batch == 0) {
-    int32_t axes[HL_INPUTS_MAX];
-    for (size_t i = 0; i < file->input_count; i++) axes[i] = hl_model_file_input_axis(file, i);
-    hl_shapes_bind_batch(graph, axes, c->batch_size);
-  }
-  if (status == HL_OK) status = hl_graph_infer(graph, error);
-  if (status == HL_OK) status = find_ports(d, file, graph, p, error);
+  outputs *o = calloc(1, sizeof *o);
+  hl_status status = p && o ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for data");
+  if (status == HL_OK && file->foreign)
+    take_outputs(c, file, o);
+  else if (status == HL_OK)
+    status = infer_outputs(c, file, o, &graph, error);
+  if (status == HL_OK) status = find_ports(d, file, o, p, error);
   if (status == HL_OK) status = open_source(d, p, error);
   bool full = c->train->drop_last || d->ranks > 1 || file->fixed_batch;
   if (status == HL_OK) status = count_batches(d, full, error);
   hl_graph_free(graph);
+  free(o);
   free(p);
   return status;
 }

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/training-names.h"
 #include "graph/onnx.h"
+#include "workloads/foreign-model.h"
 #include "workloads/open-engine.h"
 #include "workloads/training-checkpoint.h"
 #include "workloads/training-fault.h"
@@ -53,6 +54,11 @@ static hl_status check_replaced(const char *path, hl_error *error) {
 static hl_status check_checkpoint(const hl_training *t, hl_error *error) {
   const char *path = t->spec->checkpoint, *model = t->configuration->model;
   hl_new_file file;
+  if (t->file->foreign && (path || t->spec->resume_from))
+    return hl_error_set(error, HL_UNIMPLEMENTED,
+                        "a checkpoint is an ONNX file, and %.200s is a model of a framework, which "
+                        "has none: leave out --%s. --weights reads the framework's own files",
+                        model, path ? "checkpoint" : "resume-from");
   if (!path || t->peers.rank > 0) return HL_OK;
   if (!t->configuration->is_builtin && !t->spec->resume_from && hl_file_is_same(path, model))
     return hl_error_set(error, HL_INVALID_ARGUMENT,
@@ -137,8 +143,8 @@ void hl_training_release(hl_training *training) {
 }
 
 hl_status hl_training_load(hl_training *training, hl_error *error) {
-  const hl_model_source source = {.size = sizeof source, .path = training->file->path};
-  return training->ops.load(training->engine, &source, &training->model, error);
+  return hl_model_load(training->configuration, training->file, &training->ops, training->engine,
+                       &training->model, error);
 }
 
 /* -- compiling ------------------------------------------------------------------------------- */

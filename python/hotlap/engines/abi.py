@@ -82,12 +82,19 @@ class OptionInfo(C.Structure):
 
 
 class ModelSource(C.Structure):
-    _fields_ = [('size', C.c_uint32), ('path', C.c_char_p)]
+    _fields_ = [('size', C.c_uint32), ('path', C.c_char_p), ('is_foreign', C.c_uint32),
+                ('seed', C.c_uint64), ('weights', C.c_char_p)]
 
 
 class ModelInfo(C.Structure):
     _fields_ = [('size', C.c_uint32), ('inputs', C.POINTER(CPort)), ('input_count', C.c_size_t),
                 ('outputs', C.POINTER(CPort)), ('output_count', C.c_size_t)]
+
+
+class ModelFacts(C.Structure):
+    _fields_ = [('size', C.c_uint32), ('parameters', C.c_int64), ('fixed_batch', C.c_int64),
+                ('index_limits', C.POINTER(C.c_int64)), ('source', C.c_char_p),
+                ('hash', C.c_uint64), ('not_a_number', C.c_char_p), ('infinite', C.c_char_p)]
 
 
 class TrainingSpec(C.Structure):
@@ -143,7 +150,10 @@ HOOKS = [  # the table's members after its name, with what each takes
     ('trace', C.c_int, [POINTER] * 3 + [POINTER_TO_ERROR]),
     ('allocations', C.c_int, [POINTER] * 4 + [POINTER_TO_ERROR]),
     ('compile_time', C.c_int, [POINTER] * 2 + [POINTER_TO_ERROR]),
+    ('facts', C.c_int, [POINTER] * 2 + [POINTER_TO_ERROR]),
+    ('export_onnx', C.c_int, [POINTER, C.c_char_p, POINTER_TO_ERROR]),
 ]
+NEEDS = {'hook_facts': 'load_foreign', 'hook_export_onnx': 'load_foreign'}  # of the engine's class
 TYPES = {name: C.CFUNCTYPE(result, *arguments) for name, result, arguments in HOOKS
          if result != 'data'}
 VISIT = C.CFUNCTYPE(None, C.c_void_p, C.c_char_p, C.c_char_p)
@@ -154,8 +164,8 @@ class EngineOps(C.Structure):
         (name, TYPES.get(name, C.c_void_p)) for name, _, _ in HOOKS]
 
 
-STRUCTS = (Error, TensorView, CPort, Host, EngineConfig, ModelSource, ModelInfo, TrainingSpec,
-           ProgramSpec, EngineMemory, EngineOps)
+STRUCTS = (Error, TensorView, CPort, Host, EngineConfig, ModelSource, ModelInfo, ModelFacts,
+           TrainingSpec, ProgramSpec, EngineMemory, EngineOps)
 
 
 class Port:
@@ -195,7 +205,8 @@ class Table:
         self.ops = EngineOps(abi=ABI, size=C.sizeof(EngineOps),
                              name=self.keep(engine_class.name.encode()))
         for name, function in vars(type(self)).items():
-            if name.startswith('hook_'):
+            if name.startswith('hook_') and (name not in NEEDS or
+                                             hasattr(engine_class, NEEDS[name])):
                 hook = TYPES[name[5:]]
                 tells = hook._restype_ is C.c_int
                 setattr(self.ops, name[5:], self.keep(hook(
@@ -273,8 +284,23 @@ class Table:
         self.host.note(self.type.name.encode(), sentence.encode())
 
     def hook_load(self, engine, source, ret):
-        path = ModelSource.from_address(source).path.decode()
-        self.add(self.objects[engine].load(path), ret)
+        c, engine = ModelSource.from_address(source), self.objects[engine]
+        path = c.path.decode()
+        model = engine.load_foreign(path, c.seed, c.weights.decode() if c.weights else None) \
+            if c.is_foreign else engine.load(path)
+        self.add(model, ret)
+
+    def hook_facts(self, model, ret):
+        """Of a model with `parameters`, `fixed_batch`, `index_limits`, `source` and `hash`."""
+        m, c = self.objects[model], ModelFacts.from_address(ret)
+        c.parameters, c.fixed_batch, c.hash = m.parameters, m.fixed_batch, m.hash
+        c.index_limits = self.keep((C.c_int64 * max(1, len(m.inputs)))(*m.index_limits))
+        for name in ('source', 'not_a_number', 'infinite'):
+            text = getattr(m, name)
+            setattr(c, name, self.keep(text.encode()) if text else None)
+
+    def hook_export_onnx(self, model, path):
+        self.objects[model].export_onnx(path.decode())
 
     def ports(self, ports):
         array = (CPort * max(1, len(ports)))()

@@ -103,6 +103,10 @@ class Engine:
     def load(self, path):
         return Model(self, path)
 
+    def load_foreign(self, name, seed, weights):
+        from hotlap.engines import torch_foreign
+        return torch_foreign.Model(self, name, seed, weights)
+
     def memory(self):
         import torch
         if self.device.type != 'cuda':

@@ -8,7 +8,8 @@
 
 #include <cmocka.h>
 
-static const hl_plan_model two_models[] = {{"mlp", true}, {"net.onnx", false}};
+static const hl_plan_model two_models[] = {{.name = "mlp", .is_builtin = true},
+                                           {.name = "net.onnx"}};
 
 static hl_status build(const char *line, size_t model_count, hl_plan *ret_plan, hl_error *error) {
   char copy[1024];

@@ -1,0 +1,57 @@
+"""Models that are a function of the user's own: package.module:function."""
+from harness import HOME, case, hotlap, main
+from python_kit import with_package
+
+SHORT = ('--iterations', '3', '--warmup', '1', '--max-time', '20', '--json')
+FOLDER = HOME / 'models'
+
+
+def module(name, text):
+    FOLDER.mkdir(exist_ok=True)
+    (FOLDER / f'{name}.py').write_text(text)
+
+
+def sweep(model, *options, engine='torch', sizes='1', **more):
+    return hotlap('sweep', model, '--engine', engine, '--python', with_package(engine), '--batch-sizes', sizes, *SHORT,
+                  *options, cwd=FOLDER, **more)
+
+
+module('net', '''
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.Sequential(torch.nn.Linear(12, 32), torch.nn.ReLU(), torch.nn.Linear(32, 5))
+
+    def forward(self, row):
+        return self.layers(row)
+
+def make():
+    return Net(), torch.randn(2, 12)
+''')
+
+
+@case
+def a_function_of_torch_is_measured():
+    for row, batch in zip(sweep('net:make', sizes='1,3').rows, (1, 3)):
+        assert row['outcome'] == 'PASSED' and row['output_error'] < 1e-6, row['reason']
+        assert row['output_check'].startswith('the model itself'), row['output_check']
+        assert row['parameters'] == 12 * 32 + 32 + 32 * 5 + 5 and row['input_shape'] == f'{batch}x12', row
+        assert 'net.py with SHA-256' in row['notes'], row['notes']
+
+
+@case
+def other_engines_name_the_way_to_a_file():
+    run = hotlap('sweep', 'net:make', '--engine', 'native', '--batch-sizes', '1', *SHORT, cwd=FOLDER)
+    assert run.rows[0]['outcome'] == 'UNIMPLEMENTED' and 'hotlap models import net:make' in run.rows[0]['reason']
+
+
+@case
+def names_that_are_no_function():
+    for name in (':f', 'net:', 'a:b:c', 'a..b:c', '1a:b', 'a b:c', 'net:ma-ke', '.net:make', ':'):
+        hotlap('sweep', name, '--engine', 'torch', *SHORT).fails(2, 'no package.module:function')
+    hotlap('sweep', 'mlp:dims=8', '--engine', 'torch', *SHORT).fails(2, "model 'mlp'")
+
+
+main()
