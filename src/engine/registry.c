@@ -20,7 +20,8 @@ typedef struct builtin {
 static const builtin builtins[] = {
     {"native", NULL, false},      {"null", hl_engine_null, false},
     {"onnxruntime", NULL, false}, {"openvino", NULL, false},
-    {"jax", NULL, true},          {"torch", NULL, true},
+    {"jax", NULL, true},          {"tensorflow", NULL, true},
+    {"torch", NULL, true},
 };
 
 const char *hl_engine_builtin(size_t index) {

@@ -43,19 +43,23 @@ static hl_status split(hl_arena *arena, const char *text, const char *option, wo
   return HL_OK;
 }
 
-/* `pytorch` is the suites' name of the engine torch; `both` are theirs together. */
+/* What people and the suites call an engine, too; `both` are the suites' together. */
 static const char *engine_of_framework(const char *framework) {
-  return strcmp(framework, "pytorch") == 0 ? "torch" : framework;
+  if (strcmp(framework, "pytorch") == 0) return "torch";
+  return strcmp(framework, "tf") == 0 ? "tensorflow" : framework;
 }
 
 static hl_status read_engines(const hl_options *o, hl_arena *arena, words *ret_engines,
                               hl_error *error) {
   const char *framework = hl_options_get(o, HL_OPTION_FRAMEWORK);
-  if (!framework || hl_options_given(o, HL_OPTION_ENGINE))
-    return split(arena, hl_options_get(o, HL_OPTION_ENGINE), "engine", ret_engines, error);
-  if (strcmp(framework, "both") == 0) framework = "pytorch,jax";
-  hl_status status = split(arena, framework, "framework", ret_engines, error);
-  for (size_t i = 0; status == HL_OK && i < ret_engines->count; i++)
+  bool by_framework = framework && !hl_options_given(o, HL_OPTION_ENGINE);
+  if (!by_framework) framework = hl_options_get(o, HL_OPTION_ENGINE);
+  if (by_framework && strcmp(framework, "both") == 0) framework = "pytorch,jax";
+  hl_status status =
+      split(arena, framework, by_framework ? "framework" : "engine", ret_engines, error);
+  /* A plug-in may have such a name. */
+  bool translate = by_framework || !hl_options_at(o, HL_OPTION_PLUGIN, 0);
+  for (size_t i = 0; status == HL_OK && translate && i < ret_engines->count; i++)
     ret_engines->items[i] = engine_of_framework(ret_engines->items[i]);
   if (status == HL_OK) drop_repeats(ret_engines); /* pytorch,torch */
   return status;

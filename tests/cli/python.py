@@ -5,10 +5,8 @@ import subprocess
 import sys
 
 from harness import HOME, SOURCE, Skip, case, environment, file, hotlap, main
-from onnx_bytes import attribute, model, node, number, part, port, tensor
-from python_kit import PLUGIN, interpreter, with_package
-
-SHORT = ('--batch-sizes', '1', '--iterations', '5', '--warmup', '1', '--max-time', '20', '--json')
+from onnx_bytes import attribute, model, node, part
+from python_kit import PLUGIN, SHORT, interpreter, networks_agree, odd_networks_agree, with_package
 
 
 def on_plugin(*options, model='mlp:dims=8-8', command='sweep', env=None):
@@ -125,7 +123,7 @@ def without_its_package_it_is_skipped():
         raise Skip('an environment of its own has no sanitizer')
     bare = HOME / 'bare'
     subprocess.run([sys.executable, '-m', 'venv', '--without-pip', bare], check=True)
-    for engine in ('torch', 'jax'):
+    for engine in ('torch', 'jax', 'tensorflow'):
         row = hotlap('sweep', 'mlp:dims=8-8', '--engine', engine, '--python', bare / 'bin/python3',
                      *SHORT).rows[0]
         assert row['outcome'] == 'SKIPPED' and f'pip install {engine}' in row['reason'], row
@@ -141,42 +139,10 @@ def networks_on_jax_agree_with_the_reference():
     networks_agree('jax')
 
 
-def networks_agree(engine):
-    python = with_package(engine)
-    for model in ('mlp:dims=64-64', 'ptychopinn', 'dynunet:patch=8x16x16', 'fft', 'prism_generator',
-                  'transformer_encoder_layer:tokens=16', 'multihead_attention:tokens=16'):
-        run = hotlap('sweep', model, '--engine', engine, '--python', python, '--batch-sizes', '1,3',
-                     '--iterations', '2', '--warmup', '1', '--json')
-        for row in run.rows:
-            assert row['outcome'] == 'PASSED' and row['output_error'] < 1e-4, (model, row['reason'])
-            assert row['output_check'].startswith('reference'), row
-            compiled = row['compilation_time_ms']
-            assert compiled is None if engine == 'torch' else 0 < compiled <= row['prepare_ms'], row
-
-
-def odd_networks():
-    """Name, nodes, constants: what frameworks do not mean as ONNX does."""
-    to = [[attribute('to', 2, number(3, element))] for element in (6, 1)]
-    halves = [node('Cast', ['x'], ['i'], attributes=to[0]), node('Div', ['i', 'two'], ['q']),
-              node('Cast', ['q'], ['y'], attributes=to[1])]
-    yield 'halves', halves, [tensor('two', [1], struct.pack('<i', 2), 6)]
-    alike = [node('Mul', ['x', 'a/b'], ['m']), node('Add', ['m', 'a.b'], ['y'])]
-    yield 'alike', alike, [tensor(name, [32, 4], struct.pack('<f', v) * 128) for name, v in (('a/b', 2), ('a.b', 5))]
-    yield 'part', [node('Split', ['x'], ['y'], attributes=[attribute('axis', 2, number(3, 1))])], []
-    how = [attribute('coordinate_transformation_mode', 3, part(4, 'asymmetric')),
-           attribute('nearest_mode', 3, part(4, 'ceil'))]
-    yield 'ceil', [node('Resize', ['x', '', 's'], ['y'], attributes=how)], [tensor('s', [2], struct.pack('<2f', 1, 3))]
-
-
 @case
 def odd_networks_are_right_or_refused():
-    for engine in ('torch', 'jax'):
-        python = with_package(engine)
-        for name, nodes, constants in odd_networks():
-            net = file(f'{name}.onnx', model(nodes, [port('x', [32, 4])], [port('y', [32, 4 if name != 'ceil' else 12])],
-                                             constants))
-            row = hotlap('sweep', net, '--engine', engine, '--python', python, *SHORT, '--batch-sizes', '32').rows[0]
-            assert row['outcome'] == ('UNIMPLEMENTED' if name == 'ceil' else 'PASSED'), (name, row['reason'])
+    odd_networks_agree('torch')
+    odd_networks_agree('jax')
 
 
 @case

@@ -20,6 +20,17 @@ def require(package):
                               f'{type(failure).__name__}: {failure}') from failure
 
 
+ON_OFF = {'on': True, 'off': False}
+
+
+def switch(engine, options, key):
+    """An option that is off if not given."""
+    text = options.get(key, 'off')
+    if text not in ON_OFF:
+        raise abi.InvalidArgument(f"{engine}: engine option {key}: '{text}' is neither on nor off")
+    return ON_OFF[text]
+
+
 def adder(rules):
     """A decorator that puts a function into `rules`, once for each operator it is given."""
     def rule(*names):
@@ -41,6 +52,7 @@ class Model:
         try:
             self.inputs = [v.port() for v in g.inputs]
             self.outputs = [v.port() for v in g.outputs]
+            self.look_first(g)
             for name, v in g.values.items():
                 if v.address and v.bytes > graph.SMALL_BYTES:
                     self.weights[name] = take(v)
@@ -55,6 +67,9 @@ class Model:
         finally:
             g.close()
 
+
+    def look_first(self, g):
+        """At what an engine wants to know of the file before weights are taken."""
 
 class Request:
     """Holds a view of each buffer that was bound, made by `view(buffer, dtype, dims)` of the class

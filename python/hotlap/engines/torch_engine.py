@@ -5,16 +5,6 @@ import warnings
 
 from hotlap.engines import abi, graph, kit
 
-ON_OFF = {'on': True, 'off': False}
-
-
-def switch(options, key):
-    text = options.get(key, 'off')
-    if text not in ON_OFF:
-        raise abi.InvalidArgument(f"torch: engine option {key}: '{text}' is neither on nor off")
-    return ON_OFF[text]
-
-
 class Engine:
     name = 'torch'
     options = {
@@ -53,7 +43,7 @@ class Engine:
         if self.compile not in self.options['compile'][0].split('|'):
             raise abi.InvalidArgument(f"torch: engine option compile: '{self.compile}' is none of "
                                       f"{self.options['compile'][0].replace('|', ', ')}")
-        self.channels_last = switch(options, 'channels_last')
+        self.channels_last = kit.switch('torch', options, 'channels_last')
         torch.set_num_threads(threads)
         torch.set_num_interop_threads(1)
         try:

@@ -1,0 +1,178 @@
+"""Networks on TensorFlow: one tf.function, traced before the first step, or compiled by XLA."""
+import importlib.metadata
+import os
+import sys
+import time
+
+from hotlap.engines import abi, graph, kit
+
+# TensorFlow reads both when it is imported: its first lines are about itself.
+os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '1')
+ALIGNMENT = 64  # of memory that TensorFlow computes on
+
+
+class Engine:
+    name = 'tensorflow'
+    options = {
+        'python': ('PATH', 'interpreter, as --python'),
+        'jit_compile': ('on|off', 'tf.function(jit_compile=True): compiled by XLA'),
+    }
+
+    @staticmethod
+    def version():
+        import tensorflow as tf
+        return f'tensorflow {tf.__version__} (Python {sys.version.split()[0]})'
+
+    @staticmethod
+    def probe():
+        kit.require('tensorflow')
+
+    @staticmethod
+    def inspect():
+        import tensorflow as tf
+        found = [d.name.removeprefix('/physical_device:') for d in tf.config.list_physical_devices()]
+        return {'interpreter': sys.executable, 'devices': ', '.join(found)}
+
+    @staticmethod
+    def is_out_of_memory(failure):
+        tf = sys.modules.get('tensorflow')
+        return isinstance(failure, MemoryError) or \
+            tf is not None and isinstance(failure, tf.errors.ResourceExhaustedError)
+
+    def __init__(self, threads, device, options, note):
+        import tensorflow as tf
+        self.note = note
+        self.jit_compile = kit.switch(self.name, options, 'jit_compile')
+        tf.config.threading.set_intra_op_parallelism_threads(threads)
+        tf.config.threading.set_inter_op_parallelism_threads(1)
+        self.device = self.find_device(tf, device)
+
+    @staticmethod
+    def find_device(tf, device):
+        """Its name in TensorFlow. Nothing is taken of other GPUs, and of this one what is needed."""
+        platform, _, number = device.partition(':')
+        kind = {'cuda': 'GPU', 'gpu': 'GPU', 'cpu': 'CPU'}.get(platform)
+        found = tf.config.list_physical_devices(kind) if kind else []
+        number = int(number) if number.isdecimal() else 0 if not number else -1
+        if not 0 <= number < len(found):
+            have = ', '.join(d.device_type for d in tf.config.list_physical_devices())
+            raise abi.Unavailable(f'tensorflow: no device {device}: it has {have}')
+        if kind == 'CPU':
+            tf.config.set_visible_devices([], 'GPU')
+            return '/CPU:0'
+        tf.config.set_visible_devices([found[number]], 'GPU')
+        tf.config.experimental.set_memory_growth(found[number], True)
+        tf.config.experimental.enable_tensor_float_32_execution(False)
+        return '/GPU:0'
+
+    def load(self, path):
+        return Model(self, path)
+
+    def memory(self):
+        import tensorflow as tf
+        if self.device == '/CPU:0':
+            raise abi.Unimplemented('tensorflow keeps no account of memory on the processor')
+        of = tf.config.experimental.get_memory_info(self.device[1:])
+        return {'device_allocated_bytes': of['current'], 'device_peak_bytes': of['peak']}
+
+
+class Model(kit.Model):
+    def __init__(self, engine, path):
+        from hotlap.engines import tensorflow_graph
+        self.engine, self.kernels = engine, set()
+        self.array_of, self.order = tensorflow_graph.array_of, tensorflow_graph.kernel_order
+        super().__init__(path, self.take)
+
+    def look_first(self, g):
+        from hotlap.engines.tensorflow_graph import KERNELS
+        kernels = {n.inputs[1] for n in g.nodes if n.op in KERNELS}
+        others = {name for n in g.nodes for i, name in enumerate(n.inputs)
+                  if name and (i != 1 or n.op not in KERNELS)}
+        self.kernels = {name for name in kernels - others if g.values[name].address}
+
+    def take(self, v):
+        import tensorflow as tf
+        array = self.array_of(v)
+        if v.name in self.kernels:  # as TensorFlow has them
+            array = array.transpose(self.order(array.ndim))
+        with tf.device(self.engine.device):
+            return tf.constant(array)
+
+    def prepare(self, specification):
+        if specification.mode == abi.TRAINING:
+            raise abi.Unimplemented('tensorflow: training is not implemented')
+        return Program(self, specification)
+
+
+class Program:
+    def __init__(self, model, specification):
+        import tensorflow as tf
+
+        from hotlap.engines import tensorflow_graph
+        if specification.dtype not in (1, 10, 16):
+            raise abi.Unimplemented('tensorflow: arithmetic is float32, bfloat16 or float16')
+        self.engine, self.inputs = model.engine, specification.inputs
+        dtype = tensorflow_graph.DTYPES[specification.dtype]
+        weights = model.weights
+        if specification.dtype != 1:
+            weights = {k: tf.cast(w, dtype) if w.dtype == tf.float32 else w
+                       for k, w in weights.items()}
+        g = graph.Graph(model.path, specification)
+        try:
+            network = tensorflow_graph.Network(g, dtype, model.kernels)
+            self.outputs = [v.port() for v in g.outputs]
+            self.compile(tf, lambda *inputs: network.run(weights, *inputs), tensorflow_graph.DTYPES)
+        finally:
+            g.close()
+
+    def compile(self, tf, function, types):
+        """Traces it and runs it twice on zeros: no step of a measurement is to do the first's work."""
+        engine, begun = self.engine, time.monotonic_ns()
+        self.traced = tf.function(function, jit_compile=True if engine.jit_compile else None,
+                                  autograph=False)
+        try:
+            with tf.device(engine.device):
+                self.function = self.traced.get_concrete_function(
+                    *(tf.TensorSpec(p.dims, types[p.dtype]) for p in self.inputs))
+                zeros = [tf.zeros(p.dims, types[p.dtype]) for p in self.inputs]
+                for _ in range(2):
+                    self.function(*zeros)
+        except (tf.errors.UnimplementedError, tf.errors.NotFoundError) as failure:
+            raise abi.Unimplemented(f'tensorflow: {failure.message}') from failure
+        self.compile_ns = time.monotonic_ns() - begun
+
+    def request(self):
+        return Request(self)
+
+
+class Request(kit.Request):
+    def __init__(self, program):
+        import numpy
+        import tensorflow as tf
+
+        from hotlap.engines.tensorflow_graph import DTYPES
+        super().__init__(program)
+        self.numpy, self.types = numpy, DTYPES
+        self.function, self.constant = program.function, tf.constant
+        self.share = tf.experimental.dlpack.from_dlpack
+        self.tensor = tf.Tensor
+        on_gpu = program.engine.device != '/CPU:0'
+        self.synchronize = tf.test.experimental.sync_devices if on_gpu else None
+
+    def view(self, buffer, dtype, dims):
+        """A tensor that is the buffer, where that may lie so; else an array to copy in each step."""
+        array = self.numpy.frombuffer(buffer, self.types[dtype]).reshape(dims)
+        return array
+
+    def submit(self):
+        self.results = self.function(*(self.constant(x) for x in self.bound))
+
+    def wait(self):
+        if self.synchronize:
+            self.synchronize()
+
+    def output(self, number):
+        port = self.program.outputs[number]
+        array = self.kept[number] = self.numpy.ascontiguousarray(self.results[number])
+        return abi.Port(port.name, port.dtype, array.shape), array.ctypes.data, array.nbytes
