@@ -4,6 +4,9 @@
     results = hotlap.sweep('mlp', batch_sizes=[1, 8, 32])
     print(results.frame, results.get_optimal_batch_size())
 
+    with hotlap.measure('step'):      # a loop of one's own, into the same store
+        ...
+
 `hotlap.suites` has the names of the benchmark suites. docs/python.md shows all of it.
 """
 from typing import TYPE_CHECKING, Any
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     from hotlap.commands import compare, history, load, memory, report, sweep, train
     from hotlap.errors import (BadRequest, Crashed, HotlapError, HotlapWarning, NothingMeasured,
                                ProgramNotFound, WrongVersion)
+    from hotlap.measuring import Recorder, measure, measured, save
     from hotlap.results import Results
 
 # Brought in when it is asked for: an interpreter that runs an engine needs none of it.
@@ -21,11 +25,12 @@ _WHERE = {**dict.fromkeys(('compare', 'history', 'load', 'memory', 'report', 'sw
                           'hotlap.commands'),
           **dict.fromkeys(('BadRequest', 'Crashed', 'HotlapError', 'HotlapWarning', 'NothingMeasured',
                            'ProgramNotFound', 'WrongVersion'), 'hotlap.errors'),
+          **dict.fromkeys(('Recorder', 'measure', 'measured', 'save'), 'hotlap.measuring'),
           'Results': 'hotlap.results'}
 
 __all__ = ['BadRequest', 'Crashed', 'HotlapError', 'HotlapWarning', 'NothingMeasured', 'ProgramNotFound',
-           'Results', 'WrongVersion', '__version__', 'compare', 'history', 'load', 'memory', 'report',
-           'sweep', 'train']
+           'Recorder', 'Results', 'WrongVersion', '__version__', 'compare', 'history', 'load', 'measure',
+           'measured', 'memory', 'report', 'save', 'sweep', 'train']
 
 
 def __getattr__(name: str) -> Any:

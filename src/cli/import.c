@@ -4,13 +4,16 @@
 #include "base/json-writer.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
+#include "machine/topology.h"
 #include "plan/configuration.h"
 #include "report/number.h"
 #include "store/store.h"
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { LINES_SHOWN = 50 };
 
@@ -71,7 +74,8 @@ static hl_status write_run(hl_store *store, taken *t, hl_error *error) {
   hl_text command = HL_TEXT_INIT;
   hl_text_append(&command, "hotlap history --import ");
   hl_shell_quote(&command, t->file);
-  info->command = hl_text_take(&command);
+  if (!info->command) info->command = hl_text_take(&command);
+  hl_text_release(&command);
   /* An import that was cut off by an earlier hotlap is gone on with. */
   hl_status status =
       hl_store_run_resumable(store, t->import.hash, info->machine_id, &t->run, error);
@@ -88,12 +92,31 @@ static hl_status write_run(hl_store *store, taken *t, hl_error *error) {
   return hl_store_batch_end(store, status, error);
 }
 
+/* What the Python package timed on this machine is a row of it. */
+static bool is_of_here(const hl_import *import) {
+  char name[HOST_NAME_MAX + 1] = "";
+  return import->host && gethostname(name, sizeof name - 1) == 0 && strcmp(import->host, name) == 0;
+}
+
+static void set_this_machine(hl_run_info *info) {
+  hl_machine machine;
+  if (hl_machine_read(&machine, NULL) != HL_OK) return;
+  hl_record_set_text(&info->machine_id, machine.id);
+  hl_record_set_text(&info->cpu, machine.cpu);
+  hl_record_set_text(&info->os, machine.os);
+  hl_record_set_text(&info->kernel, machine.kernel);
+  info->cores = machine.cores;
+  info->memory_bytes = (int64_t)machine.memory_bytes;
+  hl_machine_release(&machine);
+}
+
 static hl_status take_file(const hl_options *options, hl_store *store,
                            const hl_import_format *format, taken *t, hl_error *error) {
   hl_status status = hl_import_file(t->file, format, &t->import, error);
   const char *machine = hl_options_get(options, HL_OPTION_MACHINE);
   if (status != HL_OK) return status;
   if (machine) hl_import_set_machine(&t->import, machine);
+  if (!machine && is_of_here(&t->import)) set_this_machine(&t->import.info);
   status = hl_store_run_finished(store, t->import.hash, &t->run, error);
   t->before = t->run != NULL;
   return status == HL_OK && !t->before ? write_run(store, t, error) : status;

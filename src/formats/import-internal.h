@@ -21,6 +21,7 @@ enum {
   HL_IMPORT_MAX_STEPS = 1000000000
 };
 #define HL_IMPORT_MAX_BYTES ((size_t)64 << 20)
+#define HL_IMPORT_MEASURE_SCHEMA "hotlap.measure/1"
 #define HL_IMPORT_CONFIG_NAME "benchmark_config.json" /* beside optimum-benchmark's report */
 
 typedef struct hl_importer {
@@ -108,6 +109,7 @@ hl_status hl__import_optimum(hl_importer *importer, const json_t *root, hl_error
 hl_status hl__import_hyperfine(hl_importer *importer, const json_t *root, hl_error *error);
 hl_status hl__import_llama_bench(hl_importer *importer, const json_t *root, hl_error *error);
 hl_status hl__import_asv(hl_importer *importer, const json_t *root, hl_error *error);
+hl_status hl__import_measure(hl_importer *importer, const json_t *root, hl_error *error);
 
 hl_status hl__import_bench594(hl_importer *importer, const json_t *root, hl_error *error);
 /* Whether the first line of a text has its columns. */

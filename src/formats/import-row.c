@@ -151,7 +151,8 @@ hl_status hl__import_row(hl_importer *importer, hl_import_row *row, hl_error *er
   if (status == HL_OK && row->own) status = hl__import_own(importer, row->own, r, error);
   if (status != HL_OK) return status;
   HL_CLEANUP(hl_free_pointer) char *file = hl__import_clean(importer->source->name);
-  hl_record_note(r, "imported from %.300s (%s)", file ? file : "", tool);
+  if (importer->format != HL_IMPORT_MEASURE) /* whose file is only the way to here */
+    hl_record_note(r, "imported from %.300s (%s)", file ? file : "", tool);
   char *key = make_key(import, row);
   if (!key || !r->model || !r->outcome) {
     free(key);

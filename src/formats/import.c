@@ -22,6 +22,7 @@ static const struct {
     [HL_IMPORT_LLAMA_BENCH] = {"llama-bench", hl__import_llama_bench},
     [HL_IMPORT_ASV] = {"asv", hl__import_asv},
     [HL_IMPORT_BENCH594] = {"bench594", hl__import_bench594},
+    [HL_IMPORT_MEASURE] = {"hotlap-measure", hl__import_measure},
 };
 
 const char *hl_import_format_name(hl_import_format format) {
@@ -52,6 +53,7 @@ hl_status hl_import_format_from_name(const char *name, hl_import_format *ret_for
 void hl_import_release(hl_import *import) {
   for (size_t i = 0; i < import->records.count; i++) free(import->keys[i]);
   free(import->keys);
+  free(import->host);
   hl_records_release(&import->records);
   hl_run_info_release(&import->info);
   *import = (hl_import){0};
@@ -81,6 +83,8 @@ static bool detect(const json_t *root, hl_import_format *ret_format) {
     *ret_format = HL_IMPORT_LLAMA_BENCH;
   else if (json_object_get(root, "benchmarks") && json_object_get(root, "context"))
     *ret_format = HL_IMPORT_GOOGLE_BENCHMARK;
+  else if (json_object_get(root, "schema") && json_is_array(json_object_get(root, "steps")))
+    *ret_format = HL_IMPORT_MEASURE;
   else if (json_is_object(results) && json_object_get(root, "commit_hash"))
     *ret_format = HL_IMPORT_ASV;
   else if (json_is_array(results) && json_object_get(json_array_get(results, 0), "command"))

@@ -7,7 +7,8 @@
  *     hl_import_release(&import);
  *
  * Read are google-benchmark's JSON, optimum-benchmark's report, hyperfine's JSON, llama-bench's
- * JSON, JSON lines and CSV, asv's results of a commit, and the CSV files of 594Project's runner.
+ * JSON, JSON lines and CSV, asv's results of a commit, the CSV files of 594Project's runner, and
+ * what hotlap.measure of the Python package timed.
  * docs/formats.md says what becomes what.
  *
  * A row's numbers come from the samples in the file, by the same functions as those of measured
@@ -31,6 +32,7 @@ typedef enum hl_import_format {
   HL_IMPORT_LLAMA_BENCH,
   HL_IMPORT_ASV,
   HL_IMPORT_BENCH594,
+  HL_IMPORT_MEASURE,
   HL_IMPORT_FORMATS
 } hl_import_format;
 
@@ -52,6 +54,7 @@ typedef struct hl_import {
   hl_run_info info; /* all but the id; machine_id is never one of a real machine of hotlap */
   char hash[32];    /* of the file's bytes, for hl_store_run_begin: "import:0123456789abcdef" */
   bool machine_known;
+  char *host; /* name of the machine, where the file is of hotlap's own; NULL: unknown */
   hl_records records;
   char **keys; /* of each record: its configuration, different ones, the same in each file */
   size_t key_capacity;
