@@ -2,7 +2,7 @@
 _hotlap() {
   local word=${COMP_WORDS[COMP_CWORD]} options=
   if [ "$COMP_CWORD" = 1 ]; then
-    COMPREPLY=($(compgen -W "sweep models engines data doctor history report load run compare train memory predict --help --version" -- "$word"))
+    COMPREPLY=($(compgen -W "sweep models engines data doctor history report load run compare train memory predict tasks --help --version" -- "$word"))
     return
   fi
   case ${COMP_WORDS[1]} in
@@ -14,11 +14,12 @@ _hotlap() {
     history) options="--model --max-time --no-check --plot-results --export-format --output-dir --store --command --build --prepare --processes --pairs --margin --alpha --fail-if --force --machine --import --import-format --limit --metric --confirm --since --quiet --verbose --json --help" ;;
     report) options="--plot-results --export-format --output-dir --store --layers --machine --quiet --verbose --json --help" ;;
     load) options="--batch-sizes --model --weights --engine --plugin --engine-option --engine-library --python --provider --dtype --threads --device --device-prefer --input-shape --test-data --n-images --percentile --setup-timeout --memory-limit --no-predict --no-check --metric-plugin --require --plot-results --export-format --output-dir --store --seed --skip-failed --scenario --qps --find-max-qps --p99-target --latency-target --mode --duration --instances --batching-timeout --samples-per-query --fail-if --quiet --verbose --json --help" ;;
-    run) options="--profile-memory --plot-results --export-format --output-dir --store --resume --skip-failed --quick --dry-run --fail-if --quiet --verbose --json --help" ;;
+    run) options="--profile-memory --plot-results --export-format --output-dir --store --resume --skip-failed --only --quick --dry-run --fail-if --quiet --verbose --json --help" ;;
     compare) options="--batch-sizes --weights --engine --plugin --engine-option --engine-library --python --provider --dtype --threads --device --device-prefer --input-shape --test-data --n-images --max-time --setup-timeout --warmup-iterations --memory-limit --no-check --store --seed --command --build --prepare --order-seed --processes --pairs --margin --alpha --fail-if --force --simulated-clock --quiet --verbose --json --help" ;;
     train) options="--batch-sizes --model --weights --engine --plugin --engine-option --engine-library --python --provider --dtype --threads --device --input-shape --test-data --n-images --max-time --setup-timeout --memory-limit --no-predict --metric-plugin --require --plot-results --export-format --output-dir --store --seed --resume --skip-failed --dry-run --epochs --steps --trainer --ranks --loader-threads --drop-last --transform --loss --optimizer --learning-rate --momentum --nesterov --weight-decay --beta1 --beta2 --epsilon --clip-norm --accumulate --recompute --schedule --warmup-steps --decay --patience --min-learning-rate --early-stop --checkpoint --checkpoint-steps --resume-from --fail-if --quiet --verbose --json --help" ;;
     memory) options="--batch-sizes --model --weights --engine --plugin --engine-option --engine-library --python --provider --dtype --threads --device --device-prefer --input-shape --setup-timeout --memory-limit --max-batch --no-predict --plot-results --export-format --output-dir --store --seed --resume --skip-failed --dry-run --layers --mode --loss --optimizer --clip-norm --accumulate --recompute --quiet --verbose --json --help" ;;
     predict) options="--batch-sizes --model --engine --plugin --engine-option --engine-library --python --provider --dtype --threads --device --input-shape --test-data --n-images --setup-timeout --output-dir --seed --transform --task --overlap --blend --quiet --verbose --json --help" ;;
+    tasks) options="--python --output --skip-failed --build --config --entry --timeout --quiet --verbose --json --help" ;;
   esac
   case $word in
     -*) COMPREPLY=($(compgen -W "$options" -- "$word")) ;;

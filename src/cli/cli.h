@@ -23,11 +23,15 @@ enum {
 
 int hl_cli_sweep(int argc, char **argv);
 int hl_cli_run(int argc, char **argv);
+int hl_cli_tasks(int argc, char **argv);
 int hl_cli_load(int argc, char **argv);
 int hl_cli_memory(int argc, char **argv);
 int hl_cli_train(int argc, char **argv);
 int hl_cli_compare(int argc, char **argv);
 int hl_cli_models(int argc, char **argv);
+
+/* Whether the arguments of `run` name a table of tasks, FILE.csv, and no plan. */
+bool hl_cli_is_tasks(int argc, char **argv);
 
 /* `models FILE.onnx`: what the file holds; the exit status. */
 int hl_cli_models_file(const char *path, bool as_json);

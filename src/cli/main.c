@@ -20,6 +20,7 @@ typedef struct command {
 static const command commands[] = {
     {"sweep", hl_cli_sweep, "measure a network over batch sizes and say which to use"},
     {"run", hl_cli_run, "measure all that a plan file lists"},
+    {"tasks", hl_cli_tasks, "run tasks at branches of a repository: also 'run FILE.csv'"},
     {"memory", hl_cli_memory,
      "say where memory goes: by kind, layer and phase, planned and measured"},
     {"train", hl_cli_train, "train a network, and say where the time goes"},

@@ -10,6 +10,7 @@
 
 static const char usage[] =
     "Usage: hotlap run PLAN [KEY=VALUE]... [OPTION]...\n"
+    "       hotlap run FILE.csv [OPTION]...            (hotlap tasks --help)\n"
     "\n"
     "Measures all entries of a plan as one run. PLAN is a YAML file (docs/plans.md), or the name "
     "of\n"
@@ -62,6 +63,8 @@ static hl_status read_plan(const hl_options *options, hl_arena *arena, hl_plan_f
   if (status == HL_OK) status = hl_cli_plan_find(suite ? suite : name, &path, error);
   bool quick = hl_options_on(options, HL_OPTION_QUICK);
   if (status == HL_OK) status = hl_plan_file_read(path, words, count, quick, ret_file, error);
+  const char *only = hl_options_get(options, HL_OPTION_ONLY);
+  if (status == HL_OK && only) status = hl_plan_file_only(ret_file, only, error);
   if (status == HL_OK) status = read_text(path, ret_text, error);
   return status;
 }
@@ -75,6 +78,7 @@ static hl_status prepare(hl_sweep *s, const hl_plan_file *file, int argc, char *
 }
 
 int hl_cli_run(int argc, char **argv) {
+  if (hl_cli_is_tasks(argc, argv)) return hl_cli_tasks(argc, argv);
   hl_sweep s = {.start_ns = hl_clock_ns()};
   hl_plan_file file = {0};
   hl_error error = {0};

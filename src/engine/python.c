@@ -87,6 +87,14 @@ hl_status hl_python_run(const char *script, const char *given, const char *const
   return hl_error_errno(error, HL_UNAVAILABLE, "cannot run %s", interpreter);
 }
 
+char *hl_python_observer(void) {
+  static const char tail[] = "/sitecustomize.py";
+  char *path = beside_program("../python/hotlap/observer/sitecustomize.py",
+                              HL_PYTHON_DIRECTORY "/hotlap/observer/sitecustomize.py", NULL);
+  if (path) path[strlen(path) - strlen(tail)] = '\0';
+  return path;
+}
+
 hl_status hl_python_become(const char *code, const char *given, const char *const *arguments,
                            hl_error *error) {
   hl_error why = {.status = HL_OUT_OF_MEMORY, .msg = "no memory for a path"};

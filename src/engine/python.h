@@ -32,6 +32,10 @@ hl_status hl_python_run(const char *script, const char *given, const char *const
 hl_status hl_python_become(const char *code, const char *given, const char *const *arguments,
                            hl_error *error);
 
+/* The folder whose sitecustomize.py tells which modules the Python processes of a task imported
+ * (python/hotlap/observer); free() it. NULL where it is not installed. */
+char *hl_python_observer(void);
+
 /* This process is the interpreter: it holds engine `ops`, which must live as long as it. */
 void hl_python_hold(const hl_engine_ops *ops);
 

@@ -2,43 +2,11 @@
  * text, empty ones are left out. */
 #include "formats/import-internal.h"
 
+#include "base/csv-reader.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum { COLUMNS = 256 };
-
-typedef struct reader {
-  const char *at, *end;
-  size_t line;
-  hl_text cell;
-} reader;
-
-/* Reads a cell into `r->cell`; `ret_last` at the end of a line. False for a quote that is not
- * closed. */
-static bool read_cell(reader *r, bool *ret_last) {
-  hl_text_clear(&r->cell);
-  bool quoted = r->at < r->end && *r->at == '"';
-  if (quoted) r->at++;
-  for (; r->at < r->end; r->at++) {
-    if (*r->at == '\n') r->line++;
-    if (quoted && *r->at == '"') {
-      if (r->at + 1 == r->end || r->at[1] != '"') {
-        r->at++;
-        quoted = false;
-        break;
-      }
-      r->at++;
-    } else if (!quoted && (*r->at == ',' || *r->at == '\n' || *r->at == '\r')) {
-      break;
-    }
-    hl_text_char(&r->cell, *r->at);
-  }
-  if (quoted) return false;
-  if (r->at < r->end && *r->at == '\r') r->at++;
-  *ret_last = r->at == r->end || *r->at != ',';
-  if (r->at < r->end) r->at++;
-  return true;
-}
 
 static bool has_name(const json_t *names, const char *name) {
   for (size_t i = 0; i < json_array_size(names); i++)
@@ -47,12 +15,12 @@ static bool has_name(const json_t *names, const char *name) {
 }
 
 /* Puts the cells of a line into `names`, or into `object` under them. */
-static hl_status read_line(const hl_importer *importer, reader *r, json_t *names, json_t *object,
-                           hl_error *error) {
+static hl_status read_line(const hl_importer *importer, hl_csv_reader *r, json_t *names,
+                           json_t *object, hl_error *error) {
   const char *file = importer->source->name;
   size_t line = r->line, count = 0;
   for (bool last = false; !last; count++) {
-    if (!read_cell(r, &last))
+    if (!hl_csv_reader_cell(r, &last))
       return hl_error_set(error, HL_BAD_DATA, "%s: line %zu: a quote is not closed. Is it whole?",
                           file, line);
     size_t expected = object ? json_array_size(names) : COLUMNS;
@@ -78,16 +46,12 @@ static hl_status read_line(const hl_importer *importer, reader *r, json_t *names
   return HL_OK;
 }
 
-static hl_status read_lines(const hl_importer *importer, reader *r, json_t *names, json_t *rows,
-                            hl_error *error) {
+static hl_status read_lines(const hl_importer *importer, hl_csv_reader *r, json_t *names,
+                            json_t *rows, hl_error *error) {
   hl_status status = read_line(importer, r, names, NULL, error);
   if (status == HL_OK && json_array_append(rows, names) != 0)
     status = hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a table");
-  while (status == HL_OK && r->at < r->end) {
-    if (*r->at == '\n' || *r->at == '\r') { /* an empty line says nothing */
-      r->line += *r->at++ == '\n';
-      continue;
-    }
+  while (status == HL_OK && hl_csv_reader_more(r)) {
     if (json_array_size(rows) > HL_IMPORT_MAX_ROWS)
       return hl_error_set(error, HL_LIMIT, "%s: more than %d rows. Import it in parts",
                           importer->source->name, HL_IMPORT_MAX_ROWS);
@@ -105,18 +69,14 @@ hl_status hl__import_csv(const hl_importer *importer, const char *data, size_t b
   if (memchr(data, '\0', bytes))
     return hl_error_set(error, HL_BAD_DATA, "%s: no text, it has zero bytes. Write it again",
                         importer->source->name);
-  static const char mark[] = "\xef\xbb\xbf"; /* of UTF-8, which spreadsheets write */
-  if (bytes >= 3 && memcmp(data, mark, 3) == 0) {
-    data += 3;
-    bytes -= 3;
-  }
-  reader r = {.at = data, .end = data + bytes, .line = 1, .cell = HL_TEXT_INIT};
+  hl_csv_reader r;
+  hl_csv_reader_init(&r, data, bytes);
   json_t *names = json_array(), *rows = json_array();
   hl_status status = names && rows ? read_lines(importer, &r, names, rows, error)
                                    : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory");
   if (status == HL_OK && r.cell.failed)
     status = hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a table");
-  hl_text_release(&r.cell);
+  hl_csv_reader_release(&r);
   json_decref(names);
   if (status == HL_OK)
     *ret_root = rows;

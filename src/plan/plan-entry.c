@@ -378,3 +378,17 @@ hl_status hl__entry_read(hl_plan_file *file, const hl_yaml *node, const hl_yaml 
       status = apply(e, &overrides[i], error);
   return status;
 }
+
+hl_status hl_plan_file_only(hl_plan_file *file, const char *workload, hl_error *error) {
+  size_t which = 0, kept = 0;
+  while (which < HL_COUNT(workloads) && strcmp(workloads[which].name, workload) != 0) which++;
+  if (which == HL_COUNT(workloads))
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "--only: '%.60s' is none of inference, load, training, memory", workload);
+  for (size_t i = 0; i < file->step_count; i++)
+    if (file->steps[i].command == workloads[which].command) file->steps[kept++] = file->steps[i];
+  file->step_count = kept;
+  if (kept) return HL_OK;
+  return hl_error_set(error, HL_INVALID_ARGUMENT, "%.200s: no entry of it is of the workload %s",
+                      file->yaml.name, workload);
+}

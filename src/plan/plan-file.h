@@ -87,6 +87,10 @@ hl_status hl_plan_file_parse(const char *bytes, size_t count, const char *name,
                              hl_plan_file *ret_file, hl_error *error);
 void hl_plan_file_release(hl_plan_file *file);
 
+/* Leaves only the steps of a workload, by its name in a plan. INVALID_ARGUMENT for a name that is
+ * none, and where no step is left. */
+hl_status hl_plan_file_only(hl_plan_file *file, const char *workload, hl_error *error);
+
 /* Whether the step's excludes leave the configuration out. */
 bool hl_plan_step_excludes(const hl_plan_step *step, const hl_configuration *configuration);
 

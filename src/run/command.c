@@ -35,6 +35,7 @@ typedef struct child {
   pid_t pid;
   int pid_fd;
   int error_pipe[2], output_pipe[2]; /* [1] is the child's */
+  int output_fd;                     /* of the output_file; -1: none */
   child_note *note;
 } child;
 
@@ -83,13 +84,25 @@ static bool names_repository(const char *variable) {
   return false;
 }
 
+/* Whether the place has its own value of the variable. */
+static bool is_replaced(const hl_command_place *place, const char *variable) {
+  size_t length = strcspn(variable, "=") + 1;
+  for (size_t i = 0; place->environment && place->environment[i]; i++)
+    if (strncmp(place->environment[i], variable, length) == 0) return true;
+  return false;
+}
+
 /* The environment of the child; free() the list. NULL without memory. */
 static char **environment_for(const hl_command_place *place) {
-  size_t count = 0, kept = 0;
+  size_t count = 0, kept = 0, added = 0;
   while (environ[count]) count++;
-  char **list = calloc(count + 1, sizeof *list);
+  while (place->environment && place->environment[added]) added++;
+  char **list = calloc(count + added + 1, sizeof *list);
   for (size_t i = 0; list && i < count; i++)
-    if (!place->without_git || !names_repository(environ[i])) list[kept++] = environ[i];
+    if ((!place->without_git || !names_repository(environ[i])) && !is_replaced(place, environ[i]))
+      list[kept++] = environ[i];
+  for (size_t i = 0; list && i < added; i++)
+    list[kept++] = (char *)(uintptr_t)place->environment[i];
   return list;
 }
 
@@ -102,6 +115,8 @@ static void connect_streams(const child *c) {
     dup2(c->error_pipe[1], STDERR_FILENO);
   if (c->place->output == HL_OUTPUT_KEEP)
     dup2(c->output_pipe[1], STDOUT_FILENO);
+  else if (c->place->output == HL_OUTPUT_FILE)
+    dup2(c->output_fd, STDOUT_FILENO);
   else if (c->place->output == HL_OUTPUT_SAID)
     dup2(STDERR_FILENO, STDOUT_FILENO);
   else if (!c->place->verbose)
@@ -133,7 +148,10 @@ static hl_status open_child(child *c, hl_error *error) {
     return hl_error_errno(error, HL_INTERNAL, "cannot create a pipe for a command");
   fcntl(c->error_pipe[0], F_SETFL, O_NONBLOCK);
   fcntl(c->output_pipe[0], F_SETFL, O_NONBLOCK);
-  return HL_OK;
+  if (c->place->output != HL_OUTPUT_FILE) return HL_OK;
+  c->output_fd = open(c->place->output_file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (c->output_fd >= 0) return HL_OK;
+  return hl_error_errno(error, HL_IO, "cannot write '%.300s'", c->place->output_file);
 }
 
 static hl_status start_child(child *c, char *const *argv, hl_error *error) {
@@ -251,6 +269,7 @@ static void close_child(child *c) {
     close_fd(&c->error_pipe[i]);
     close_fd(&c->output_pipe[i]);
   }
+  close_fd(&c->output_fd);
   close_fd(&c->pid_fd);
   if (c->note) munmap(c->note, sizeof *c->note);
 }
@@ -267,8 +286,12 @@ static hl_status explain_start(const child *c, const char *program, hl_error *er
 
 hl_status hl_command_execute_words(char *const *argv, const hl_command_place *place,
                                    hl_execution *ret_execution, hl_error *error) {
-  child c = {
-      .place = place, .pid = -1, .pid_fd = -1, .error_pipe = {-1, -1}, .output_pipe = {-1, -1}};
+  child c = {.place = place,
+             .pid = -1,
+             .pid_fd = -1,
+             .error_pipe = {-1, -1},
+             .output_pipe = {-1, -1},
+             .output_fd = -1};
   hl_execution *e = ret_execution;
   *e = (hl_execution){.exit_status = -1};
   hl_status status = start_child(&c, argv, error);

@@ -40,7 +40,8 @@ void hl__command_by_shell(hl_command *command); /* whatever its text is */
 typedef enum hl_command_output {
   HL_OUTPUT_DISCARD, /* standard output */
   HL_OUTPUT_SAID,    /* the same way as standard error */
-  HL_OUTPUT_KEEP     /* its end in hl_execution.output */
+  HL_OUTPUT_KEEP,    /* its end in hl_execution.output */
+  HL_OUTPUT_FILE     /* all of it into hl_command_place.output_file */
 } hl_command_output;
 
 typedef struct hl_command_place {
@@ -48,7 +49,10 @@ typedef struct hl_command_place {
   double timeout_s;      /* 0: none */
   int wake_fd;           /* readable once it shall end; -1: never */
   hl_command_output output;
-  bool verbose;      /* both streams to our standard error, where `output` is not KEEP */
+  const char *output_file; /* that is made, or emptied */
+  const char *const
+      *environment;  /* NAME=VALUE each, in place of those of ours; ends with NULL; NULL: none */
+  bool verbose;      /* both streams to our standard error, where `output` is not KEEP or FILE */
   bool keep_orphans; /* what it leaves behind lives on until the next execution has ended */
   bool without_git;  /* without the variables by which git finds another repository, as in a hook */
 } hl_command_place;

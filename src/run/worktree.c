@@ -132,12 +132,15 @@ static hl_status make_place(hl_worktrees *w, hl_error *error) {
   return status;
 }
 
+static void release_tree(hl_worktree *tree) {
+  free(tree->commit);
+  free(tree->root);
+  free(tree->directory);
+  *tree = (hl_worktree){0};
+}
+
 static void release(hl_worktrees *w) {
-  for (size_t i = 0; i < w->count; i++) {
-    free(w->items[i].commit);
-    free(w->items[i].root);
-    free(w->items[i].directory);
-  }
+  for (size_t i = 0; i < w->count; i++) release_tree(&w->items[i]);
   if (w->lock_fd >= 0) close(w->lock_fd);
   free(w->all);
   free(w->place);
@@ -197,19 +200,23 @@ hl_status hl_worktrees_add(hl_worktrees *w, const char *reference, size_t *ret_i
   hl_status status = HL_OK;
   if (!here) status = hl_repository_commit(reference, w->wake_fd, &tree.commit, error);
   if (status != HL_OK) return status;
-  for (size_t i = 0; i < w->count; i++)
-    if (here == !w->items[i].root && (here || same(w->items[i].commit, tree.commit))) {
+  size_t free_place = w->count;
+  for (size_t i = w->count; i-- > 0;)
+    if (w->items[i].gone)
+      free_place = i;
+    else if (here == !w->items[i].root && (here || same(w->items[i].commit, tree.commit))) {
       free(tree.commit);
       *ret_index = i;
       return HL_OK;
     }
-  if (w->count == HL_WORKTREES) {
+  if (free_place == HL_WORKTREES) {
     free(tree.commit);
     return hl_error_set(error, HL_LIMIT, "more than %d commits", HL_WORKTREES);
   }
-  hl_worktree *to = &w->items[w->count];
+  hl_worktree *to = &w->items[free_place];
   *to = tree;
-  *ret_index = w->count++; /* also where it fails: what there is of it is to be removed */
+  w->count += free_place == w->count;
+  *ret_index = free_place; /* also where it fails: what there is of it is to be removed */
   if (!here) return check_out(w, reference, to, error);
   to->commit = hl_strdup(w->head); /* NULL in a repository without commits */
   return HL_OK;
@@ -265,6 +272,18 @@ char *hl_worktrees_remark(const hl_worktrees *w, size_t a, size_t b) {
                      text.length ? "; " : "", pair[i]->commit);
   }
   return hl_text_take(&text);
+}
+
+void hl_worktrees_drop(hl_worktrees *w, size_t index) {
+  hl_worktree *tree = &w->items[index];
+  int all_fd = -1;
+  if (tree->root) {
+    lock_all(w->all, -1, &all_fd, NULL); /* without it, too, it has to go */
+    remove_worktree(w->repository.git_directory, tree->root);
+    if (all_fd >= 0) close(all_fd);
+  }
+  release_tree(tree);
+  tree->gone = true;
 }
 
 hl_status hl_worktrees_close(hl_worktrees *w, hl_error *error) {

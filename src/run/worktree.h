@@ -19,7 +19,7 @@
 
 #include "run/repository.h"
 
-enum { HL_WORKTREES = 16 };
+enum { HL_WORKTREES = 64 };
 
 /* The working tree as it is: "git:.". A reference of that name cannot exist. */
 #define HL_WORKTREE_HERE "."
@@ -29,6 +29,7 @@ typedef struct hl_worktree {
   char *root;      /* of the check-out; NULL: the user's own working tree */
   char *directory; /* in it what the current directory is in the user's; NULL: that itself */
   bool built;
+  bool gone; /* hl_worktrees_drop: its place is free */
 } hl_worktree;
 
 typedef struct hl_worktrees {
@@ -61,6 +62,10 @@ hl_status hl_worktrees_build(hl_worktrees *worktrees, size_t index, const char *
 /* What a reader of a comparison of two has to know: the same commit, changes that are in none,
  * submodules; "" if nothing. free() it; NULL without memory. */
 char *hl_worktrees_remark(const hl_worktrees *worktrees, size_t a, size_t b);
+
+/* Removes one that nobody needs any more, which is not interrupted; what is left of it goes with
+ * the others. */
+void hl_worktrees_drop(hl_worktrees *worktrees, size_t index);
 
 /* Removes them, which is not interrupted; nothing where zero or not opened. IO names what could not
  * be removed. */

@@ -1,0 +1,196 @@
+#include "report/tasks.h"
+#include "base/file.h"
+#include "cli/cli.h"
+#include "cli/interrupt.h"
+#include "engine/python.h"
+#include "run/tasks.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "Usage: hotlap run FILE.csv [OPTION]...\n"
+    "       hotlap tasks --config FILE.csv [OPTION]...\n"
+    "\n"
+    "Runs tasks of training or inference at branches of the repository of the current directory. "
+    "A\n"
+    "row of the table is a branch, an experiment and how it is run (docs/tasks.md). Each branch's\n"
+    "commit is checked out beside the working tree, which stays as it is, built once, and run. An\n"
+    "experiment is a plan of 'hotlap run', or what --entry makes of it: the branch's own "
+    "program.\n";
+
+typedef struct tasks {
+  hl_options options;
+  hl_task_file file;
+  hl_tasks_options how;
+  hl_tasks_found found;
+  char *cache, *observer, *here, *program;
+  bool shows, progress;
+} tasks;
+
+/* -- view ------------------------------------------------------------------------------------- */
+
+static void begin(void *context, const hl_task *task, size_t index, size_t count, size_t pair) {
+  const tasks *t = context;
+  (void)pair;
+  if (!t->progress) return;
+  hl_text line = HL_TEXT_INIT;
+  hl_text_format(&line, "[%zu/%zu] %s: %s", index + 1, count, task->branch, task->experiment);
+  fputs("\r\033[K", stderr);
+  hl_cli_show(&line, stderr);
+  hl_text_release(&line);
+}
+
+static void end(void *context, const hl_task *task, size_t index) {
+  tasks *t = context;
+  if (t->progress) fputs("\r\033[K", stderr);
+  if (!t->shows) return;
+  hl_text text = HL_TEXT_INIT;
+  hl_report_task_row(task, index, t->file.count, &text);
+  hl_cli_show(&text, stdout);
+  fflush(stdout);
+  hl_text_release(&text);
+}
+
+/* -- options ---------------------------------------------------------------------------------- */
+
+static hl_status read_path(const hl_options *o, const char **ret_path, hl_error *error) {
+  const char *config = hl_options_get(o, HL_OPTION_CONFIG);
+  size_t count = o->positional_count + (config != NULL);
+  if (count != 1)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        count ? "one table of tasks at a time: FILE.csv, or --config FILE.csv"
+                              : "there is no table of tasks: give FILE.csv, or --config FILE.csv");
+  *ret_path = config ? config : o->positionals[0];
+  return HL_OK;
+}
+
+static hl_status read_how(tasks *t, hl_error *error) {
+  const hl_options *o = &t->options;
+  t->here = getcwd(NULL, 0);
+  t->observer = hl_python_observer();
+  t->program = realpath("/proc/self/exe", NULL);
+  if (!t->here || !t->program)
+    return hl_error_errno(error, HL_IO, "cannot tell the current directory or program");
+  t->how = (hl_tasks_options){.build = hl_options_get(o, HL_OPTION_BUILD),
+                              .cache_directory = t->cache,
+                              .skip_failed = hl_options_on(o, HL_OPTION_SKIP_FAILED)};
+  t->how.how = (hl_task_how){.entry = hl_options_get(o, HL_OPTION_ENTRY),
+                             .program = t->program,
+                             .observer = t->observer,
+                             .python_path = getenv("PYTHONPATH"),
+                             .python = hl_options_get(o, HL_OPTION_PYTHON),
+                             .here = t->here,
+                             .verbose = hl_options_on(o, HL_OPTION_VERBOSE),
+                             .wake_fd = hl_interrupt_catch()};
+  return hl_options_real(o, HL_OPTION_TIMEOUT, 0.001, 8640000, 0, &t->how.how.timeout_s, error);
+}
+
+static hl_status read_all(tasks *t, hl_error *error) {
+  const char *path = NULL, *output = hl_options_get(&t->options, HL_OPTION_OUTPUT);
+  hl_status status = read_path(&t->options, &path, error);
+  if (status == HL_OK && output) status = hl_file_can_replace(output, error);
+  if (status == HL_OK) status = hl_task_file_read(path, &t->file, error);
+  if (status == HL_OK) hl_cli_cache_directory(&t->cache, NULL);
+  if (status == HL_OK) status = read_how(t, error);
+  bool json = hl_options_on(&t->options, HL_OPTION_JSON);
+  bool quiet = hl_options_on(&t->options, HL_OPTION_QUIET);
+  t->shows = !json && !quiet;
+  t->progress = !quiet && !t->how.how.verbose && isatty(STDERR_FILENO);
+  if (status == HL_OK && t->file.unknown && t->shows)
+    fprintf(stderr, "hotlap: columns that mean nothing here are kept in the result only: %s\n",
+            t->file.unknown);
+  return status;
+}
+
+/* -- results ---------------------------------------------------------------------------------- */
+
+/* The folder of the file, where it is not there yet. */
+static hl_status make_folder(const char *path, hl_error *error) {
+  const char *slash = strrchr(path, '/');
+  if (!slash || slash == path) return HL_OK;
+  HL_CLEANUP(hl_free_pointer) char *folder = strndup(path, (size_t)(slash - path));
+  if (!folder) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
+  return hl_directory_make(folder, error);
+}
+
+static hl_status write_results(const tasks *t, hl_error *error) {
+  const char *path = hl_options_get(&t->options, HL_OPTION_OUTPUT);
+  bool json = hl_options_on(&t->options, HL_OPTION_JSON);
+  if (!path && !json) return HL_OK;
+  hl_text text = HL_TEXT_INIT;
+  text.cap_bytes = (size_t)4 << 30;
+  hl_report_tasks_json(&t->found.tasks, &text);
+  hl_status status = HL_OK;
+  if (text.failed) status = hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the results");
+  if (status == HL_OK && json) fputs(text.data, stdout);
+  if (status == HL_OK && path) status = make_folder(path, error);
+  if (status == HL_OK && path) status = hl_file_write(path, text.data, text.length, error);
+  hl_text_release(&text);
+  return status;
+}
+
+static void show_end(const tasks *t, bool interrupted) {
+  const hl_tasks *done = &t->found.tasks;
+  const char *path = hl_options_get(&t->options, HL_OPTION_OUTPUT);
+  size_t passed = 0;
+  for (size_t i = 0; i < done->count; i++) passed += hl_task_passed(&done->items[i]);
+  if (t->shows) {
+    printf("%zu of %zu tasks passed", passed, t->file.count);
+    if (done->count < t->file.count) printf(", %zu did not run", t->file.count - done->count);
+    puts("");
+    if (path) printf("Results: %s\n", path);
+  }
+  if (t->found.stopped)
+    fputs("hotlap: stopped at the first task that failed; --skip-failed goes on\n", stderr);
+  if (interrupted) fputs("hotlap: interrupted; what was measured is kept\n", stderr);
+}
+
+static int exit_status_of(const tasks *t) {
+  const hl_tasks *done = &t->found.tasks;
+  size_t passed = 0;
+  for (size_t i = 0; i < done->count; i++) passed += hl_task_passed(&done->items[i]);
+  if (passed == t->file.count) return HL_EXIT_OK;
+  return passed ? HL_EXIT_ROW_FAILED : HL_EXIT_NOTHING;
+}
+
+int hl_cli_tasks(int argc, char **argv) {
+  tasks t = {0};
+  hl_error error = {0};
+  int exit_status = hl_cli_options('K', usage, argc, argv, &t.options);
+  if (exit_status >= 0) return exit_status;
+  const hl_tasks_view view = {.context = &t, .begin = begin, .end = end};
+  hl_interrupt_catch();
+  hl_status status = read_all(&t, &error);
+  bool began = status == HL_OK;
+  if (began) status = hl_tasks_run(&t.file, &t.how, &view, &t.found, &error);
+  bool interrupted = status == HL_INTERRUPTED;
+  if (began && (status == HL_OK || interrupted)) {
+    hl_error lost = {0};
+    exit_status = interrupted ? HL_EXIT_INTERRUPTED : exit_status_of(&t);
+    if (write_results(&t, &lost) != HL_OK) exit_status = hl_cli_fail(&lost, HL_EXIT_USAGE);
+    show_end(&t, interrupted);
+  } else {
+    exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
+  }
+  hl_tasks_found_release(&t.found);
+  hl_task_file_release(&t.file);
+  hl_options_release(&t.options);
+  free(t.cache);
+  free(t.observer);
+  free(t.here);
+  free(t.program);
+  return exit_status;
+}
+
+bool hl_cli_is_tasks(int argc, char **argv) {
+  for (int i = 1; i < argc; i++) {
+    size_t length = strlen(argv[i]);
+    bool option = argv[i][0] == '-', value = i > 1 && argv[i - 1][0] == '-';
+    if (!option && !value && length > 4 && !strchr(argv[i], '=') &&
+        strcmp(argv[i] + length - 4, ".csv") == 0)
+      return true;
+  }
+  return false;
+}

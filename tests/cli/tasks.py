@@ -1,0 +1,265 @@
+"""hotlap run FILE.csv: tasks at branches of a repository that is made here."""
+import json
+import signal
+import subprocess
+import sys
+import time
+
+from git_kit import git, repository, state, write
+from harness import HOME, PROGRAM, SOURCE, case, environment, hotlap, main
+
+CACHE = HOME / 'cache dir'
+ENTRY = f'{sys.executable} train.py experiment={{experiment}} trainer={{trainer}} epochs={{max_epochs}} batch={{batch_size}}'
+HEAD = 'branch,experiment,trainer,max_epochs,batch_size,overrides\n'
+
+# A training script as a branch of a repository has it: what it does is in its package.
+TRAIN = '''
+import json, os, sys
+import net
+words = dict(word.split('=', 1) for word in sys.argv[1:])
+net.train()
+report = {'total_training': {'elapsed_seconds': net.SECONDS, 'peak_memory_mb': 12.5},
+          'epoch_breakdown': {'first_epoch': {'elapsed_seconds': net.SECONDS / 2}},
+          'model_forward_first_batch': net.SECONDS / 100, 'num_train_batches': 7,
+          'results': {'loss': net.LOSS}, 'words': json.dumps(words), 'data_setup': -1}
+json.dump(report, open(os.environ['HOTLAP_METRICS'], 'w'))
+'''
+NET = 'SECONDS, LOSS = {}, {}\ndef train():\n    {}\n'
+
+
+def repo_of_branches(name):
+    """main, fast, slow, wrong, crash, broken (its build fails) and remote-only."""
+    repo = repository(name, {'train.py': TRAIN, 'net/__init__.py': NET.format(2.0, 0.5, 'pass'), 'build.sh': 'exit 0\n',
+                             'configs/experiment/im2im/seg.yaml': 'a: 1\n'})
+    git('branch', '-M', 'main', cwd=repo)
+    for branch, files in {
+            'fast': {'net/__init__.py': NET.format(1.0, 0.5, 'pass')},
+            'phase/slow': {'net/__init__.py': NET.format(4.0, 0.5, 'pass')},
+            'wrong': {'net/__init__.py': NET.format(0.5, 9.0, 'pass')},
+            'crash': {'net/__init__.py': NET.format(1.0, 0.5, 'import os; os.abort()')},
+            'raise': {'net/__init__.py': NET.format(1.0, 0.5, 'raise SystemError("no such layer")')},
+            'broken': {'build.sh': 'echo no rule for net >&2\nexit 2\n'}}.items():
+        git('checkout', '-q', '-b', branch, 'main', cwd=repo)
+        for path, text in files.items():
+            write(repo, path, text)
+        git('commit', '-q', '-a', '-m', branch, cwd=repo)
+    git('checkout', '-q', 'main', cwd=repo)
+    return repo
+
+
+def table(repo, text, name='tasks.csv'):
+    path = HOME / f'{repo.name}-{name}'
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def run(repo, text, *options, entry=ENTRY, command='run', **env):
+    path = table(repo, text)
+    words = ['tasks', '--config', path] if command == 'tasks' else ['run', path]
+    words += ['--entry', entry] if entry else []
+    return hotlap(*words, *options, cwd=repo, env=environment(XDG_CACHE_HOME=str(CACHE), **env))
+
+
+def left():
+    place = CACHE / 'hotlap' / 'worktrees'
+    return sorted(p.name for p in place.iterdir() if p.name != 'lock') if place.exists() else []
+
+
+def outcomes(tasks):
+    return [(t['branch'], t['outcome']) for t in tasks]
+
+
+@case
+def branches_are_built_run_and_told_as_the_document_has_it():
+    repo = repo_of_branches("a 'repo'")
+    before = state(repo)
+    rows = [f'{b},im2im/seg,cpu,5,8,"a=1,b=[1,2], c=$(touch x)"' for b in ('main', 'fast', 'broken', 'crash', 'raise', 'none')]
+    result = repo.parent / 'results' / 'r.json'
+    done = run(repo, HEAD + '\n'.join(rows), '--skip-failed', '--output', result, '--build', 'sh build.sh', command='tasks')
+    assert done.status == 1 and '2 of 6 tasks passed' in done.out, done.explain()
+    tasks = json.loads(result.read_text())
+    assert outcomes(tasks) == [('main', 'PASSED'), ('fast', 'PASSED'), ('broken', 'FAILED'), ('crash', 'CRASHED'),
+                               ('raise', 'FAILED'), ('none', 'FAILED')], outcomes(tasks)
+    first = tasks[0]
+    assert first['success'] is True and first['error'] is None and first['experiment'] == 'im2im/seg'
+    assert first['git_info']['branch'] == 'main'
+    assert first['git_info']['commit_hash'] == git('rev-parse', 'main', cwd=repo)
+    assert first['git_info']['commit_date'] == git('show', '-s', '--format=%cs', 'main', cwd=repo)
+    metrics = first['metrics']
+    assert metrics['total_training'] == {'elapsed_seconds': 2.0, 'peak_memory_mb': 12.5}
+    assert metrics['epoch_breakdown']['first_epoch'] == {'elapsed_seconds': 1.0}
+    assert metrics['epoch_breakdown']['model_forward_first_batch'] == {'elapsed_seconds': 0.02}
+    assert metrics['epoch_breakdown']['data_loading_first_batch'] == {'elapsed_seconds': None}
+    assert metrics['dataset_info']['num_train_batches'] == 7 and metrics['final_metrics'] == {'loss': 0.5}
+    assert 'HOTLAP_METRICS' in metrics['unknown']['epoch_breakdown.data_loading_first_batch.elapsed_seconds']
+    assert metrics['data_setup']['elapsed_seconds'] is None and 'data_setup is no number from 0' in first['notes'], first['notes']
+    assert 'reports words, which is no metric' in first['notes']
+    assert tasks[1]['metrics']['total_training']['elapsed_seconds'] == 1.0
+    assert first['task_config']['overrides'] == 'a=1,b=[1,2], c=$(touch x)'
+    assert "'c=$(touch x)'" in first['command'], first['command']
+    assert 'status 2' in tasks[2]['error'] and any('no rule for net' in line for line in tasks[2]['said']), tasks[2]
+    assert 'SIGABRT' in tasks[3]['error'] or 'Abort' in tasks[3]['error'], tasks[3]
+    assert 'no such layer' in tasks[4]['error'] and "no branch 'none'" in tasks[5]['error'], tasks
+    assert state(repo) == before and left() == [], left()
+
+
+@case
+def the_first_failure_is_the_last_task_without_skip_failed():
+    repo = repo_of_branches('stops')
+    done = run(repo, HEAD + 'raise,im2im/seg,cpu,1,1,\nmain,im2im/seg,cpu,1,1,\n', '--json')
+    assert done.status == 3 and outcomes(done.document) == [('raise', 'FAILED')], done.explain()
+    assert '--skip-failed goes on' in done.err, done.explain()
+
+
+@case
+def what_a_row_names_and_is_not_there_is_said():
+    repo = repo_of_branches('odd')
+    git('branch', '-D', 'raise', cwd=repo)
+    clone = HOME / 'clone'
+    git('clone', '-q', repo, clone, cwd=HOME)
+    rows = ['--upload-pack=x,im2im/seg', '../../x,im2im/seg', 'main:net,im2im/seg', 'fast,im2im/seg', 'origin/fast,im2im/seg',
+            'HEAD,im2im/none', 'main,../../../etc/passwd', 'main,/etc/passwd', ',im2im/seg', 'main,', 'main,im2im/seg,cpu,0,1,',
+            'main,im2im/seg,cpu,1,x,', 'main,im2im/seg,,1,1,', 'main,im2im/seg,cpu,1,1,a=1,b=2', 'main@{1000},im2im/seg',
+            'phase/slow,im2im/seg,cpu,1,1,']
+    done = run(clone, HEAD + '\n'.join(rows), '--skip-failed', '--json',
+               entry=f'{sys.executable} train.py x={{experiment}} {{trainer}}')
+    tasks = done.document
+    errors = [t['error'] or '' for t in tasks]
+    parts = ['no name that a branch can have'] * 3 + ['says nothing'] * 2 + ['there are im2im/seg'] + \
+        ['no name of an experiment'] * 2 + ['no branch', 'no experiment', 'max_epochs', 'batch_size', 'says nothing', '7 cells',
+                                            'no branch']
+    for error, part, row in zip(errors, parts, rows):
+        assert part in error, (row, error)
+    assert tasks[3]['git_info']['reference'] == 'origin/fast' and tasks[4]['git_info']['reference'] == 'origin/fast', tasks[3]
+    assert tasks[-1]['git_info']['commit_hash'] == git('rev-parse', 'phase/slow', cwd=repo)
+    assert left() == []
+
+
+@case
+def tables_as_programs_write_them():
+    repo = repository('tables', {'train.py': 'import sys\nprint(sys.argv)\n'})
+    git('branch', '-M', 'main', cwd=repo)
+    entry = f'{sys.executable} train.py'
+    text = '\ufeffbranch,experiment,extra,overrides\r\n# a remark\r\nmain,"a ""quoted"" name",1,"x=1,y=2"\r\n\r\nmain,b\r\n'
+    done = run(repo, text, '--json', entry=entry)
+    assert done.status == 0, done.explain()
+    tasks = done.document
+    assert tasks[0]['experiment'] == 'a "quoted" name' and tasks[0]['task_config']['extra'] == '1', tasks[0]
+    assert tasks[0]['command'].endswith('train.py x=1 y=2') and [t['line'] for t in tasks] == [3, 5], tasks
+    shown = run(repo, text, entry=entry)
+    assert 'kept in the result only: extra' in shown.err, shown.explain()
+    for bad, said in ((b'', 'is empty'), (b'\n\n', 'is empty'), (b'branch,trainer\nmain,cpu\n', "no column 'experiment'"),
+                      (b'branch,branch,experiment\n', 'twice'), (b'branch,experiment\n', 'no rows'),
+                      (b'branch,experiment\nmain,"a\n', ':2: a quote is not closed'), (b'branch,experiment\nma\0in,a\n', 'zero byte'),
+                      (b'branch,experiment\nm\xff,a\n', ':2: cell 1 is no UTF-8'),
+                      (b'branch,experiment' + b',c' * 80 + b'\n', '82 columns'),
+                      (b'branch,experiment\nmain,' + b'a' * 70000, '70000 bytes')):
+        run(repo, bad, entry=entry).fails(2, said)
+    hotlap('run', 'missing.csv', cwd=repo).fails(2, 'missing.csv')
+    hotlap('tasks', cwd=repo).fails(2, '--config FILE.csv')
+    hotlap('run', table(repo, HEAD + 'main,a\n'), '--entry', 'x {nothing}', '--json', cwd=repo).fails(3)
+    many = HEAD + 'none,im2im/seg,cpu,1,1,\n' * 100000
+    done = run(repo, many, '--skip-failed', '--quiet', '--output', HOME / 'many.json', entry=entry)
+    assert done.status == 3, done.explain()
+    assert len(json.loads((HOME / 'many.json').read_text())) == 100000
+
+
+@case
+def a_repository_without_commits_or_none_at_all():
+    empty = HOME / 'empty'
+    empty.mkdir()
+    git('init', '-q', cwd=empty)
+    done = run(empty, HEAD + 'main,a,cpu,1,1,\n', '--json')
+    assert done.status == 3 and 'no commit yet' in done.document[0]['error'], done.explain()
+    hotlap('run', table(empty, HEAD + 'main,a\n'), cwd=HOME, env=environment(GIT_CEILING_DIRECTORIES=str(HOME.parent))
+           ).fails(2, 'no repository')
+
+
+@case
+def another_install_is_not_taken_for_the_commit():
+    repo = repo_of_branches('installed')
+    other = HOME / 'site' / 'net'
+    other.mkdir(parents=True)
+    (other / '__init__.py').write_text(NET.format(9.0, 0.5, 'pass'))
+    path = f'import sys; sys.path.insert(0, {str(other.parent)!r}); import runpy; runpy.run_path("train.py")'
+    (HOME / 'runner.py').write_text(path)
+    done = run(repo, HEAD + 'main,im2im/seg,cpu,1,1,\n', '--json', entry=f'{sys.executable} {HOME}/runner.py')
+    task = done.document[0]
+    assert task['outcome'] == 'MISTRUSTED' and 'net was imported from' in task['error'], done.explain()
+    done = run(repo, HEAD + 'main,im2im/seg,cpu,1,1,\n', '--json', PYTHONPATH=str(other.parent))
+    task = done.document[0]
+    assert task['outcome'] == 'PASSED' and task['git_info']['proved'] and task['git_info']['modules_imported'] >= 1, done.explain()
+    done = run(repo, HEAD + 'main,im2im/seg,cpu,1,1,\n', '--json', '--build', 'git checkout -q fast')
+    assert 'no longer at commit' in done.document[0]['error'], done.explain()
+
+
+@case
+def submodules_and_pointers_are_said():
+    pointer = 'version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n'
+    repo = repository('lfs', {'train.py': 'print(1)\n', 'weights.bin': pointer, '.gitmodules': '[submodule "x"]\n'})
+    git('branch', '-M', 'main', cwd=repo)
+    done = run(repo, 'branch,experiment\nmain,a\n', '--json', entry=f'{sys.executable} train.py')
+    notes = done.document[0]['notes']
+    assert 'weights.bin' in notes and 'submodules are not checked out' in notes, done.explain()
+
+
+@case
+def an_interrupt_leaves_no_worktree_and_keeps_what_is_there():
+    repo = repository('interrupted', {'train.sh': '#!/bin/sh\n[ "$1" = a ] && exit 0\ntouch "$2"\nexec sleep 600\n'})
+    git('branch', '-M', 'main', cwd=repo)
+    before, mark, result = state(repo), HOME / 'begun', HOME / 'interrupted.json'
+    path = table(repo, 'branch,experiment\nmain,a\nmain,b\nmain,a\n')
+    process = subprocess.Popen([PROGRAM, 'run', path, '--entry', f'./train.sh {{experiment}} {mark}', '--output', result],
+                               cwd=repo, env=environment(XDG_CACHE_HOME=str(CACHE)), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not mark.exists() and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, (process.returncode, out, err)
+    assert outcomes(json.loads(result.read_text())) == [('main', 'PASSED')]
+    assert state(repo) == before and left() == []
+
+
+@case
+def two_runs_on_one_repository_at_once():
+    repo = repo_of_branches('two')
+    before = state(repo)
+    path = table(repo, HEAD + 'main,im2im/seg,cpu,1,1,\nfast,im2im/seg,cpu,1,1,\n')
+    both = [subprocess.Popen([PROGRAM, 'run', path, '--entry', ENTRY, '--json'], cwd=repo, stdout=subprocess.PIPE,
+                             env=environment(XDG_CACHE_HOME=str(CACHE))) for _ in range(2)]
+    for process in both:
+        out, _ = process.communicate(timeout=120)
+        assert process.returncode == 0 and outcomes(json.loads(out)) == [('main', 'PASSED'), ('fast', 'PASSED')], out
+    assert state(repo) == before and left() == []
+
+
+@case
+def the_tables_that_come_with_hotlap_run():
+    repo = repository('plans', {'README': 'x\n'})
+    git('branch', '-M', 'main', cwd=repo)
+    done = hotlap('run', SOURCE / 'plans' / 'train_tasks.csv', '--json', cwd=repo)
+    assert done.status == 0, done.explain()
+    for task in done.document:
+        known = task['metrics']
+        assert known['epoch_breakdown']['model_forward_first_batch']['elapsed_seconds'] > 0 and 'unknown' not in known, known
+        assert known['epoch_breakdown']['first_epoch']['elapsed_seconds'] <= known['total_training']['elapsed_seconds'], known
+        assert known['dataset_info'] == {'num_train_batches': 2, 'batch_size': 2}, known
+    done = hotlap('run', SOURCE / 'plans' / 'inference_tasks.csv', '--json', cwd=repo)
+    assert done.status == 0, done.explain()
+    for task in done.document:
+        known = task['metrics']
+        parts = known['batch_breakdown']
+        assert set(parts) == {'first_batch_loading', 'first_batch_to_device', 'first_batch_forward', 'first_batch_postprocess'}
+        assert 0 < parts['first_batch_forward']['elapsed_seconds'] < known['full_prediction']['elapsed_seconds'], known
+        assert known['total_inference']['elapsed_seconds'] >= known['full_prediction']['elapsed_seconds'], known
+        info = known['inference_info']
+        assert info['num_batches'] > 0 and info['avg_time_per_batch'] > 0 and info['throughput_samples_per_sec'] > 0, info
+    rows = 'branch,experiment,checkpoint_path,data_path\nmain,im2im/segmentation,none.onnx,\nmain,im2im/segmentation,,none/\n'
+    done = run(repo, rows, '--json', '--skip-failed', entry=None)
+    errors = [t['error'] for t in done.document]
+    assert "no checkpoint 'none.onnx'" in errors[0] and "no data path 'none/'" in errors[1], errors
+    done = run(repo, 'branch,experiment\nmain,no-such-plan\n', '--json', entry=None)
+    assert "no plan 'no-such-plan'" in done.document[0]['error'], done.explain()
+
+
+main()
