@@ -7,7 +7,7 @@ _hotlap() {
   fi
   case ${COMP_WORDS[1]} in
     sweep) options="--batch-sizes --model --weights --engine --framework --plugin --engine-option --engine-library --python --provider --dtype --threads --device --device-prefer --input-shape --test-data --n-images --num-runs --iterations --min-time --max-time --setup-timeout --warmup-iterations --warmup-runs --adaptive-sizing --memory-limit --safety-margin --max-batch --no-predict --no-check --order --metric-plugin --require --profile-memory --counters --plot-results --export-format --output-dir --store --seed --resume --skip-failed --dry-run --fail-if --simulated-clock --quiet --verbose --json --help" ;;
-    models) options="--weights --engine --threads --input-shape --n-images --calibration --ranges --percentile --output --seed --quiet --verbose --json --help" ;;
+    models) options="--weights --engine --plugin --python --threads --input-shape --n-images --calibration --ranges --percentile --output --setup-timeout --seed --quiet --verbose --json --help" ;;
     engines) options="--engine --plugin --engine-library --python --quiet --verbose --json --help" ;;
     data) options="--n-images --seed --size --positions --photons --quiet --verbose --json --help" ;;
     doctor) options="--quiet --verbose --root --json --help" ;;

@@ -71,6 +71,9 @@ hl_status hl_cli_cache_directory(char **ret_path, hl_error *error);
 /* Lines of a table by layer: --layers. INVALID_ARGUMENT where that is no number. */
 hl_status hl_cli_layers(const hl_options *options, size_t *ret_layers, hl_error *error);
 
+/* `hotlap models import`: the exit status. */
+int hl_cli_models_import(const hl_options *options);
+
 /* `hotlap models quantize`: the exit status. */
 int hl_cli_quantize(const hl_options *options);
 

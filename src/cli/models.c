@@ -11,11 +11,13 @@ static const char usage[] =
     "Usage: hotlap models [MODEL]...\n"
     "       hotlap models FILE.onnx\n"
     "       hotlap models export MODEL FILE.onnx [--seed N]\n"
+    "       hotlap models import PACKAGE.MODULE:FUNCTION -o FILE.onnx [--engine torch]\n"
     "       hotlap models quantize MODEL -o FILE.onnx [--calibration DATA]\n"
     "\n"
     "Lists the built-in networks: parameters, FLOPs per image (a multiply and an add count 2),\n"
-    "input shapes and options; or writes one as a standard ONNX file with seeded weights; or an\n"
-    "8-bit copy of a model (built-in or ONNX file) for int8 kernels, see docs/precision.md.\n";
+    "input shapes and options; or writes one as a standard ONNX file with seeded weights; or a\n"
+    "framework's model as such a file, see docs/engines.md; or an 8-bit copy of a model (built-in\n"
+    "or ONNX file) for int8 kernels, see docs/precision.md.\n";
 
 typedef struct facts {
   int64_t parameters;
@@ -149,6 +151,8 @@ int hl_cli_models(int argc, char **argv) {
     exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
   else if (options.positional_count && strcmp(options.positionals[0], "export") == 0)
     exit_status = export_model(&options, (uint64_t)seed);
+  else if (options.positional_count && strcmp(options.positionals[0], "import") == 0)
+    exit_status = hl_cli_models_import(&options);
   else if (options.positional_count && strcmp(options.positionals[0], "quantize") == 0)
     exit_status = hl_cli_quantize(&options);
   else if (options.positional_count == 1 && is_file(options.positionals[0]))

@@ -52,25 +52,6 @@ void hl_worker_baseline_read(hl_worker_baseline *ret_baseline) {
   hl_residency_read(NULL, &ret_baseline->residency, NULL);
 }
 
-static void move(uint64_t *at, uint64_t from, uint64_t to) {
-  bool known = *at != UINT64_MAX && from != UINT64_MAX && to != UINT64_MAX;
-  if (known) *at = to > from ? *at + (to - from) : *at - (from - to < *at ? from - to : *at);
-}
-
-void hl_worker_baseline_move(hl_worker_baseline *baseline, const hl_worker_baseline *loaded) {
-  hl_worker_baseline now;
-  hl_worker_baseline_read(&now);
-  move(&baseline->memory.resident_bytes, loaded->memory.resident_bytes, now.memory.resident_bytes);
-  hl_residency *r = &baseline->residency;
-  const hl_residency *from = &loaded->residency, *to = &now.residency;
-  move(&r->resident_bytes, from->resident_bytes, to->resident_bytes);
-  move(&r->library_bytes, from->library_bytes, to->library_bytes);
-  move(&r->file_bytes, from->file_bytes, to->file_bytes);
-  move(&r->code_bytes, from->code_bytes, to->code_bytes);
-  move(&r->private_bytes, from->private_bytes, to->private_bytes);
-  move(&r->heap_bytes, from->heap_bytes, to->heap_bytes);
-}
-
 hl_status hl_worker_memory(const hl_engine_ops *ops, hl_engine *engine,
                            const hl_worker_baseline *baseline, json_t *reply, hl_error *error) {
   hl_memory memory;

@@ -23,10 +23,6 @@ typedef struct hl_worker_baseline {
 } hl_worker_baseline;
 void hl_worker_baseline_read(hl_worker_baseline *ret_baseline);
 
-/* Moves `baseline` on by what memory has grown since `loaded` was read: by data that came between a
- * model's loading and the row's. */
-void hl_worker_baseline_move(hl_worker_baseline *baseline, const hl_worker_baseline *loaded);
-
 /* Memory of this process now, what it was in `baseline`, by which parts it has grown since, and
  * the engine's own account (`engine` NULL: it has none yet). */
 hl_status hl_worker_memory(const hl_engine_ops *ops, hl_engine *engine,

@@ -8,6 +8,7 @@
 #include "worker/describe.h"
 #include "worker/device.h"
 #include "worker/energy.h"
+#include "worker/foreign.h"
 #include "worker/host.h"
 #include "worker/load.h"
 #include "worker/memory.h"
@@ -20,7 +21,6 @@
 #include "worker/room.h"
 #include "worker/timed-loop.h"
 #include "worker/train.h"
-#include "workloads/foreign-model.h"
 #include "workloads/quantize.h"
 #include "workloads/reference.h"
 #include <fcntl.h>
@@ -48,10 +48,7 @@ typedef struct worker {
   bool is_open, is_loaded, is_prepared;
   hl_worker_noise noise;
   hl_worker_baseline baseline; /* before the model was loaded */
-  /* Of a foreign model, which `configure` loads: after it, how long that took. */
-  hl_worker_baseline after_foreign;
-  uint64_t foreign_load_ns;
-  bool peak_was_reset;
+  hl_worker_foreign foreign;
   uint64_t *sample_ns, *sample_images; /* most_samples each */
   hl_worker_load load;
   hl_worker_train train; /* of a training run, in place of `inference` */
@@ -134,21 +131,9 @@ static void describe(worker *w, json_t *reply) {
   hl_json_set_text(reply, "engine_version", ops->version());
 }
 
-/* A foreign model has to be loaded before anything is known of it. */
-static hl_status open_foreign(worker *w, hl_error *error) {
-  hl_status status = hl_foreign_model_open(&w->configuration, hl_worker_host(), &w->file, error);
-  if (status != HL_OK) return status;
-  w->peak_was_reset = hl_memory_peak_reset(NULL) == HL_OK;
-  hl_worker_baseline_read(&w->baseline);
-  uint64_t start = hl_clock_ns();
-  status = hl_foreign_model_load(&w->configuration, &w->file, error);
-  w->foreign_load_ns = hl_clock_ns() - start;
-  hl_worker_baseline_read(&w->after_foreign);
-  return status;
-}
-
 static hl_status open_model(worker *w, hl_error *error) {
-  if (w->configuration.is_foreign) return open_foreign(w, error);
+  if (w->configuration.is_foreign) /* nothing is known of it before it is loaded */
+    return hl_worker_foreign_open(&w->foreign, &w->configuration, &w->file, error);
   return hl_model_file_open(
       &w->configuration, hl_json_get_text(w->configure, "cache_directory", NULL), &w->file, error);
 }
@@ -222,13 +207,12 @@ static hl_status verb_load(worker *w, const json_t *request, json_t *reply, void
   status = hl_worker_energy_idle(&w->energy, request, reply, error);
   if (status != HL_OK) return status;
   hl_worker_device_start(&w->device, reply);
-  bool foreign = w->file.foreign != NULL;
-  bool reset = foreign ? w->peak_was_reset : hl_memory_peak_reset(NULL) == HL_OK;
-  if (foreign)
-    hl_worker_baseline_move(&w->baseline, &w->after_foreign);
+  bool reset = w->file.foreign ? w->foreign.peak_was_reset : hl_memory_peak_reset(NULL) == HL_OK;
+  if (w->file.foreign)
+    w->baseline = hl_worker_foreign_baseline(&w->foreign);
   else
     hl_worker_baseline_read(&w->baseline);
-  uint64_t start = hl_clock_ns() - w->foreign_load_ns;
+  uint64_t start = hl_clock_ns() - w->foreign.load_ns;
   status = trains(w) ? hl_training_load(&w->train.training, error)
                      : hl_inference_load(&w->inference, error);
   if (status != HL_OK) return status;
@@ -237,6 +221,13 @@ static hl_status verb_load(worker *w, const json_t *request, json_t *reply, void
   hl_json_set_int(reply, "baseline_bytes", w->baseline.memory.resident_bytes);
   hl_json_set_bool(reply, "peak_reset", reset);
   return HL_OK;
+}
+
+static hl_status verb_export(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
+                             size_t *ret_byte_count, hl_error *error) {
+  (void)reply, (void)ret_bytes, (void)ret_byte_count;
+  hl_status status = need(w->is_open && !w->is_loaded, "export", error);
+  return status == HL_OK ? hl_worker_export(&w->file, request, error) : status;
 }
 
 static hl_status verb_plan(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
@@ -459,7 +450,8 @@ static const verb verbs[] = {
     {"volumes", verb_volumes},     {"predict", verb_predict},
     {"memory", verb_memory},       {"device_time", verb_device_time},
     {"quantize", verb_quantize},   {"scenario", verb_scenario},
-    {"train", verb_train},         {"quit", verb_quit},
+    {"train", verb_train},         {"export", verb_export},
+    {"quit", verb_quit},
 };
 
 static const verb *find_verb(const char *name) {

@@ -47,6 +47,29 @@ def other_engines_name_the_way_to_a_file():
     assert run.rows[0]['outcome'] == 'UNIMPLEMENTED' and 'hotlap models import net:make' in run.rows[0]['reason']
 
 
+def train(model, *options, engine='torch'):
+    run = hotlap('train', model, '--engine', engine, '--python', with_package(engine), '--batch-size', '4', '--steps', '5', '--json', *options, cwd=FOLDER)
+    row = run.rows[0]
+    assert row['outcome'] == 'PASSED', row['reason']
+    return row
+
+
+@case
+def an_imported_file_is_the_same_network():
+    with_package('onnx')
+    run = hotlap('models', 'import', 'net:make', '-o', 'net.onnx', '--python', with_package('torch'), '--json', cwd=FOLDER)
+    told = run.document
+    assert run.status == 0 and told['error'] < 1e-4 and told['parameters'] == 581, run.explain()
+    for row in hotlap('sweep', 'net.onnx', '--engine', 'native,torch', '--python', with_package('torch'), '--batch-sizes', '1,4', *SHORT, cwd=FOLDER).rows:
+        assert row['outcome'] == 'PASSED' and row['parameters'] == 581 and row['output_error'] < 1e-4, row['reason']
+    # and learns the same from the same data
+    for options in (('--optimizer', 'sgd', '--loss', 'mse'), ('--optimizer', 'adam', '--accumulate', '2')):
+        own, file = (train(m, *options) for m in ('net:make', 'net.onnx'))
+        for key in ('first_loss', 'final_loss'):
+            assert abs(own[key] - file[key]) < 1e-5 * abs(file[key]), (options, own[key], file[key])
+        assert own['first_loss'] != own['final_loss']
+
+
 @case
 def names_that_are_no_function():
     for name in (':f', 'net:', 'a:b:c', 'a..b:c', '1a:b', 'a b:c', 'net:ma-ke', '.net:make', ':'):

@@ -371,6 +371,27 @@ class Model:
         self.hash = int.from_bytes(digest.digest()[:8], 'little')
 
 
+def loss_of(program, results, targets):
+    """By the function's own loss: an array of one number."""
+    try:
+        loss = program.own_loss(results, targets)
+    except BaseException as failure:
+        if passes(failure, program.engine):
+            raise
+        raise abi.Failure(f"{program.name}: its 'loss' failed: {describe(failure)}") from failure
+    if getattr(loss, 'shape', None) is None or tuple(loss.shape) not in ((), (1,)):
+        what = getattr(loss, 'shape', type(loss).__name__)
+        raise abi.InvalidArgument(f"{program.name}: its 'loss' returned {what}; expected an array of "
+                                  'one number')
+    return loss.reshape(())
+
+
+def require(package, purpose):
+    if importlib.util.find_spec(package) is None:
+        raise abi.Unavailable(f'{sys.executable} has no package {package}, which is needed {purpose}; '
+                              f'{sys.executable} -m pip install {package}')
+
+
 def seed_all(seed):
     """Of random numbers that a function may draw weights from."""
     random.seed(seed)

@@ -1,4 +1,6 @@
 """Models of a torch user's own: package.module:function returns a module and example inputs."""
+import os
+
 import torch
 
 from hotlap.engines import abi, foreign, torch_graph, torch_weights
@@ -57,6 +59,8 @@ class Model(foreign.Model):
     def count(self):
         self.not_a_number = self.first_weight(torch.isnan, 'NaN')
         self.infinite = self.first_weight(torch.isinf, 'infinity')
+        self.learnt = [n for n, p in self.module.named_parameters() if p.requires_grad]
+        self.averages = [n for n, b in self.module.named_buffers() if b.is_floating_point()]
         return sum(p.numel() for p in self.module.parameters())
 
     def first_weight(self, test, what):
@@ -83,8 +87,35 @@ class Model(foreign.Model):
             return None
         return int(array.max()) if int(array.min()) >= 0 else None
 
+    def export_onnx(self, path):
+        """By tracing (opset 17): torch's other exporter writes later opsets, and needs onnxscript."""
+        import warnings
+        foreign.require('onnx', 'to write ONNX')
+        dynamic = {p.name: {p.dims.index(-1): 'batch'} for p in self.inputs + self.outputs
+                   if -1 in p.dims}
+        part = f'{path}.{os.getpid()}.part'
+        try:
+            with warnings.catch_warnings(), torch.no_grad():
+                warnings.simplefilter('ignore')
+                torch.onnx.export(
+                    Adapter(self.module.eval().cpu(), self.arguments), tuple(self.arguments.arrays),
+                    part, input_names=[p.name for p in self.inputs], opset_version=17,
+                    output_names=[p.name for p in self.outputs], dynamic_axes=dynamic, dynamo=False)
+            os.replace(part, path)
+        except Exception as failure:
+            if foreign.passes(failure, self.engine):
+                raise
+            raise abi.Failure(f'{self.name}: torch.onnx.export failed: '
+                              f'{foreign.describe(failure)}') from failure
+        finally:
+            if os.path.exists(part):
+                os.unlink(part)
+
     def prepare(self, specification):
         if specification.mode == abi.TRAINING:
+            if self.loss:
+                self.engine.note("the loss is the function's own, in place of --loss, which only "
+                                 'shapes the targets')
             from hotlap.engines.torch_foreign_training import Program as Training
             return Training(self, specification)
         return Program(self, specification)

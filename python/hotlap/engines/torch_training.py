@@ -32,10 +32,7 @@ class Learnt:
     def __init__(self, model, t, device):
         self.names, self.accumulates = training.state_names(model, t), t.accumulate > 1
         self.updates = 0
-        known = {**model.weights, **model.small}
-        self.tensors = {name: torch.nn.Parameter(known[name].clone().to(device))
-                        for name in model.learnt}
-        self.tensors |= {name: known[name].clone().to(device) for name in model.averages}
+        self.tensors = self.take(model, device)
         self.parameters = [self.tensors[name] for name in model.learnt]
         self.optimizer = self.make(t)
         for p in self.parameters:
@@ -45,6 +42,13 @@ class Learnt:
                 self.optimizer.state[p]['step'] = torch.zeros((), device=device)
             if self.accumulates:
                 p.grad = torch.zeros_like(p)
+
+    def take(self, model, device):
+        """Weights and running statistics by name, the program's own."""
+        known = {**model.weights, **model.small}
+        tensors = {name: torch.nn.Parameter(known[name].clone().to(device))
+                   for name in model.learnt}
+        return tensors | {name: known[name].clone().to(device) for name in model.averages}
 
     def make(self, t):
         if t.optimizer == 'sgd':
@@ -64,25 +68,36 @@ class Learnt:
 
 
 class Program(training.Program):
+    learnt_class = Learnt
+
     def __init__(self, model, specification):
         self.engine, self.inputs = model.engine, specification.inputs
         self.training = t = specification.training
         training.check('torch', model, specification)
-        self.learnt = t.states_of.learnt if t.states_of else Learnt(model, t, self.engine.device)
+        self.learnt = t.states_of.learnt if t.states_of else \
+            self.learnt_class(model, t, self.engine.device)
+        module = self.network(model, specification).to(self.engine.device)
+        self.engine.lay_out(module)
+        self.module, self.bfloat16 = self.engine.compiled(module), \
+            specification.dtype == training.BFLOAT16
+        if self.module is not module:
+            self.engine.compile_now(self, self.try_out)
+
+    def network(self, model, specification):
+        """The module; sets `outputs`, and whether it draws random numbers in a step."""
         g = graph.Graph(model.path, specification)
         try:
             weights = {**model.weights, **self.learnt.tensors}
             module = torch_graph.Translation(g, weights, torch.float32, trains=True).run()
             self.outputs = [v.port() for v in g.outputs]
             self.drops = any(n.op == 'Dropout' for n in g.nodes)
+            return module
         finally:
             g.close()
-        module = module.to(self.engine.device)
-        self.engine.lay_out(module)
-        self.module, self.bfloat16 = self.engine.compiled(module), \
-            specification.dtype == training.BFLOAT16
-        if self.module is not module:
-            self.engine.compile_now(self, self.try_out)
+
+    def loss_of(self, results, targets):
+        loss = LOSSES[self.training.loss]
+        return sum(loss(y.float(), t) for y, t in zip(results, targets))
 
     def precision(self):
         if self.bfloat16:
@@ -121,7 +136,7 @@ class Request(training.Step, InferenceRequest):
     def __init__(self, program):
         super().__init__(program)
         self.make_room(program)
-        self.loss, self.times = LOSSES[program.training.loss], [0] * len(abi.PHASES)
+        self.times = [0] * len(abi.PHASES)
 
     def stamp(self):
         self.wait()  # for the device
@@ -136,7 +151,7 @@ class Request(training.Step, InferenceRequest):
             results = program.module(*self.place(self.bound[:self.count]))
         stamps.append(self.stamp())
         targets = self.place(self.bound[self.count:-2])
-        loss = sum(self.loss(y.float(), t) for y, t in zip(results, targets))
+        loss = program.loss_of(results, targets)
         finite = bool(torch.isfinite(loss))
         stamps.append(self.stamp())
         if finite:
