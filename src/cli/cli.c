@@ -1,8 +1,10 @@
 #include "cli/cli.h"
 
+#include "base/clock.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 int hl_cli_fail(const hl_error *error, int exit_status) {
@@ -80,6 +82,16 @@ hl_status hl_cli_store_path(const hl_options *options, char **ret_path, hl_error
 
 hl_status hl_cli_cache_directory(char **ret_path, hl_error *error) {
   return xdg_directory("XDG_CACHE_HOME", ".cache", ret_path, error);
+}
+
+hl_status hl_cli_order_seed(const hl_options *options, uint64_t *ret_seed, hl_error *error) {
+  uint32_t fresh = 0;
+  int64_t seed = 0;
+  if (getrandom(&fresh, sizeof fresh, 0) != (ssize_t)sizeof fresh) fresh = (uint32_t)hl_clock_ns();
+  hl_status status =
+      hl_options_int(options, HL_OPTION_ORDER_SEED, 0, ((int64_t)1 << 53) - 1, fresh, &seed, error);
+  *ret_seed = (uint64_t)seed;
+  return status;
 }
 
 bool hl_cli_colour(int fd) {

@@ -77,6 +77,9 @@ int hl_cli_models_import(const hl_options *options);
 /* `hotlap models quantize`: the exit status. */
 int hl_cli_quantize(const hl_options *options);
 
+/* --order-seed, or a fresh one, so that no order of a program's runs is always the same. */
+hl_status hl_cli_order_seed(const hl_options *options, uint64_t *ret_seed, hl_error *error);
+
 /* True if `fd` is a terminal and NO_COLOR is unset. */
 bool hl_cli_colour(int fd);
 

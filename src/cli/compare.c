@@ -1,12 +1,10 @@
 #include "cli/compare.h"
-#include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "report/comparison.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 enum { said_lines = 20 };
 
@@ -27,17 +25,6 @@ static const char usage[] =
     "Commands are executed in turns, in random order, and timed from start to end. git:REF is a\n"
     "commit, checked out and built beside the working tree, which is git:. itself.\n";
 
-/* A fresh one, so that no order of a program's runs is always the same. */
-static hl_status read_seed(hl_compare *c, hl_error *error) {
-  uint32_t fresh = 0;
-  int64_t seed = 0;
-  if (getrandom(&fresh, sizeof fresh, 0) != (ssize_t)sizeof fresh) fresh = (uint32_t)hl_clock_ns();
-  hl_status status = hl_options_int(&c->options, HL_OPTION_ORDER_SEED, 0, ((int64_t)1 << 53) - 1,
-                                    fresh, &seed, error);
-  c->how.seed = (uint64_t)seed;
-  return status;
-}
-
 static hl_status read_how(hl_compare *c, hl_error *error) {
   const hl_options *o = &c->options;
   int64_t processes = 0, pairs = 0;
@@ -54,7 +41,7 @@ static hl_status read_how(hl_compare *c, hl_error *error) {
   if (status == HL_OK) status = hl_options_real(o, HL_OPTION_MARGIN, 0, 99, 1, &margin, error);
   if (status == HL_OK)
     status = hl_options_real(o, HL_OPTION_ALPHA, 1e-6, 0.5, 0.05, &c->how.alpha, error);
-  if (status == HL_OK) status = read_seed(c, error);
+  if (status == HL_OK) status = hl_cli_order_seed(o, &c->how.seed, error);
   c->how.processes = (size_t)processes;
   c->how.pairs = (size_t)pairs;
   c->how.margin = margin / 100;

@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "engine/python.h"
+#include "method/pairing.h"
 #include "run/tasks.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,10 +34,10 @@ typedef struct tasks {
 
 static void begin(void *context, const hl_task *task, size_t index, size_t count, size_t pair) {
   const tasks *t = context;
-  (void)pair;
   if (!t->progress) return;
   hl_text line = HL_TEXT_INIT;
   hl_text_format(&line, "[%zu/%zu] %s: %s", index + 1, count, task->branch, task->experiment);
+  if (pair) hl_text_format(&line, ", pair %zu of %zu", pair, t->how.pairs);
   fputs("\r\033[K", stderr);
   hl_cli_show(&line, stderr);
   hl_text_release(&line);
@@ -66,6 +67,42 @@ static hl_status read_path(const hl_options *o, const char **ret_path, hl_error 
   return HL_OK;
 }
 
+/* What only --compare has. */
+static hl_status check_options(const hl_options *o, hl_error *error) {
+  static const hl_option_id of_compare[] = {
+      HL_OPTION_BASELINE, HL_OPTION_PAIRS,  HL_OPTION_MAX_TIME,  HL_OPTION_TOLERANCE,
+      HL_OPTION_ALPHA,    HL_OPTION_MARGIN, HL_OPTION_ORDER_SEED};
+  for (size_t i = 0; i < HL_COUNT(of_compare) && !hl_options_on(o, HL_OPTION_COMPARE); i++)
+    if (hl_options_given(o, of_compare[i]))
+      return hl_error_set(error, HL_INVALID_ARGUMENT, "--%s is for --compare",
+                          hl_option_name(of_compare[i]));
+  return HL_OK;
+}
+
+static hl_status read_compare(tasks *t, hl_error *error) {
+  const hl_options *o = &t->options;
+  hl_tasks_options *how = &t->how;
+  int64_t pairs = 0;
+  double margin = 0, tolerance = 0;
+  how->compare = hl_options_on(o, HL_OPTION_COMPARE);
+  how->baseline = hl_options_get(o, HL_OPTION_BASELINE);
+  hl_status status = check_options(o, error);
+  if (status == HL_OK)
+    status = hl_options_int(o, HL_OPTION_PAIRS, 1, HL_ROUNDS_MOST, 20, &pairs, error);
+  if (status == HL_OK)
+    status = hl_options_real(o, HL_OPTION_MAX_TIME, 0.001, 8640000, 0, &how->max_time_s, error);
+  if (status == HL_OK) status = hl_options_real(o, HL_OPTION_MARGIN, 0, 99, 1, &margin, error);
+  if (status == HL_OK)
+    status = hl_options_real(o, HL_OPTION_TOLERANCE, 0, 1e6, 1, &tolerance, error);
+  if (status == HL_OK)
+    status = hl_options_real(o, HL_OPTION_ALPHA, 1e-6, 0.5, 0.05, &how->alpha, error);
+  if (status == HL_OK) status = hl_cli_order_seed(o, &how->seed, error);
+  how->pairs = (size_t)pairs;
+  how->margin = margin / 100;
+  how->tolerance = tolerance / 100;
+  return status;
+}
+
 static hl_status read_how(tasks *t, hl_error *error) {
   const hl_options *o = &t->options;
   t->here = getcwd(NULL, 0);
@@ -84,7 +121,9 @@ static hl_status read_how(tasks *t, hl_error *error) {
                              .here = t->here,
                              .verbose = hl_options_on(o, HL_OPTION_VERBOSE),
                              .wake_fd = hl_interrupt_catch()};
-  return hl_options_real(o, HL_OPTION_TIMEOUT, 0.001, 8640000, 0, &t->how.how.timeout_s, error);
+  hl_status status =
+      hl_options_real(o, HL_OPTION_TIMEOUT, 0.001, 8640000, 0, &t->how.how.timeout_s, error);
+  return status == HL_OK ? read_compare(t, error) : status;
 }
 
 static hl_status read_all(tasks *t, hl_error *error) {
@@ -121,7 +160,7 @@ static hl_status write_results(const tasks *t, hl_error *error) {
   if (!path && !json) return HL_OK;
   hl_text text = HL_TEXT_INIT;
   text.cap_bytes = (size_t)4 << 30;
-  hl_report_tasks_json(&t->found.tasks, &text);
+  hl_report_tasks_json(&t->found.tasks, &t->found.comparisons, &text);
   hl_status status = HL_OK;
   if (text.failed) status = hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the results");
   if (status == HL_OK && json) fputs(text.data, stdout);
@@ -131,14 +170,34 @@ static hl_status write_results(const tasks *t, hl_error *error) {
   return status;
 }
 
+/* Those that passed, and those that were run. */
+static size_t count_passed(const tasks *t, size_t *ret_run) {
+  const hl_tasks *all = &t->found.tasks;
+  size_t passed = 0, run = 0;
+  for (size_t i = 0; i < all->count; i++) {
+    passed += hl_task_passed(&all->items[i]);
+    run += all->items[i].outcome != NULL;
+  }
+  if (ret_run) *ret_run = run;
+  return passed;
+}
+
+static void show_compared(const tasks *t) {
+  hl_text text = HL_TEXT_INIT;
+  hl_report_tasks_compared(&t->found.tasks, &t->found.comparisons, &text);
+  if (t->how.compare)
+    hl_text_format(&text, "Seed of the order: %llu\n", (unsigned long long)t->how.seed);
+  hl_cli_show(&text, stdout);
+  hl_text_release(&text);
+}
+
 static void show_end(const tasks *t, bool interrupted) {
-  const hl_tasks *done = &t->found.tasks;
   const char *path = hl_options_get(&t->options, HL_OPTION_OUTPUT);
-  size_t passed = 0;
-  for (size_t i = 0; i < done->count; i++) passed += hl_task_passed(&done->items[i]);
+  size_t run = 0, passed = count_passed(t, &run);
   if (t->shows) {
+    show_compared(t);
     printf("%zu of %zu tasks passed", passed, t->file.count);
-    if (done->count < t->file.count) printf(", %zu did not run", t->file.count - done->count);
+    if (run < t->file.count) printf(", %zu did not run", t->file.count - run);
     puts("");
     if (path) printf("Results: %s\n", path);
   }
@@ -148,9 +207,7 @@ static void show_end(const tasks *t, bool interrupted) {
 }
 
 static int exit_status_of(const tasks *t) {
-  const hl_tasks *done = &t->found.tasks;
-  size_t passed = 0;
-  for (size_t i = 0; i < done->count; i++) passed += hl_task_passed(&done->items[i]);
+  size_t passed = count_passed(t, NULL);
   if (passed == t->file.count) return HL_EXIT_OK;
   return passed ? HL_EXIT_ROW_FAILED : HL_EXIT_NOTHING;
 }

@@ -188,7 +188,6 @@ static void write_git(const hl_task *t, hl_json *json) {
 }
 
 void hl_task_write_json(const hl_task *t, hl_json *json) {
-  hl_json_object(json, NULL);
   hl_json_text(json, "branch", t->branch);
   hl_json_text(json, "experiment", t->experiment);
   hl_json_text(json, "kind", t->training ? "training" : "inference");
@@ -209,5 +208,4 @@ void hl_task_write_json(const hl_task *t, hl_json *json) {
   hl_json_end(json);
   write_metrics(t, json);
   hl_json_text(json, "notes", t->notes ? t->notes : "");
-  hl_json_end(json);
 }

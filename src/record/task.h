@@ -5,7 +5,9 @@
  *     hl_task_init(&task, true);
  *     hl_task_set(&task, HL_TASK_FIRST_EPOCH, 25.3);
  *     hl_task_explain(&task, HL_TASK_TRAINING_DATA, "the entry did not report it");
+ *     hl_json_object(&json, NULL);
  *     hl_task_write_json(&task, &json);
+ *     hl_json_end(&json);
  *     hl_task_release(&task);
  *
  * tasks.def is the one table of what is measured.
@@ -81,12 +83,12 @@ hl_task_id hl_task_total(bool training);
 /* An outcome with its reason; replaces an earlier one. */
 void hl_task_fail(hl_task *task, hl_outcome outcome, const char *format, ...) HL_PRINTF(3, 4);
 bool hl_task_passed(const hl_task *task);
-/* Writes the object. */
+/* Writes its members into the object that is open. */
 void hl_task_write_json(const hl_task *task, hl_json *json);
 
 typedef struct hl_tasks {
   hl_task *items;   /* owned */
-  size_t count;     /* that are done */
+  size_t count;     /* that may be done: those have an outcome */
   size_t allocated; /* that are initialised */
 } hl_tasks;
 void hl_tasks_release(hl_tasks *tasks);

@@ -76,6 +76,15 @@ double hl__batch_shift(const hl_configuration *a, const hl_configuration *b) {
   return log((double)b->batch_size / (double)a->batch_size);
 }
 
+hl_turn_noise hl__turn_noise(const hl_counters *before, const hl_counters *after) {
+  hl_counters interval;
+  hl_counters_difference(before, after, &interval);
+  return (hl_turn_noise){.steal_least = hl_counters_steal_least(&interval),
+                         .throttled_s = interval.throttled_s,
+                         .wait_share = (double)NAN,
+                         .canary_lost = (double)NAN};
+}
+
 double hl__pairing_enough_s(const hl_pairing *p, uint64_t before_ns, double max_time_s) {
   if (p->rounds == 0 || p->options.rounds < HL_PAIRS_LEAST) return 0;
   double round_ns = (double)p->spent_ns / (double)p->rounds;

@@ -11,6 +11,7 @@
 #ifndef HL_RUN_CANDIDATE_H
 #define HL_RUN_CANDIDATE_H
 
+#include "machine/counters.h"
 #include "method/pairing.h"
 #include "plan/configuration.h"
 #include "record/comparison.h"
@@ -60,6 +61,10 @@ void hl__comparison_name(const hl_record *a, const hl_record *b, hl_comparison *
 /* Only what was computed right may be called fast: UNAVAILABLE, naming the operand, for a side that
  * is not PASSED, or MISTRUSTED and `force`. */
 hl_status hl__record_check(const hl_record *record, size_t side, bool force, hl_error *error);
+
+/* What disturbed the execution of a command between these readings of the system's counters and the
+ * group's: the runner's own say nothing of a child. */
+hl_turn_noise hl__turn_noise(const hl_counters *before, const hl_counters *after);
 
 /* What to add to a log-ratio of the times of batches to have that of the times of an input. */
 double hl__batch_shift(const hl_configuration *a, const hl_configuration *b);

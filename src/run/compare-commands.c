@@ -122,18 +122,12 @@ static hl_status measure_shell(runner *r, hl_error *error) {
 
 static hl_status take_turn(runner *r, size_t side, hl_error *error) {
   hl_execution e;
-  hl_counters before, after, interval;
+  hl_counters before, after;
   uint64_t elapsed = 0;
   hl_counters_read(&r->counters, &before);
   hl_status status = execute(r, side, &e, &elapsed, error);
   if (status != HL_OK) return status;
   hl_counters_read(&r->counters, &after);
-  hl_counters_difference(&before, &after, &interval);
-  /* The counters are the system's and the group's, and the runner's own say nothing of a child. */
-  const hl_turn_noise noise = {.steal_least = hl_counters_steal_least(&interval),
-                               .throttled_s = interval.throttled_s,
-                               .wait_share = (double)NAN,
-                               .canary_lost = (double)NAN};
   const hl_side_execution execution = {(double)e.wall_ns / 1e6, (double)e.user_ns / 1e6,
                                        (double)e.system_ns / 1e6, (double)e.peak_bytes / 1e6};
   const hl_turn turn = {.member = side,
@@ -142,7 +136,7 @@ static hl_status take_turn(runner *r, size_t side, hl_error *error) {
                         .steps_per_sample = 1,
                         .steps = 1,
                         .elapsed_ns = elapsed,
-                        .noise = noise};
+                        .noise = hl__turn_noise(&before, &after)};
   status = hl_side_add(&r->sides[side], &execution, error);
   return status == HL_OK ? hl_pairing_add(&r->pairing, &turn, error) : status;
 }

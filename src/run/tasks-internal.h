@@ -20,4 +20,9 @@ void hl__task_begin(const hl__tasks *tasks, hl_task *task);
 hl_status hl__task_prepare(hl__tasks *tasks, size_t index, const hl_task_place **ret_place,
                            hl_error *error);
 
+enum { HL__TASKS_COMPARED = 10000 };
+
+/* Runs all rows, those of the same work in random turns, and fills the comparisons. */
+hl_status hl__tasks_compare(hl__tasks *tasks, hl_error *error);
+
 #endif

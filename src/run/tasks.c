@@ -151,7 +151,7 @@ hl_status hl_tasks_run(const hl_task_file *file, const hl_tasks_options *options
                                          options->how.verbose, options->how.wake_fd, error);
   if (status != HL_OK) return status;
   t.how.scratch = t.places.scratch;
-  status = run_sequence(&t, error);
+  status = options->compare ? hl__tasks_compare(&t, error) : run_sequence(&t, error);
   hl_error left = {0};
   hl_status closed = hl_task_places_close(&t.places, &left);
   if (closed == HL_OK || status != HL_OK) return status;
@@ -160,5 +160,6 @@ hl_status hl_tasks_run(const hl_task_file *file, const hl_tasks_options *options
 
 void hl_tasks_found_release(hl_tasks_found *found) {
   hl_tasks_release(&found->tasks);
+  hl_task_comparisons_release(&found->comparisons);
   *found = (hl_tasks_found){0};
 }

@@ -10,13 +10,20 @@
 #define HL_RUN_TASKS_H
 
 #include "plan/task-file.h"
-#include "record/task.h"
+#include "record/task-comparison.h"
 #include "run/task-execute.h"
 
 typedef struct hl_tasks_options {
   hl_task_how how; /* all but `scratch` */
   const char *build, *cache_directory;
   bool skip_failed;
+  bool compare;         /* rows of the same work take turns, against the baseline's */
+  const char *baseline; /* its branch; NULL: that of the first row */
+  size_t pairs;         /* of each comparison, as far as the budget goes */
+  double max_time_s;    /* of a row, all its executions; 0: no limit */
+  uint64_t seed;        /* of the coins */
+  double alpha, margin;
+  double tolerance; /* results that differ by a larger share are not the same */
 } hl_tasks_options;
 
 typedef struct hl_tasks_view {
@@ -27,8 +34,10 @@ typedef struct hl_tasks_view {
 } hl_tasks_view;
 
 typedef struct hl_tasks_found {
-  hl_tasks tasks; /* of the rows in order, as far as it came; the file has to stay */
-  bool stopped;   /* at the first that failed */
+  hl_tasks
+      tasks; /* of the rows in order; those that were run have an outcome. The file has to stay */
+  hl_task_comparisons comparisons;
+  bool stopped; /* at the first that failed */
 } hl_tasks_found;
 
 /* INTERRUPTED (what was measured is there), INVALID_ARGUMENT, errors of hl_task_places_open. A row

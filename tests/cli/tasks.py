@@ -6,7 +6,7 @@ import sys
 import time
 
 from git_kit import git, repository, state, write
-from harness import HOME, PROGRAM, SOURCE, case, environment, hotlap, main
+from harness import HOME, PROGRAM, SOURCE, case, environment, hotlap, main, shared
 
 CACHE = HOME / 'cache dir'
 ENTRY = f'{sys.executable} train.py experiment={{experiment}} trainer={{trainer}} epochs={{max_epochs}} batch={{batch_size}}'
@@ -162,6 +162,70 @@ def tables_as_programs_write_them():
     done = run(repo, many, '--skip-failed', '--quiet', '--output', HOME / 'many.json', entry=entry)
     assert done.status == 3, done.explain()
     assert len(json.loads((HOME / 'many.json').read_text())) == 100000
+
+
+SCRIPT = """#!/bin/sh
+echo "$1" >> '{log}'
+printf '{{"total_training": %s, "data_loading_first_batch": %s, "results": {{"loss": %s}}}}' {total} {loading} {loss} > "$HOTLAP_METRICS"
+exit {status}
+"""
+
+
+@case
+def branches_take_turns_and_what_was_expected_is_judged():
+    log = HOME / 'turns.log'
+    branches = {'main': (2.0, 0.5, 0.25, 0), 'fast': (1.0, 0.4, 0.2501, 0), 'slow': (4.0, 0.5, 0.25, 0),
+                'wrong': (0.5, 0.1, 0.5, 0), 'crash': (1.0, 0.5, 0.25, 3)}
+
+    def script(total, loading, loss, status):
+        return {'train.sh': SCRIPT.format(total=total, loading=loading, loss=loss, status=status, log=log)}
+
+    repo = repository('turns', script(*branches['main']))
+    git('branch', '-M', 'main', cwd=repo)
+    for branch, what in list(branches.items())[1:]:
+        git('checkout', '-q', '-b', branch, 'main', cwd=repo)
+        write(repo, 'train.sh', script(*what)['train.sh'], 0o755)
+        git('commit', '-q', '-a', '-m', branch, cwd=repo)
+    git('checkout', '-q', 'main', cwd=repo)
+    before = state(repo)
+    text = 'branch,experiment,batch_size,overrides,expected\n' + \
+        'slow,a,8,,\nmain,a,8,,\nfast,a,8,k=1,"40-120% speedup"\nwrong,a,8,,\ncrash,a,8,,\nfast,a,9,,"20% reduction in data loading"\n' + \
+        'main,a,9,,\nfast,b,9,,0%\n'
+    done = hotlap('run', table(repo, text), '--entry', './train.sh {branch}', '--compare', '--baseline', 'main', '--skip-failed',
+                  '--pairs', '24', '--order-seed', '7', '--json', cwd=repo, env=shared(XDG_CACHE_HOME=str(CACHE)))
+    tasks = done.document
+    assert [t['outcome'] for t in tasks] == ['PASSED'] * 3 + ['MISTRUSTED', 'FAILED'] + ['PASSED'] * 3, done.explain()
+    assert 'its loss is 0.5 where' in tasks[3]['error'] and tasks[3]['comparisons'] == tasks[4]['comparisons'] == [], tasks[3]
+    found = {(t['line'], c['metric']): c for t in tasks for c in t['comparisons']}
+    total, loading = 'total_training.elapsed_seconds', 'epoch_breakdown.data_loading_first_batch.elapsed_seconds'
+    assert set(found) == {(line, metric) for line in (2, 4, 7) for metric in (total, loading)}, found.keys()
+    for line, metric, verdict, speedup in ((4, total, 'faster', 2), (2, total, 'slower', 0.5), (2, loading, 'equivalent', 1),
+                                           (7, loading, 'faster', 1.25)):
+        c = found[line, metric]
+        assert c['verdict'] == verdict and abs(c['speedup'] - speedup) < 1e-9, c
+        assert c['baseline'] == 'main' and c['baseline_line'] == (8 if line == 7 else 3), c
+        assert c['pairs'] + c['voided'] == 24, c
+    assert abs(found[4, total]['expected']['measured'] - 1) < 1e-9 and found[4, total]['expected']['verdict'] == 'met', found
+    assert found[7, loading]['expected']['kind'] == 'reduction' and abs(found[7, loading]['expected']['measured'] - 0.2) < 1e-9
+    assert 'expected' not in found[7, total] and 'not compared' in tasks[7]['notes'], tasks[7]
+    assert tasks[2]['executions'] == len(tasks[2]['executions_seconds']) == 24 and tasks[7]['executions'] == 1
+    assert tasks[2]['metrics']['total_training']['elapsed_seconds'] == 1.0
+    turns = log.read_text().split()
+    assert turns[0] == 'main' and turns.count('crash') == turns.count('wrong') == 1, turns
+    rounds = [turns[5 + 3 * i:8 + 3 * i] for i in range(24)]  # after warming up
+    assert all(sorted(r) == ['fast', 'main', 'slow'] for r in rounds) and len({tuple(r) for r in rounds}) > 2, rounds
+    assert state(repo) == before and left() == []
+    text = 'branch,experiment,expected\nmain,a,\nfast,a,90-120% faster\nmain,a,0%\n'
+    shown = hotlap('run', table(repo, text), '--entry', './train.sh {branch}', '--compare', '--pairs', '24', cwd=repo,
+                   env=shared(XDG_CACHE_HOME=str(CACHE)))
+    shown.passes('faster 2.000', 'Expected and measured Verdict Measured met 100.0 %, 100.0 to 100.0 % fast, line 3: 90-120% faster', 'the same commit',
+                 'met 0.0 %', 'Seed of the order')
+    for expected in ('much', '30-10%', '10% blue', '-100%', '100% less', 'nan%'):
+        run(repo, f'branch,experiment,expected\nmain,a,{expected}\n', '--compare').fails(2, 'line 2', 'it is written as')
+    run(repo, text, '--compare', '--baseline', 'none').fails(2, 'no row of it')
+    run(repo, text, '--pairs', '3').fails(2, '--pairs is for --compare')
+    failed = run(repo, 'branch,experiment\ncrash,a\nfast,a\n', '--compare', '--json', entry='./train.sh {branch}').fails(3)
+    assert len(failed.document) == 1, failed.explain()
 
 
 @case
