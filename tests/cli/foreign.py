@@ -32,6 +32,40 @@ def make():
 ''')
 
 
+module('jnet', '''
+import jax, jax.numpy as jnp, numpy as np
+
+def apply(parameters, row):
+    hidden = jax.nn.relu(row @ parameters['hidden']['kernel'] + parameters['hidden']['bias'])
+    return {'scores': hidden @ parameters['out'][0], 'mean': hidden.mean(1)}
+
+def parameters():
+    key = jax.random.key(3)
+    return {'hidden': {'kernel': jax.random.normal(key, (12, 32)), 'bias': jnp.ones(32)},
+            'out': [jax.random.normal(key, (32, 5))]}
+
+def make():
+    return apply, parameters(), np.ones((2, 12), np.float32)
+
+def with_loss():
+    return {'model': lambda p, row: apply(p, row)['scores'], 'parameters': parameters(),
+            'inputs': np.ones((2, 12), np.float32), 'loss': lambda y, t: 3 * ((y - t) ** 2).mean()}
+
+def without():
+    return {**with_loss(), 'loss': None}
+''')
+
+
+@case
+def a_function_of_jax_is_measured_and_trained():
+    for row in sweep('jnet:make', sizes='1,3', engine='jax').rows:
+        assert row['outcome'] == 'PASSED' and row['output_error'] < 1e-5, row['reason']
+        assert row['parameters'] == 12 * 32 + 32 + 32 * 5, row
+    own, plain = (train(f'jnet:{f}', '--loss', 'mse', engine='jax') for f in ('with_loss', 'without'))
+    assert abs(own['first_loss'] - 3 * plain['first_loss']) < 1e-4 * own['first_loss'], (own, plain)
+    assert plain['final_loss'] != plain['first_loss']
+
+
 @case
 def a_function_of_torch_is_measured():
     for row, batch in zip(sweep('net:make', sizes='1,3').rows, (1, 3)):

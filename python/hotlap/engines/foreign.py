@@ -371,6 +371,22 @@ class Model:
         self.hash = int.from_bytes(digest.digest()[:8], 'little')
 
 
+def named(keys):
+    keys = list(keys)
+    return ', '.join(keys[:5]) + (f' and {len(keys) - 5} more' if len(keys) > 5 else '')
+
+
+def check_weights(name, path, own, given):
+    """Raises what is missing, unexpected, or of another shape; both are shapes by name."""
+    shapes = [f"{k} ({'x'.join(map(str, given[k]))} in the file, {'x'.join(map(str, own[k]))} in the "
+              'model)' for k in own if k in given and given[k] != own[k]]
+    wrong = [f'{what}: {named(keys)}' for what, keys in (
+        ('missing', [k for k in own if k not in given]),
+        ('unexpected', [k for k in given if k not in own]), ('of another shape', shapes)) if keys]
+    if wrong:
+        raise abi.BadData(f'--weights {path}: not those of {name}: ' + '; '.join(wrong))
+
+
 def loss_of(program, results, targets):
     """By the function's own loss: an array of one number."""
     try:

@@ -1,4 +1,5 @@
 """Networks on JAX, compiled by XLA before the first step."""
+import contextlib
 import importlib.metadata
 import os
 import sys
@@ -32,6 +33,7 @@ class Engine:
             str(failure).startswith('RESOURCE_EXHAUSTED')
 
     def __init__(self, threads, device, options, note):
+        self.note = note
         # XLA reads it when it starts; nothing else says how many threads it may have.
         os.environ['PJRT_NPROC'] = str(threads)
         import jax
@@ -45,6 +47,10 @@ class Engine:
 
     def load(self, path):
         return Model(self, path)
+
+    def load_foreign(self, name, seed, weights):
+        from hotlap.engines import jax_foreign
+        return jax_foreign.Model(self, name, seed, weights)
 
     def memory(self):
         of = self.device.memory_stats()
@@ -77,10 +83,7 @@ class Program:
         dtype = jax_graph.DTYPES.get(specification.dtype)
         if specification.dtype not in (1, 10, 16):
             raise abi.Unimplemented('jax: arithmetic is float32, bfloat16 or float16')
-        g = graph.Graph(model.path, specification)
-        try:
-            network = jax_graph.Network(g, dtype)
-            self.outputs = [v.port() for v in g.outputs]
+        with self.network(model, specification, dtype) as network:
             shapes = [jax.ShapeDtypeStruct(p.dims, jax_graph.DTYPES[p.dtype])
                       for p in specification.inputs]
             weights = model.weights
@@ -90,9 +93,18 @@ class Program:
             begun = time.monotonic_ns()
             self.function = jax.jit(network.run).lower(weights, *shapes).compile()
             self.compile_ns = time.monotonic_ns() - begun
+        self.engine, self.inputs, self.weights = model.engine, specification.inputs, weights
+
+    @contextlib.contextmanager
+    def network(self, model, specification, dtype):
+        """What is traced, while it can be traced; sets `outputs`."""
+        from hotlap.engines import jax_graph
+        g = graph.Graph(model.path, specification)
+        try:
+            self.outputs = [v.port() for v in g.outputs]
+            yield jax_graph.Network(g, dtype)
         finally:
             g.close()
-        self.engine, self.inputs, self.weights = model.engine, specification.inputs, weights
 
     def request(self):
         return Request(self)

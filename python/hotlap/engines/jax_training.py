@@ -1,5 +1,6 @@
 """Training steps on JAX: forward, loss, backward and update are one function, compiled before the
 first step, whose states are given to it and come back (donated buffers)."""
+import contextlib
 import time
 
 import jax
@@ -81,8 +82,8 @@ class Learnt:
 class Step:
     """The function that is compiled. `updates` is False for steps that only add to the gradients."""
 
-    def __init__(self, network, model, learnt, t, updates):
-        self.network, self.t, self.updates = network, t, updates
+    def __init__(self, network, model, learnt, t, updates, loss):
+        self.loss, self.network, self.t, self.updates = loss, network, t, updates
         self.learnt, self.averages, self.names = model.learnt, model.averages, learnt.names
         self.suffixes = training.suffixes(t)
 
@@ -93,8 +94,7 @@ class Step:
             others = {name: old[name] for name in self.averages}
             key = jax.random.fold_in(jax.random.key(t.seed & (1 << 63) - 1), step)
             results, moved = self.network.train({**constants, **others, **weights}, key, *inputs)
-            loss = LOSSES[t.loss]
-            return sum(loss(y.astype(np.float32), x) for y, x in zip(results, targets)), moved
+            return self.loss(results, targets), moved
 
         weights = {name: old[name] for name in self.learnt}
         (loss, moved), gradients = jax.value_and_grad(loss_of, has_aux=True)(weights)
@@ -128,19 +128,28 @@ class Program(training.Program):
         training.check('jax', model, specification)
         self.learnt = t.states_of.learnt if t.states_of else Learnt(model, t)
         self.constants = {k: w for k, w in model.weights.items() if k not in self.learnt.at}
-        g = graph.Graph(model.path, specification)
-        try:
-            network = jax_graph.Network(g, jax_graph.DTYPES[specification.dtype], trains=True)
-            self.outputs = [v.port() for v in g.outputs]
+        with self.network(model, specification) as network:
             begun = time.monotonic_ns()
             self.update = self.compiled(network, model, True)
             self.add = self.compiled(network, model, False) if t.accumulate > 1 else None
             self.compile_ns = time.monotonic_ns() - begun
+
+    @contextlib.contextmanager
+    def network(self, model, specification):
+        """What is traced, while it can be traced; sets `outputs`."""
+        g = graph.Graph(model.path, specification)
+        try:
+            self.outputs = [v.port() for v in g.outputs]
+            yield jax_graph.Network(g, jax_graph.DTYPES[specification.dtype], trains=True)
         finally:
             g.close()
 
+    def loss_of(self, results, targets):
+        loss = LOSSES[self.training.loss]
+        return sum(loss(y.astype(np.float32), x) for y, x in zip(results, targets))
+
     def compiled(self, network, model, updates):
-        step = Step(network, model, self.learnt, self.training, updates)
+        step = Step(network, model, self.learnt, self.training, updates, self.loss_of)
         shape = jax.ShapeDtypeStruct
         classes = self.training.loss == 'cross-entropy'
 

@@ -3,14 +3,10 @@ import os
 
 import torch
 
-from hotlap.engines import abi
+from hotlap.engines import abi, foreign
+from hotlap.engines.foreign import named
 
 HOLDERS = 'state_dict', 'model_state_dict', 'model', 'module', 'net'
-
-
-def named(keys):
-    keys = list(keys)
-    return ', '.join(keys[:5]) + (f' and {len(keys) - 5} more' if len(keys) > 5 else '')
 
 
 def read(path):
@@ -79,15 +75,8 @@ def load(model, path):
     state, where = state_of(path, read(path))
     own = model.module.state_dict()
     inside, prefix, outside = renamed(state, own)
-    missing = [k for k in own if k not in inside]
-    surplus = [k for k in inside if k not in own]
-    shapes = [f"{k} ({'x'.join(map(str, inside[k].shape))} in the file, "
-              f"{'x'.join(map(str, own[k].shape))} in the model)"
-              for k in own if k in inside and inside[k].shape != own[k].shape]
-    wrong = [f'{what}: {named(keys)}' for what, keys in (
-        ('missing', missing), ('unexpected', surplus), ('of another shape', shapes)) if keys]
-    if wrong:
-        raise abi.BadData(f'--weights {path}: not those of {model.name}: ' + '; '.join(wrong))
+    foreign.check_weights(model.name, path, {k: tuple(v.shape) for k, v in own.items()},
+                          {k: tuple(v.shape) for k, v in inside.items()})
     model.module.load_state_dict(inside, strict=True)
     said = f"weights of {path}{where}"
     if prefix:
