@@ -289,6 +289,24 @@ static bool hints(const hl_analysis_input *input, hl_analysis_group *g) {
               "give more time (--max-time) or find out what still changes");
 }
 
+/* What the best of the rows gives whose pictures were loaded while it ran. */
+static bool data_hint(const hl_analysis_input *input, hl_analysis_group *g) {
+  const hl_record *best = NULL;
+  for (size_t i = 0; i < g->point_count; i++) {
+    const hl_record *r = hl__analysis_record(input, g->points[i].row);
+    if (r->fed_throughput_ips > 0 && (!best || r->fed_throughput_ips > best->fed_throughput_ips))
+      best = r;
+  }
+  if (!best) return true;
+  return add(g, HL_ADVICE_HINT, HL_INT_NULL,
+             hl_format("Data: with pictures loaded while it runs (--loader-threads %" PRId64
+                       ") batch %" PRId64 " gives %s images/s; the loader is %s; one thread loads "
+                       "%s images/s",
+                       best->loader_threads, best->batch_size, HL_NUM(best->fed_throughput_ips),
+                       best->data_verdict ? best->data_verdict : "?",
+                       HL_NUM(best->data_throughput_ips)));
+}
+
 /* Nothing passed: what happened most, and a cautious default. */
 static bool fallback(const hl_analysis_input *input, hl_analysis_group *g) {
   size_t no_memory = 0, absent = 0;
@@ -349,5 +367,6 @@ bool hl__analyse_advice(const hl_analysis_input *input, hl_analysis_group *g) {
   if (!g->recommendations) return false;
   if (g->point_count == 0) return fallback(input, g) && limit(input, g) && mistrusted(input, g);
   return speed(g) && latency(input, g) && memory(g) && energy(input, g) && balance(g) &&
-         accuracy(input, g) && limit(input, g) && mistrusted(input, g) && hints(input, g);
+         accuracy(input, g) && limit(input, g) && mistrusted(input, g) && hints(input, g) &&
+         data_hint(input, g);
 }

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "data/image.h"
 
 /* Arrays a file holds, decoded to native-endian row-major order on demand: see data/npz.h. */
 
@@ -18,6 +19,21 @@ typedef struct hl_data_rule {
   int64_t index_limit; /* integers are indices below this; 0: not known to be any */
 } hl_data_rule;
 
+/* How pictures of a folder were read: by one thread, from file to input. */
+typedef struct hl_picture_reading {
+  int64_t count; /* 0: the data are no pictures */
+  uint64_t ns;
+  double psnr_db; /* of HL_IMAGE_SCALED: of the inputs' 8-bit pixels against exact ones, over all
+                     pixels of some of the pictures; NaN if there is no difference */
+} hl_picture_reading;
+
+/* What is taken of a file and how. */
+typedef struct hl_data_choice {
+  int64_t max_images; /* 0: all; of a folder as many are spread evenly over it */
+  uint64_t seed;      /* of groups of neighbours */
+  hl_image_decoding decoding;
+} hl_data_choice;
+
 /* A set of inputs of one model: for each model input a dense array whose first dimension is
  * `count`, the others being the port's in their order; or, without a batch, the port's shape. */
 typedef struct hl_dataset {
@@ -25,6 +41,8 @@ typedef struct hl_dataset {
   size_t input_count;     /* arrays, in the model's order */
   hl_tensor_view *inputs; /* owned */
   char *description;      /* one line: file or generator, what was done to it, of a file a hash */
+  hl_picture_reading pictures;
+  struct hl_image_folder *folder; /* that they are of, owned; or NULL */
 } hl_dataset;
 
 void hl_dataset_free(hl_dataset *dataset);
@@ -44,11 +62,11 @@ hl_status hl_dataset_synthetic(const hl_port *ports, const hl_data_rule *rules, 
  * normalised as PtychoPINN does (intensity scale); a "positions" port from the coordinates. Other
  * ports are taken from arrays of the port's name (or the only array) with matching shape and kind:
  * fractions are no integers, and indices must be of their table. A folder of
- * pictures is for the only input of a model that takes such (data/image-source.h). `max_images` 0:
- * all; of a folder as many are spread evenly over it. `rules` as for hl_dataset_synthetic. */
+ * pictures is for the only input of a model that takes such (data/image-source.h). `rules` as for
+ * hl_dataset_synthetic. */
 hl_status hl_dataset_read(const char *path, const hl_port *ports, const hl_data_rule *rules,
-                          size_t port_count, int64_t max_images, uint64_t seed,
-                          hl_dataset **ret_dataset, hl_error *error);
+                          size_t port_count, const hl_data_choice *choice, hl_dataset **ret_dataset,
+                          hl_error *error);
 
 /* Says in the description which contents they are (another file of the same name is other data);
  * hl_dataset_read does so. OUT_OF_MEMORY. */

@@ -19,6 +19,7 @@ hl_status hl__dataset_dims(const hl_port *port, hl_data_rule rule, int64_t count
 
 /* Fills a fresh data set from a folder of pictures, as hl_dataset_read. */
 hl_status hl__dataset_read_images(const char *path, const hl_port *ports, size_t port_count,
-                                  int64_t max_images, hl_dataset *dataset, hl_error *error);
+                                  const hl_data_choice *choice, hl_dataset *dataset,
+                                  hl_error *error);
 
 #endif

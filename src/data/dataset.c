@@ -1,6 +1,7 @@
 #include "base/hash.h"
 #include "data/array.h"
 #include "data/dataset-internal.h"
+#include "data/image-folder.h"
 #include "data/kind.h"
 #include "data/neighbours.h"
 #include "data/npz.h"
@@ -14,6 +15,7 @@ void hl_dataset_free(hl_dataset *dataset) {
   if (!dataset) return;
   for (size_t i = 0; i < dataset->input_count; i++) hl_array_release(&dataset->inputs[i]);
   free(dataset->inputs);
+  hl_image_folder_free(dataset->folder);
   free(dataset->description);
   free(dataset);
 }
@@ -387,16 +389,17 @@ static hl_status read_file(const char *path, const hl_port *ports, const hl_data
 }
 
 static hl_status read_any(const char *path, const hl_port *ports, const hl_data_rule *rules,
-                          size_t port_count, int64_t max_images, uint64_t seed, hl_dataset *dataset,
+                          size_t port_count, const hl_data_choice *choice, hl_dataset *dataset,
                           hl_error *error) {
   switch (hl_data_kind_of(path)) {
   case HL_DATA_ARRAYS:
-    return read_file(path, ports, rules, port_count, max_images, seed, dataset, error);
+    return read_file(path, ports, rules, port_count, choice->max_images, choice->seed, dataset,
+                     error);
   case HL_DATA_PICTURE:
     return hl_error_set(error, HL_BAD_DATA,
                         "'%.200s' is a picture; put pictures into a folder and give that", path);
   case HL_DATA_PICTURES:
-    return hl__dataset_read_images(path, ports, port_count, max_images, dataset, error);
+    return hl__dataset_read_images(path, ports, port_count, choice, dataset, error);
   case HL_DATA_TIFF:
   case HL_DATA_TIFFS:
     break;
@@ -409,12 +412,12 @@ static hl_status read_any(const char *path, const hl_port *ports, const hl_data_
 }
 
 hl_status hl_dataset_read(const char *path, const hl_port *ports, const hl_data_rule *rules,
-                          size_t port_count, int64_t max_images, uint64_t seed,
-                          hl_dataset **ret_dataset, hl_error *error) {
+                          size_t port_count, const hl_data_choice *choice, hl_dataset **ret_dataset,
+                          hl_error *error) {
   hl_dataset *dataset = NULL;
   hl_status status = hl__dataset_new(port_count, &dataset, error);
   if (status != HL_OK) return status;
-  status = read_any(path, ports, rules, port_count, max_images, seed, dataset, error);
+  status = read_any(path, ports, rules, port_count, choice, dataset, error);
   if (status == HL_OK) status = hl_dataset_add_fingerprint(dataset, error);
   if (status != HL_OK)
     hl_dataset_free(dataset);

@@ -18,6 +18,7 @@ typedef struct images {
   hl_source source; /* the object that callers hold */
   const hl_image_folder *folder;
   hl_port input; /* with the batch */
+  hl_image_decoding decoding;
   hl_source_port ports[2];
   char *description;
   pthread_mutex_t lock; /* for what follows */
@@ -101,6 +102,18 @@ hl_status hl_image_to_input(const void *data, size_t bytes, const char *what, co
   return HL_OK;
 }
 
+double hl_image_input_squares(const float *a, const float *b, const hl_port *input) {
+  layout l = layout_of(input);
+  double sum = 0;
+  for (int64_t p = 0; p < l.height * l.width; p++)
+    for (int c = 0; c < HL_IMAGE_CHANNELS; c++) {
+      int64_t at = p * l.pixel + c * l.channel;
+      double difference = ((double)a[at] - (double)b[at]) * (double)deviation[c] * 255;
+      sum += difference * difference;
+    }
+  return sum;
+}
+
 /* -- the source ------------------------------------------------------------------------------- */
 
 static hl_status read_picture(const images *s, int64_t index, float *ret_values, hl_error *error) {
@@ -110,7 +123,7 @@ static hl_status read_picture(const images *s, int64_t index, float *ret_values,
   if (!path) return hl__dataset_no_memory(error);
   hl_status status = hl_file_read(path, HL_IMAGE_FILE_MAX, &data, &bytes, error);
   if (status != HL_OK) return status;
-  return hl_image_to_input(data, bytes, path, &s->input, HL_IMAGE_EXACT, ret_values, error);
+  return hl_image_to_input(data, bytes, path, &s->input, s->decoding, ret_values, error);
 }
 
 static void note_replaced(images *s, int64_t index) {
@@ -207,22 +220,23 @@ static hl_status check_ports(const hl_image_folder *folder, const hl_port *input
 
 hl_status hl_source_of_images(const hl_image_folder *folder, const hl_port *input,
                               const hl_port *label, int64_t label_limit, int64_t max_images,
-                              hl_source **ret_source, hl_error *error) {
+                              hl_image_decoding decoding, hl_source **ret_source, hl_error *error) {
   hl_status status = check_ports(folder, input, label, label_limit, error);
   if (status != HL_OK) return status;
   images *s = calloc(1, sizeof *s);
   if (!s) return hl__dataset_no_memory(error);
-  *s = (images){.folder = folder, .input = *input, .replaced = HL_TEXT_INIT};
+  *s = (images){.folder = folder, .input = *input, .decoding = decoding, .replaced = HL_TEXT_INIT};
   layout l = layout_of(input);
   int64_t longest = l.height > l.width ? l.height : l.width;
   int64_t count = max_images > 0 && max_images < folder->count ? max_images : folder->count;
   HL_CLEANUP(hl_free_pointer)
   char *part = count < folder->count ? hl_format("; %" PRId64 " of them, evenly spread", count)
                                      : hl_strdup("");
-  s->description = hl_format("%s%s; shorter side to %" PRId64 ", centre %" PRId64 " x %" PRId64
-                             ", ImageNet's mean and deviation",
-                             folder->description, part ? part : "", (longest * 256 + 112) / 224,
-                             l.height, l.width);
+  s->description =
+      hl_format("%s%s; shorter side to %" PRId64 ", centre %" PRId64 " x %" PRId64
+                ", ImageNet's mean and deviation%s",
+                folder->description, part ? part : "", (longest * 256 + 112) / 224, l.height,
+                l.width, decoding == HL_IMAGE_SCALED ? ", JPEG decoded at a smaller scale" : "");
   s->ports[port_image].port = without_batch(input);
   if (label) s->ports[port_label] = (hl_source_port){without_batch(label), true, false};
   s->source = (hl_source){.context = s,

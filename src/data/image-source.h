@@ -25,11 +25,14 @@ bool hl_image_port_fits(const hl_port *port);
  * `problems`. Folder and ports' names are borrowed and outlive the source. */
 hl_status hl_source_of_images(const hl_image_folder *folder, const hl_port *input,
                               const hl_port *label, int64_t label_limit, int64_t max_images,
-                              hl_source **ret_source, hl_error *error);
+                              hl_image_decoding decoding, hl_source **ret_source, hl_error *error);
 
 /* One picture as the network takes it, into (3, H, W) or (H, W, 3) as `input` has it. LIMIT for one
  * so narrow that it cannot be scaled. */
 hl_status hl_image_to_input(const void *data, size_t bytes, const char *what, const hl_port *input,
                             hl_image_decoding decoding, float *ret_values, hl_error *error);
+
+/* Adds the squared differences of two such pictures' 8-bit pixels, for a PSNR. */
+double hl_image_input_squares(const float *a, const float *b, const hl_port *input);
 
 #endif

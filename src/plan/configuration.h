@@ -41,8 +41,10 @@ typedef struct hl_configuration {
   size_t input_shape_count;
   int64_t batch_size;
   int64_t threads;
-  const char *test_data; /* file, or NULL: synthetic */
-  int64_t n_images;      /* 0: all of a file, one batch if synthetic */
+  const char *test_data;  /* file, or NULL: synthetic */
+  int64_t n_images;       /* 0: all of a file, one batch if synthetic */
+  bool decodes_scaled;    /* JPEG pictures at a smaller scale */
+  int64_t loader_threads; /* of inference: they load pictures meanwhile, for fed_throughput_ips */
   int64_t seed;
   const hl_load_spec *load; /* a load test, or NULL: inference, step after step */
   bool memory; /* a row of `hotlap memory`: of inference, or of training where `train` is set */

@@ -102,6 +102,14 @@ static hl_status read_simulated(const hl_options *o, hl_configuration *base, hl_
                       "--simulated-clock: '%s' is not T0+T1 in nanoseconds", text);
 }
 
+static hl_status read_decoding(const hl_options *o, hl_configuration *base, hl_error *error) {
+  const char *how = hl_options_get(o, HL_OPTION_DECODE);
+  base->decodes_scaled = how && strcmp(how, "scaled") == 0;
+  if (!how || base->decodes_scaled || strcmp(how, "exact") == 0) return HL_OK;
+  return hl_error_set(error, HL_INVALID_ARGUMENT, "--decode: '%.60s' is neither exact nor scaled",
+                      how);
+}
+
 static hl_status read_base(const hl_options *o, hl_arena *arena, hl_configuration *base,
                            hl_error *error) {
   *base = (hl_configuration){.test_data = hl_options_get(o, HL_OPTION_TEST_DATA),
@@ -113,6 +121,10 @@ static hl_status read_base(const hl_options *o, hl_arena *arena, hl_configuratio
     status = hl_options_int(o, HL_OPTION_SEED, 0, INT64_MAX, 42, &base->seed, error);
   if (status == HL_OK)
     status = read_repeated(o, HL_OPTION_PLUGIN, arena, &base->plugins, &base->plugin_count, error);
+  if (status == HL_OK) status = read_decoding(o, base, error);
+  if (status == HL_OK)
+    status = hl_options_int(o, HL_OPTION_LOADER_THREADS, 0, HL_TRAIN_LOADERS_LIMIT, 1,
+                            &base->loader_threads, error);
   base->provider = hl_options_get(o, HL_OPTION_PROVIDER);
   if (status == HL_OK)
     status = hl_input_shapes_read(o, arena, &base->input_shapes, &base->input_shape_count, error);

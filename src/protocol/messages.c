@@ -59,6 +59,7 @@ json_t *hl_message_from_configuration(const hl_configuration *configuration,
   failed |= json_object_set_new(object, "threads", json_integer(c->threads));
   hl_json_set_text(object, "test_data", c->test_data);
   failed |= json_object_set_new(object, "n_images", json_integer(c->n_images));
+  hl_json_set_bool(object, "decodes_scaled", c->decodes_scaled);
   failed |= json_object_set_new(object, "seed", json_integer(c->seed));
   if (c->simulated)
     failed |= json_object_set_new(object, "simulated_clock",
@@ -159,7 +160,8 @@ hl_status hl_message_to_configuration(const json_t *object, hl_arena *arena,
                         .weights = hl_json_get_text(object, "weights", NULL),
                         .provider = hl_json_get_text(object, "provider", NULL),
                         .model_file = hl_json_get_text(object, "model_file", NULL),
-                        .test_data = hl_json_get_text(object, "test_data", NULL)};
+                        .test_data = hl_json_get_text(object, "test_data", NULL),
+                        .decodes_scaled = hl_json_get_bool(object, "decodes_scaled", false)};
   hl_status status = need_text(object, "model", &c.model, error);
   if (status == HL_OK) status = need_text(object, "engine", &c.engine, error);
   if (status == HL_OK) status = need_text(object, "dtype", &c.dtype, error);

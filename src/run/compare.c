@@ -46,6 +46,8 @@ static void append_differences(const hl_configuration *a, const hl_configuration
   differ_text(out, "model", a->model, b->model);
   differ_text(out, "data", a->test_data, b->test_data);
   differ_int(out, "images", a->n_images, b->n_images);
+  differ_text(out, "decoding", a->decodes_scaled ? "scaled" : "exact",
+              b->decodes_scaled ? "scaled" : "exact");
   differ_int(out, "seed", a->seed, b->seed);
   HL_CLEANUP(hl_free_pointer) char *left = shapes_of(a);
   HL_CLEANUP(hl_free_pointer) char *right = shapes_of(b);

@@ -1,5 +1,6 @@
 #include "method/budget.h"
 #include "method/summary.h"
+#include "run/loader.h"
 #include "run/row-internal.h"
 #include <inttypes.h>
 #include <math.h>
@@ -181,7 +182,9 @@ hl_status hl_row_summary(hl_row *r, hl_error *error) {
   hl_stopping_end(&r->stopping);
   hl_status status = hl_session_fill_peak(&r->session, record, error);
   if (status == HL_OK) status = summarise(r, error);
-  return status == HL_OK ? hl_session_device_time(&r->session, record, error) : status;
+  if (status == HL_OK) status = hl_session_device_time(&r->session, record, error);
+  if (status != HL_OK) return status;
+  return hl_session_feed(&r->session, record, r->context->method->max_time_s, error);
 }
 
 hl_status hl_row_salvage(hl_row *r, hl_error *error) {

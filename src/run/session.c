@@ -6,6 +6,7 @@
 #include "run/counters.h"
 #include "run/device.h"
 #include "run/energy.h"
+#include "run/loader.h"
 #include "run/ranks.h"
 #include "run/train.h"
 #include <inttypes.h>
@@ -165,6 +166,7 @@ hl_status hl_session_open(const hl_row_context *context, const hl_configuration 
                                 configure_s, &reply, error);
   if (status != HL_OK) return status;
   session->n_images = hl_json_get_int(reply.object, "n_images", 0);
+  session->pictures = hl_json_get_int(reply.object, "pictures", 0);
   session->partial_images = hl_json_get_int(reply.object, "partial_images", 0);
   session->classifier = hl_json_get_bool(reply.object, "classifier", false);
   session->fixed_batch = hl_json_get_int(reply.object, "fixed_batch", 0);
@@ -177,6 +179,7 @@ hl_status hl_session_open(const hl_row_context *context, const hl_configuration 
            hl_json_get_text(reply.object, "unread", ""));
   session->patterns_per_image = hl_json_get_int(reply.object, "patterns_per_input", 1);
   if (record) describe(session, reply.object, record);
+  if (record) hl_loader_describe(reply.object, configuration, record);
   take_notes(reply.object, record);
   hl_message_release(&reply);
   return HL_OK;

@@ -16,6 +16,7 @@ typedef struct hl_session {
   const hl_configuration *configuration;
   hl_run_info *info;
   int64_t n_images, partial_images, patterns_per_image;
+  int64_t pictures;    /* of a folder, read one by one; else 0 */
   int64_t fixed_batch; /* 0, or the one batch that the model runs */
   bool wraps;
   uint64_t baseline_bytes;

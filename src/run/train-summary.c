@@ -3,6 +3,7 @@
 #include "method/summary.h"
 #include "plan/train-spec.h"
 #include "protocol/channel.h"
+#include "run/loader.h"
 #include "run/train.h"
 #include "statistics/percentile.h"
 #include <inttypes.h>
@@ -12,8 +13,7 @@
 #include <string.h>
 
 enum { most_losses = 1 << 20 };
-static const double waiting_share = 0.05; /* beyond it the loader is the bottleneck */
-static const double slow_rank = 1.25;     /* times as long as the others' median */
+static const double slow_rank = 1.25; /* times as long as the others' median */
 
 /* Caches, pages and the loader's head start are of the first steps; a short run keeps the more. */
 static size_t warmup_of(size_t steps) {
@@ -49,42 +49,6 @@ static void fill_spans(const hl_train_outcome *o, size_t from, hl_record *r) {
                    r->engine ? r->engine : "?");
 }
 
-/* Where threads have time enough for the work and steps wait all the same, they do not run. */
-static void advise_loader(const hl_record *r, hl_text *out) {
-  long long needed = (long long)r->loader_threads_needed, given = (long long)r->loader_threads;
-  if (r->loader_threads_needed == HL_INT_NULL || needed == 0) return;
-  if (needed > HL_TRAIN_LOADERS_LIMIT)
-    hl_text_format(out,
-                   "; the work for a batch is %.3g ms, too much for %d threads: give data that is "
-                   "quicker to read",
-                   r->data_work_ms, HL_TRAIN_LOADERS_LIMIT);
-  else if (needed > given)
-    hl_text_format(out, "; --loader-threads %lld would end it, if each has a core of its own",
-                   needed);
-  else if (given == 1)
-    hl_text_format(out,
-                   "; the work for a batch is %.3g ms, for which 1 thread is enough where it has a "
-                   "core of its own: give fewer --threads, or end other programs",
-                   r->data_work_ms);
-  else
-    hl_text_format(
-        out,
-        "; the work for a batch is %.3g ms, for which %lld threads are enough where each "
-        "has a core of its own: give fewer --threads, or end other programs",
-        r->data_work_ms, given);
-}
-
-static void judge_loader(hl_record *r) {
-  hl_text text = HL_TEXT_INIT;
-  if (isnan(r->data_wait_percent)) return;
-  bool waits = r->data_wait_percent > 100 * waiting_share;
-  hl_text_format(&text, "%s: %.3g %% of the time is waiting for data",
-                 waits ? "the bottleneck" : "not the bottleneck", r->data_wait_percent);
-  if (waits) advise_loader(r, &text);
-  hl_record_set_text(&r->data_verdict, text.data);
-  hl_text_release(&text);
-}
-
 static void fill_loader(const hl_train_outcome *o, size_t from, hl_record *r) {
   double wait = 0, total = 0, work = 0;
   for (size_t i = from; i < o->count; i++) {
@@ -93,9 +57,10 @@ static void fill_loader(const hl_train_outcome *o, size_t from, hl_record *r) {
     total += (double)o->steps[i].total_ns;
   }
   r->data_work_ms = work / (double)(o->count - from) / 1e6;
+  r->data_throughput_ips = 1e3 * (double)r->batch_size / r->data_work_ms;
   r->data_wait_ms = wait / 1e6;
   if (total > 0) r->data_wait_percent = 100 * wait / total;
-  judge_loader(r);
+  hl_loader_judge(r);
 }
 
 /* Of several ranks; those of one are zeros. */

@@ -8,6 +8,7 @@
 #include "worker/describe.h"
 #include "worker/device.h"
 #include "worker/energy.h"
+#include "worker/feed.h"
 #include "worker/foreign.h"
 #include "worker/host.h"
 #include "worker/load.h"
@@ -109,6 +110,13 @@ static const hl_engine_ops *engine_of(const worker *w, hl_engine **ret_engine) {
   return trains(w) ? &w->train.training.ops : &w->inference.ops;
 }
 
+static void describe_pictures(const hl_dataset *dataset, json_t *reply) {
+  const hl_picture_reading *pictures = &dataset->pictures;
+  hl_json_set_int(reply, "pictures", (uint64_t)pictures->count);
+  hl_json_set_int(reply, "picture_ns", pictures->ns);
+  hl_json_set_real(reply, "decode_psnr_db", pictures->count ? pictures->psnr_db : (double)NAN);
+}
+
 static void describe_data(const worker *w, json_t *reply) {
   const hl_inference *in = &w->inference;
   const hl_training_data *data = &w->train.training.data;
@@ -116,6 +124,7 @@ static void describe_data(const worker *w, json_t *reply) {
   if (!trains(w)) snprintf(key, sizeof key, "%016llx", (unsigned long long)hl_reference_key(in));
   hl_json_set_text(reply, "data", trains(w) ? data->description : in->dataset->description);
   hl_json_set_int(reply, "n_images", (uint64_t)(trains(w) ? data->source->count : in->data_images));
+  if (!trains(w)) describe_pictures(in->dataset, reply);
   hl_json_set_bool(reply, "wraps", in->wraps);
   hl_json_set_int(reply, "partial_images", (uint64_t)in->partial.images);
   hl_json_set_text(reply, "reference_key", key);
@@ -434,6 +443,13 @@ static hl_status verb_device_time(worker *w, const json_t *request, json_t *repl
                          : status;
 }
 
+static hl_status verb_feed(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
+                           size_t *ret_byte_count, hl_error *error) {
+  (void)ret_bytes, (void)ret_byte_count;
+  hl_status status = need_inference(w, w->is_prepared, "feed", error);
+  return status == HL_OK ? hl_worker_feed(&w->inference, request, reply, error) : status;
+}
+
 static hl_status verb_quit(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
                            size_t *ret_byte_count, hl_error *error) {
   (void)request, (void)reply, (void)ret_bytes, (void)ret_byte_count, (void)error;
@@ -449,9 +465,9 @@ static const verb verbs[] = {
     {"output", verb_output},       {"reference", verb_reference},
     {"volumes", verb_volumes},     {"predict", verb_predict},
     {"memory", verb_memory},       {"device_time", verb_device_time},
-    {"quantize", verb_quantize},   {"scenario", verb_scenario},
-    {"train", verb_train},         {"export", verb_export},
-    {"quit", verb_quit},
+    {"feed", verb_feed},           {"quantize", verb_quantize},
+    {"scenario", verb_scenario},   {"train", verb_train},
+    {"export", verb_export},       {"quit", verb_quit},
 };
 
 static const verb *find_verb(const char *name) {

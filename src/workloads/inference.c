@@ -115,13 +115,15 @@ static hl_status read_data(hl_inference *in, const hl_port *ports, const hl_data
   const hl_configuration *c = in->configuration;
   size_t count = in->file->input_count;
   uint64_t seed = (uint64_t)c->seed;
+  const hl_data_choice choice = {.max_images = c->n_images,
+                                 .seed = seed,
+                                 .decoding = c->decodes_scaled ? HL_IMAGE_SCALED : HL_IMAGE_EXACT};
   if (!c->test_data)
     return hl_dataset_synthetic(ports, rules, count, images_to_draw(in), seed, &in->dataset, error);
   hl_status status =
       hl_volume_dataset_fits(ports, count) && hl_volume_set_is(c->test_data)
           ? hl_volume_dataset_read(c->test_data, ports, c->n_images, seed, &in->dataset, error)
-          : hl_dataset_read(c->test_data, ports, rules, count, c->n_images, seed, &in->dataset,
-                            error);
+          : hl_dataset_read(c->test_data, ports, rules, count, &choice, &in->dataset, error);
   /* A file of another kind is the user's to change, unlike an operator that an engine lacks. */
   return status == HL_UNIMPLEMENTED ? HL_BAD_DATA : status;
 }

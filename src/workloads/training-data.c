@@ -195,12 +195,12 @@ static hl_status name_targets(const hl_training_data *d, ports *p, hl_error *err
 
 static hl_status read_file(hl_training_data *d, ports *p, hl_error *error) {
   const hl_configuration *c = d->configuration;
+  const hl_data_choice choice = {.max_images = c->n_images, .seed = (uint64_t)c->seed};
   hl_status status = name_targets(d, p, error);
   /* Labels are no indices that count from the end: hl_training_data_check looks at them. */
   for (size_t i = p->inputs; i < p->count; i++) p->rules[i].index_limit = 0;
   if (status == HL_OK)
-    status = hl_dataset_read(d->name, p->items, p->rules, p->count, c->n_images, (uint64_t)c->seed,
-                             &d->dataset, error);
+    status = hl_dataset_read(d->name, p->items, p->rules, p->count, &choice, &d->dataset, error);
   if (status == HL_UNIMPLEMENTED) status = HL_BAD_DATA; /* the file's fault, not an engine's */
   return status;
 }
@@ -219,7 +219,8 @@ static hl_status open_pictures(hl_training_data *d, ports *p, hl_error *error) {
   hl_status status = hl_image_folder_open(d->name, &d->folder, error);
   if (status == HL_OK)
     status = hl_source_of_images(d->folder, &p->items[0], &p->items[1], d->classes[0], c->n_images,
-                                 &d->source, error);
+                                 c->decodes_scaled ? HL_IMAGE_SCALED : HL_IMAGE_EXACT, &d->source,
+                                 error);
   return status;
 }
 

@@ -57,6 +57,79 @@ def a_folder_is_measured_with():
     assert '2 of them, evenly spread' in some[0]['data'], some[0]['data']
 
 
+class Bits:
+    """Of a JPEG's scan: a 1 for each missing bit at its end, a zero byte behind each 0xff."""
+
+    def __init__(self):
+        self.text = ''
+
+    def put(self, value, count):
+        self.text += format(value, f'0{count}b') if count else ''
+
+    def bytes(self):
+        text = self.text + '1' * (-len(self.text) % 8)
+        return b''.join(bytes([int(text[i:i + 8], 2)]) for i in range(0, len(text), 8)).replace(b'\xff', b'\xff\0')
+
+
+def jpeg(path, levels):
+    """A grey JPEG of blocks of 8 x 8 pixels of one level each, by rows."""
+    def segment(marker, data):
+        return bytes([0xff, marker]) + struct.pack('>H', len(data) + 2) + data
+    bits, last = Bits(), 0
+    for level in (level for row in levels for level in row):
+        difference, last = level - last, level  # quantised by 8, the mean of a block is its DC
+        size = abs(difference).bit_length()
+        bits.put(size, 4)
+        bits.put(difference if difference > 0 else difference + (1 << size) - 1, size)
+        bits.put(0, 1)  # nothing but the mean
+    height, width = 8 * len(levels), 8 * len(levels[0])
+    data = (b'\xff\xd8' + segment(0xdb, b'\0' + bytes([8] * 64))
+            + segment(0xc0, struct.pack('>BHHB', 8, height, width, 1) + b'\1\x11\0')
+            + segment(0xc4, b'\0' + bytes([0, 0, 0, 12] + [0] * 12) + bytes(range(12)))
+            + segment(0xc4, b'\x10' + bytes([1] + [0] * 15) + b'\0')
+            + segment(0xda, b'\1\1\0\0\x3f\0') + bits.bytes() + b'\xff\xd9')
+    path = HOME / path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+@case
+def jpeg_is_decoded_at_a_smaller_scale_on_request():
+    for i in range(3):
+        jpeg(f'jpegs/{i}.jpg', [[(x * 7 + y * 5 + i) % 100 - 50 for x in range(130)] for y in range(128)])
+    exact = hotlap('sweep', 'resnet50', *QUICK, '--test-data', HOME / 'jpegs', '--json').passes().rows[0]
+    row = hotlap('sweep', 'resnet50', *QUICK, '--test-data', HOME / 'jpegs', '--decode', 'scaled', '--json').passes().rows[0]
+    assert exact['decode_psnr_db'] is None and 'smaller scale' not in exact['data'], exact['data']
+    assert 10 < row['decode_psnr_db'] < 60, row['decode_psnr_db']
+    assert f'{row["decode_psnr_db"]:.1f} dB from exact over 3 pictures' in row['data'], row['data']
+    assert '--decode scaled' in row['reproduce'] and '--decode' not in exact['reproduce'], row['reproduce']
+    assert row['data'].split('contents')[1] != exact['data'].split('contents')[1], 'other pixels'
+    row = hotlap('sweep', 'resnet50', *QUICK, '--test-data', folder(), '--decode', 'scaled', '--json').passes().rows[0]
+    assert row['decode_psnr_db'] is None and 'show no difference' in row['data'], row['data']
+    refused(['resnet50', *QUICK, '--test-data', HOME / 'jpegs', '--decode', 'fast'], '--decode', 'exact', 'scaled')
+
+
+@case
+def a_row_says_what_loading_costs():
+    """The null engine takes no time, so that all of it is waiting."""
+    for i in range(3):
+        png(f'loads/{i}.png', 300, 300, (9 * i, 9, 9))
+    quick = [a for a in QUICK if a not in ('--simulated-clock', '1000000+100000')]
+    for threads in ('0', '2'):
+        run = hotlap('sweep', 'resnet50', *quick, '--test-data', HOME / 'loads', '--loader-threads', threads, '--json').passes()
+        row = run.rows[0]
+        assert row['loader_threads'] == int(threads) and row['data_throughput_ips'] > 0, row
+        assert 50 < row['data_wait_percent'] <= 100 and row['data_verdict'].startswith('the bottleneck: '), row['data_verdict']
+        assert 0 < row['fed_throughput_ips'] < row['throughput_ips'] and row['data_work_ms'] > 0, row
+        assert ('--loader-threads' in row['reproduce']), row['reproduce']
+    # A batch larger than the folder takes its pictures more than once, as the row's steps do.
+    quick[quick.index('--batch-sizes') + 1] = '7'
+    run = hotlap('sweep', 'resnet50', *quick, '--test-data', HOME / 'loads').passes('Data: with pictures loaded while it runs')
+    row = hotlap('sweep', 'resnet50', *QUICK, '--test-data', HOME / 'loads', '--json').passes().rows[0]
+    assert row['fed_throughput_ips'] is None and row['data_throughput_ips'] > 0, 'no time passes in simulated steps'
+
+
 def classifier(classes=2):
     """All pixels of an 8 x 8 picture, weighted, for each class."""
     path = HOME / f'classifier{classes}.onnx'

@@ -87,15 +87,17 @@ static hl_status dataset(char **args, hl_error *error) {
   hl_port ports[] = {{"diffraction", HL_FLOAT32, 4, {-1, c, n, n}},
                      {"positions", HL_FLOAT32, 4, {-1, 1, 2, c}}};
   hl_dataset *d = NULL;
-  hl_status status =
-      hl_dataset_read(args[0], ports, NULL, 2, atoll(args[3]), (uint64_t)atoll(args[4]), &d, error);
+  hl_status status = hl_dataset_read(
+      args[0], ports, NULL, 2,
+      &(hl_data_choice){.max_images = atoll(args[3]), .seed = (uint64_t)atoll(args[4])}, &d, error);
   return status == HL_OK ? write_dataset(d, args[5], error) : status;
 }
 
 static hl_status plain(char **args, hl_error *error) {
   hl_port port = {"input", HL_FLOAT32, 2, {-1, atoll(args[1])}};
   hl_dataset *d = NULL;
-  hl_status status = hl_dataset_read(args[0], &port, NULL, 1, atoll(args[2]), 0, &d, error);
+  hl_status status = hl_dataset_read(args[0], &port, NULL, 1,
+                                     &(hl_data_choice){.max_images = atoll(args[2])}, &d, error);
   return status == HL_OK ? write_dataset(d, args[3], error) : status;
 }
 

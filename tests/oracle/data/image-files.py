@@ -175,9 +175,9 @@ def folder_tests():
     compare_epoch(root, 224, "png, 224")
     compare_epoch(root, 96, "png, 96")
     # Channels last, and some of them.
-    succeed("dataset", "dataset", root, 64, 4, "last", OUT)
+    succeed("dataset", "dataset", root, 64, 4, "last", "exact", OUT)
     last = load(OUT)["input"]
-    out = succeed("dataset", "dataset", root, 64, 0, "first", OUT)
+    out = succeed("dataset", "dataset", root, 64, 0, "first", "exact", OUT)
     first = load(OUT)["input"]
     check(first.shape == (17, 3, 64, 64) and last.shape == (4, 64, 64, 3), "shapes of data sets")
     check((first[[0, 4, 8, 12]].transpose(0, 2, 3, 1) == last).all(), "channels last differ")
@@ -218,14 +218,14 @@ def broken_within():
     check("4 pictures without labels" in out and "1 broken picture replaced by the next in order: 2.png" in out, f"said: {out}")
     found = load(OUT)["input"]
     check((found[2] == found[3]).all() and not (found[1] == found[2]).all(), "replaced by the next")
-    out = succeed("within", "dataset", root, 32, 0, "first", OUT)
+    out = succeed("within", "dataset", root, 32, 0, "first", "exact", OUT)
     check("1 broken ones left out: 2.png" in out and load(OUT)["input"].shape[0] == 3, f"said: {out}")
     for i in range(4):
         data = bytearray((root / f"{i}.png").read_bytes())
         data[len(data) // 2] ^= 255
         (root / f"{i}.png").write_bytes(data)
     (root / "2.png").unlink()
-    for command in (("folder", root, 32, 2, 2, OUT), ("dataset", root, 32, 0, "first", OUT)):
+    for command in (("folder", root, 32, 2, 2, OUT), ("dataset", root, 32, 0, "first", "exact", OUT)):
         status, _, err = run(*command)
         check(status == 2 and "0.png is a broken PNG" in err and "remove it" in err, f"all broken: {status} {err}")
 

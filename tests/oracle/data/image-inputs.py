@@ -7,6 +7,7 @@ import io
 import sys
 
 import numpy as np
+import torchvision_kit
 from oracle import WORK, check, finish, load, run, succeed
 
 try:
@@ -15,27 +16,13 @@ except ImportError:
     sys.exit(77)
 
 rng = np.random.default_rng(11)
-MEAN, DEVIATION = np.array([0.485, 0.456, 0.406], "f4"), np.array([0.229, 0.224, 0.225], "f4")
+MEAN, DEVIATION = np.array(torchvision_kit.MEAN, "f4"), np.array(torchvision_kit.DEVIATION, "f4")
 OUT = WORK / "out.npz"
 
 
 def torchvision_transform():
-    """torchvision's own, where it is installed; a build of it for another torch lacks two operators,
-    which transforms of pictures have no use for."""
-    try:
-        import torch
-        try:
-            from torchvision import transforms
-        except RuntimeError:
-            library = torch.library.Library("torchvision", "DEF")
-            for name in ("nms", "qnms"):
-                library.define(name + "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-            from torchvision import transforms
-    except (ImportError, RuntimeError):
-        return None
-    chain = transforms.Compose([transforms.Resize(256), transforms.CenterCrop(224), transforms.ToTensor(),
-                                transforms.Normalize(MEAN.tolist(), DEVIATION.tolist())])
-    return lambda image: chain(image).numpy()
+    transform = torchvision_kit.imagenet_transform()
+    return transform and (lambda image: transform(image).numpy())
 
 
 def pillow_transform(image):

@@ -6,7 +6,10 @@
  *   image-tool part FILE W H X Y CW CH OUT.npz        as resize, of the decoded part that is needed
  *   image-tool input FILE SIZE exact|scaled OUT.npz   "input" (3, SIZE, SIZE)
  *   image-tool folder FOLDER SIZE BATCH THREADS OUT.npz   an epoch of the loader: "input", "label"
- *   image-tool dataset FOLDER SIZE MAX last|first OUT.npz   "input", channels first or last
+ *   image-tool dataset FOLDER SIZE MAX last|first exact|scaled OUT.npz   "input", channels first or
+ * last
+ *   image-tool turns FOLDER SIZE exact|scaled    for each line of its input: an epoch of the loader
+ * in one thread; prints the seconds it had a core
  *
  * Exit status 0, or 2 with the message on standard error.
  */
@@ -21,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static hl_status write_image(const hl_image *image, const char *path, hl_error *error) {
   hl_tensor_view view = {.name = "pixels",
@@ -84,10 +88,14 @@ static hl_status part(char **args, hl_error *error) {
   return status;
 }
 
+static hl_image_decoding decoding_of(const char *name) {
+  return strcmp(name, "scaled") == 0 ? HL_IMAGE_SCALED : HL_IMAGE_EXACT;
+}
+
 static hl_status input(char **args, hl_error *error) {
   int64_t size = atoll(args[1]);
   const hl_port port = {"input", HL_FLOAT32, 4, {-1, 3, size, size}};
-  hl_image_decoding decoding = strcmp(args[2], "scaled") == 0 ? HL_IMAGE_SCALED : HL_IMAGE_EXACT;
+  hl_image_decoding decoding = decoding_of(args[2]);
   hl_tensor_view view = {0};
   char *data = NULL;
   size_t bytes = 0;
@@ -146,7 +154,8 @@ static hl_status folder(char **args, hl_error *error) {
   hl_status status = hl_image_folder_open(args[0], &f, error);
   if (status != HL_OK) return status;
   puts(f->description);
-  status = hl_source_of_images(f, &input, f->class_count ? &label : NULL, 1000, 0, &source, error);
+  status = hl_source_of_images(f, &input, f->class_count ? &label : NULL, 1000, 0, HL_IMAGE_EXACT,
+                               &source, error);
   if (status == HL_OK) status = load_epoch(source, atoll(args[2]), atoi(args[3]), args[4], error);
   if (status == HL_OK) {
     hl_text problems = HL_TEXT_INIT;
@@ -163,12 +172,52 @@ static hl_status dataset(char **args, hl_error *error) {
   int64_t size = atoll(args[1]);
   bool last = strcmp(args[3], "last") == 0;
   const hl_port input = {"input", HL_FLOAT32, 4, {-1, last ? size : 3, size, last ? 3 : size}};
+  const hl_data_choice choice = {.max_images = atoll(args[2]), .decoding = decoding_of(args[4])};
   hl_dataset *d = NULL;
-  hl_status status = hl_dataset_read(args[0], &input, NULL, 1, atoll(args[2]), 0, &d, error);
+  hl_status status = hl_dataset_read(args[0], &input, NULL, 1, &choice, &d, error);
   if (status != HL_OK) return status;
   puts(d->description);
-  status = hl_npz_write(args[4], d->inputs, d->input_count, false, error);
+  status = hl_npz_write(args[5], d->inputs, d->input_count, false, error);
   hl_dataset_free(d);
+  return status;
+}
+
+static double core_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static hl_status take_turns(const hl_source *source, hl_error *error) {
+  hl_loader_spec spec = {.source = source, .batch_size = 1};
+  hl_loader *loader = NULL;
+  hl_status status = hl_loader_new(&spec, &loader, error);
+  char line[16];
+  while (status == HL_OK && fgets(line, sizeof line, stdin)) {
+    double start = core_seconds();
+    for (int64_t i = 0; i < source->count && status == HL_OK; i++) {
+      const hl_batch *batch = NULL;
+      status = hl_loader_next(loader, &batch, error);
+      if (status == HL_OK) hl_loader_return(loader, batch);
+    }
+    printf("%.9f\n", core_seconds() - start);
+    fflush(stdout);
+  }
+  hl_loader_free(loader);
+  return status;
+}
+
+static hl_status turns(char **args, hl_error *error) {
+  int64_t size = atoll(args[1]);
+  const hl_port port = {"input", HL_FLOAT32, 4, {-1, 3, size, size}};
+  hl_image_folder *f = NULL;
+  hl_source *source = NULL;
+  hl_status status = hl_image_folder_open(args[0], &f, error);
+  if (status == HL_OK)
+    status = hl_source_of_images(f, &port, NULL, 0, 0, decoding_of(args[2]), &source, error);
+  if (status == HL_OK) status = take_turns(source, error);
+  hl_source_free(source);
+  hl_image_folder_free(f);
   return status;
 }
 
@@ -178,7 +227,8 @@ int main(int argc, char **argv) {
     int args;
     hl_status (*run)(char **args, hl_error *error);
   } commands[] = {{"decode", 2, decode}, {"resize", 8, resize}, {"part", 8, part},
-                  {"input", 4, input},   {"folder", 5, folder}, {"dataset", 5, dataset}};
+                  {"input", 4, input},   {"folder", 5, folder}, {"dataset", 6, dataset},
+                  {"turns", 3, turns}};
   for (size_t i = 0; argc > 1 && i < HL_COUNT(commands); i++) {
     if (strcmp(argv[1], commands[i].name) != 0 || argc != commands[i].args + 2) continue;
     hl_error error = {0};

@@ -70,6 +70,8 @@ static void commands_say_everything(void **state) {
   c.device = "cuda:0";
   c.test_data = "d.npz";
   c.n_images = 10;
+  c.decodes_scaled = true;
+  c.loader_threads = 3;
   c.simulated = true;
   c.simulated_t0_ns = 1234567.25;
   c.simulated_t1_ns = 0.1;
@@ -84,7 +86,8 @@ static void commands_say_everything(void **state) {
   check_command(c, m,
                 "hotlap sweep 'my model.onnx' --plugin 'a b.so' --plugin c.so --engine native "
                 "--engine-option 'k=v w' --dtype float32 --device cuda:0 --threads 2 "
-                "--batch-sizes 8 --test-data d.npz --n-images 10 --seed 42 "
+                "--batch-sizes 8 --test-data d.npz --n-images 10 --decode scaled --loader-threads "
+                "3 --seed 42 "
                 "--simulated-clock 1234567.25+0.1 --iterations 5 --warmup-iterations 0 "
                 "--min-time 0.1234567 --max-time 12345678 --memory-limit 100 --no-predict "
                 "--no-check");
