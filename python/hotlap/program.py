@@ -131,12 +131,16 @@ def fail(status: int, said: str, document: Mapping[str, Any] | None = None) -> N
     raise Crashed(f'hotlap ended with {how}' + (f': {text}' if text else ''))
 
 
-def parse(text: str) -> dict[str, Any]:
-    """A JSON object; Crashed for another text."""
+def _json(text: str) -> Any:
     try:
-        document = json.loads(text)
+        return json.loads(text)
     except ValueError as failure:
         raise Crashed(f'hotlap answered what is no JSON ({failure}): {text[:200]!r}') from failure
+
+
+def parse(text: str) -> dict[str, Any]:
+    """A JSON object; Crashed for another text."""
+    document = _json(text)
     if not isinstance(document, dict):
         raise Crashed(f'hotlap answered what is no JSON object: {text[:200]!r}')
     return document
@@ -155,3 +159,15 @@ def ask(command: str, arguments: Sequence[str]) -> dict[str, Any]:
     if err.strip():
         warnings.warn(err.strip(), HotlapWarning, stacklevel=3)
     return document
+
+
+def ask_tasks(arguments: Sequence[str]) -> list[dict[str, Any]]:
+    """The answer of `hotlap tasks ARGUMENT... --json`, where some tasks may have failed."""
+    status, out, err = run('tasks', ['--json', *arguments])
+    tasks = _json(out) if out.strip() else []
+    if status not in (0, 1):
+        reasons = '\n'.join(dict.fromkeys(str(task.get('error')) for task in tasks))
+        fail(status, '\n'.join(filter(None, (reasons, err.strip()))))
+    if err.strip():
+        warnings.warn(err.strip(), HotlapWarning, stacklevel=4)
+    return list(tasks)

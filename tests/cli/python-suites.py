@@ -81,12 +81,12 @@ def has(*modules):
     return VENV.exists() and subprocess.run(command, capture_output=True).returncode == 0
 
 
-def python(text, *, quick=True, **changes):
+def python(text, *, quick=True, cwd=None, **changes):
     """Runs a script where the models and data of the documents lie: what it prints."""
     env = environment(PYTHONPATH=str(SOURCE / 'python'), HOTLAP=program() if quick else PROGRAM, MPLBACKEND='Agg',
                       PYTHONWARNINGS='error::hotlap.errors.HotlapWarning', **changes)
     done = subprocess.run([VENV if VENV.exists() else sys.executable, '-c', text], capture_output=True, text=True,
-                          timeout=20000 if REAL else 300, cwd=HOME, env=env)
+                          timeout=20000 if REAL else 300, cwd=cwd or HOME, env=env)
     assert done.returncode == 0, f'{text}\n{done.stdout[-1500:]}\n{done.stderr[-2500:]}'
     return done.stdout
 
@@ -212,6 +212,27 @@ def neurallayers_usage():
     python(snippet('# Instead of'))
     for name, width in (('small', 256), ('medium', 512), ('large', 1024)):
         assert f'hidden_dim={width}' in (HOME / f'results/{name}_report.md').read_text(), name
+
+
+@case
+def cytodl_s_tasks():
+    repository = HOME / 'repository'
+    file('repository/train.py', b'import json, os\njson.dump({"first_epoch": 2.5}, open(os.environ["HOTLAP_METRICS"], "w"))\n')
+    file('repository/benchmarks/train_tasks.csv',
+         b'branch,experiment,trainer,max_epochs,batch_size,overrides\nmain,x,cpu,1,8,\nnosuch,x,cpu,1,8,\n')
+    for words in (['init', '-q', '-b', 'main'], ['add', '-A'], ['commit', '-qm', 'x']):
+        subprocess.run(['git', '-c', 'user.name=a', '-c', 'user.email=a@b', *words], cwd=repository, check=True,
+                       env=environment())
+    out = python(snippet('benchmark_train'), cwd=repository)
+    assert [line.split()[:2] for line in out.splitlines()] == [['main', 'True'], ['nosuch', 'False']], out
+    kept = json.loads((repository / 'results/train_benchmark.json').read_text())
+    assert [task['branch'] for task in kept] == ['main', 'nosuch'], kept
+    assert kept[0]['metrics']['epoch_breakdown']['first_epoch']['elapsed_seconds'] == 2.5, kept[0]
+    python('import hotlap\nfrom hotlap.suites.cytodl import benchmark_inference\n'
+           'for path, want in (("nosuch.csv", "nosuch.csv"), ("train.py", "train.py")):\n'
+           '    try: benchmark_inference(path)\n'
+           '    except hotlap.BadRequest as failure: assert want in str(failure), failure\n'
+           '    else: assert False\n', cwd=repository)
 
 
 @case
