@@ -311,3 +311,6 @@ def reduce(n, node, value, x, axes=None):
     axes = node.reduced_axes(n.numbers(axes, node) if axes else None)
     function = {'ReduceMean': jnp.mean, 'ReduceSum': jnp.sum, 'ReduceMax': jnp.max}[node.op]
     return function(value(x), axes, keepdims=bool(node.attributes.get('keepdims', 1)))
+
+
+from hotlap.engines import jax_recurrent  # noqa: E402,F401  its rules

@@ -93,6 +93,19 @@ class Translation:
             self.at[name] = self.fx.get_attr(register(self.root, name, tensor))
         return self.at[name]
 
+    def derived(self, name, function, *more):
+        """What a function makes of a value: now, where that is a constant which nobody learns."""
+        if self.trains or self.known(name) is None:
+            return self.call(function, self.value(name), *more)
+        made = f'{name}/{function.__name__}'
+        if made not in self.at:
+            tensor = self.weights.get(name)
+            tensor = function(tensor_of(self.known(name)) if tensor is None else tensor, *more)
+            if tensor.dtype == torch.float32:
+                tensor = tensor.to(self.dtype)
+            self.at[made] = self.fx.get_attr(register(self.root, made, tensor))
+        return self.at[made]
+
     def call(self, function, *arguments, **keywords):
         return self.fx.call_function(function, arguments, keywords)
 
@@ -125,8 +138,10 @@ class Translation:
             if rule is None:
                 raise abi.Unimplemented(f'torch: {node} is not implemented')
             made = rule(self, node, *node.inputs)
-            if node.op == 'Split':
+            if node.op in ('Split', 'GRU', 'LSTM', 'RNN'):  # a tuple
                 for i, name in enumerate(node.outputs):
+                    if not name:
+                        continue
                     self.at[name] = self.call(operator.getitem, made, i)
             elif any(node.outputs[1:]):
                 raise abi.Unimplemented(f'torch: {node}: its second output is not implemented')
@@ -523,3 +538,6 @@ def reduce(t, node, x, axes=None):
     axes = node.reduced_axes(t.numbers(axes, node) if axes else None) or range(len(t.dims(x)))
     function = {'ReduceMean': torch.mean, 'ReduceSum': torch.sum, 'ReduceMax': torch.amax}[node.op]
     return t.call(function, t.value(x), list(axes), bool(node.attributes.get('keepdims', 1)))
+
+
+from hotlap.engines import torch_recurrent  # noqa: E402,F401  its rules
