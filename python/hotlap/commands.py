@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +20,9 @@ from hotlap.results import Results
 # Given once for each item; lists of all others are joined by commas.
 REPEATED = {'engine_library', 'engine_option', 'input_shape', 'metric_plugin', 'model', 'plugin', 'require'}
 
+# Engines that run in Python: those of the interpreter that calls, unless `python` names another.
+IN_PYTHON = {'both', 'jax', 'pytorch', 'tensorflow', 'torch'}
+
 Path = str | os.PathLike[str]
 
 
@@ -28,10 +32,21 @@ def _text(name: str, value: object) -> str:
     return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
 
 
+def _runs_in_python(options: Mapping[str, object]) -> bool:
+    for name in ('engine', 'framework'):
+        value = options.get(name)
+        engines = value.split(',') if isinstance(value, str) else value
+        if isinstance(engines, (list, tuple, set)) and IN_PYTHON & set(engines):
+            return True
+    return False
+
+
 def words(options: Mapping[str, object]) -> list[str]:
     """A keyword `batch_sizes=[1, 8]` as the option `--batch-sizes=1,8`. True is a switch; None and
     False leave the option out; a dictionary is KEY=VALUE for each item."""
     found = []
+    if options.get('python') is None and _runs_in_python(options):
+        found.append(f'--python={sys.executable}')
     for name, value in options.items():
         option = '--' + name.replace('_', '-')
         if value is None or value is False:

@@ -66,6 +66,17 @@ def a_frame_is_pandas_where_it_is_there():
 
 
 @case
+def frameworks_are_those_of_the_interpreter_that_calls():
+    for text in ("engine='torch'", "engine=['null', 'jax']", "framework='pytorch'", "framework='both'"):
+        out = python(f'import sys; from hotlap.commands import words; w = words(dict({text}))\n'
+                     'print(f"--python={sys.executable}" in w, sum(x.startswith("--python=") for x in words(dict(python="x", '
+                     f'{text}))))')
+        assert out == 'True 1\n', (text, out)
+    assert python("from hotlap.commands import words; print(words(dict(engine='native', batch_sizes=1)))") == \
+        "['--engine=native', '--batch-sizes=1']\n"
+
+
+@case
 def a_row_that_fails_is_a_warning():
     out = python('import hotlap, warnings\n'
                  'with warnings.catch_warnings(record=True) as seen:\n'

@@ -4,7 +4,7 @@
     results = run_inference_benchmark(BenchmarkConfig(framework='pytorch', model_name='resnet50'))
     for result in results: print(result['batch_size'], result['latency_p50_ms'])
 
-The frameworks are those of the interpreter that calls; `python` names another one.
+The frameworks are those of the interpreter that calls, unless `python` names another one.
 """
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from hotlap.errors import BadRequest
 from hotlap.results import Results, pandas
 
 BATCH_SIZES = (1, 8, 32, 128)
-IN_PYTHON = {'both', 'pytorch', 'torch', 'jax', 'tensorflow'}
 
 
 @dataclass
@@ -38,18 +37,18 @@ class BenchmarkConfig:
     data_source: Path = 'synthetic'
     csv_output_dir: Path = 'results/raw'
     verbose: bool = True
-    python: Path = sys.executable
+    python: Path | None = None
+    """The interpreter with the frameworks; the one that calls if None."""
     max_time: float | None = None
     """Seconds of a row at most, warm-up included; hotlap's own limit if None."""
 
 
 def _run(models: Sequence[str], frameworks: Sequence[str], config: BenchmarkConfig) -> Results:
-    python = config.python if IN_PYTHON & set(frameworks) else None
     arguments = words({
         'framework': frameworks, 'model': models, 'batch_sizes': list(config.batch_sizes),
         'warmup_iterations': config.warmup_iterations, 'iterations': config.measurement_iterations,
         'dtype': config.dtype, 'test_data': config.data_source, 'input_shape': config.input_shape,
-        'device_prefer': config.device_prefer, 'python': python, 'max_time': config.max_time,
+        'device_prefer': config.device_prefer, 'python': config.python, 'max_time': config.max_time,
         'output_dir': config.csv_output_dir, 'export_format': ['csv', 'json']})
     if not config.verbose:
         return measure_rows('sweep', arguments)
