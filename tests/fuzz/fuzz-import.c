@@ -135,6 +135,12 @@ static const char *const seeds[] = {
     " null, 1e-6], [[\"1\", \"2\"], [\"'a'\", \"'b'\"]], 1795858146512, [-1e-6, null, null, 2],"
     " [1, null, null, 2], [10, null, null, 2], [[7e-07, 8e-07], null, null, null]], \"track_y\":"
     " [[42], []], \"s.time_f\": [null, []]}, \"version\": 2}",
+    /* hotlap-measure */
+    "{\"schema\": \"hotlap.measure/1\", \"created\": \"2026-11-28T09:25:54Z\", \"host\": \"vm\","
+    " \"interpreter\": \"CPython 3.11\", \"program\": \"a.py\", \"command\": \"python a.py\","
+    " \"git_commit\": null, \"steps\": [{\"name\": \"a\", \"batch_size\": 8, \"device\": \"cpu\","
+    " \"ns\": [1, 2, 3], \"calls_per_sample\": 2, \"failures\": 1, \"failure\": \"x\"},"
+    " {\"name\": \"a\", \"ns\": [], \"failures\": 3, \"failure\": \"\"}]}",
     /* optimum-benchmark */
     "{\"load\": {\"latency\": {\"unit\": \"s\", \"values\": [15.5], \"mean\": 15.5}}, \"forward\":"
     " {\"memory\": {\"unit\": \"MB\", \"max_ram\": 900.5, \"max_allocated\": 10}, \"latency\":"
