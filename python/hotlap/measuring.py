@@ -27,6 +27,7 @@ import sys
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import AsyncGenerator, Callable, Generator
 from types import TracebackType
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
@@ -47,6 +48,10 @@ SAMPLES_OF_A_FILE = 1 << 22
 ENDS = (StopIteration, StopAsyncIteration, GeneratorExit)  # of a loop: no call, and no failure
 
 Key = tuple[str, int | None, str | None]
+
+_recorders: weakref.WeakSet[Recorder] = weakref.WeakSet()
+_unsaved: set[Recorder] = set()
+_saves_at_exit: list[int] = []  # the process that does
 
 
 class _Series:
@@ -75,29 +80,21 @@ class Recorder:
     an empty one. `store`: a file in place of the program's own."""
 
     def __init__(self, store: str | os.PathLike[str] | None = None):
-        self.store, self._pid = store, 0
+        self.store = store
         self._clear()
-        os.register_at_fork(after_in_child=self._clear)
+        _recorders.add(self)
 
     def _clear(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal's handler may time something, too
         self._series: dict[Key, _Series] = {}
 
     def _of(self, key: Key) -> _Series:
         found = self._series.get(key)
         if found is None:
             found = self._series[key] = _Series()
-            self._save_at_exit()
+            _unsaved.add(self)
+            _save_at_exit()
         return found
-
-    def _save_at_exit(self) -> None:
-        if self._pid == os.getpid():
-            return
-        self._pid = os.getpid()
-        atexit.register(_save_last, self)
-        util = sys.modules.get('multiprocessing.util')
-        if util is not None:  # whose processes end without atexit
-            util.Finalize(None, _save_last, args=(self,), exitpriority=-100)
 
     def add(self, key: Key, ns: int) -> None:
         with self._lock:
@@ -118,6 +115,7 @@ class Recorder:
         file that the program does not take stays, and the exception names it."""
         with self._lock:
             series, self._series = self._series, {}
+            _unsaved.discard(self)
         rows: list[dict[str, Any]] = []
         document: dict[str, Any] = {'rows': rows}
         part: list[dict[str, Any]] = []
@@ -168,13 +166,32 @@ def _commit() -> str | None:
     return head.stdout.strip() + ('-dirty' if changes.returncode == 0 and changes.stdout else '')
 
 
-def _save_last(recorder: Recorder) -> None:
-    try:
-        recorder.save()
-    except Exception as failure:  # an interpreter that ends has nobody to catch it
-        print(f'hotlap.measure: {failure}', file=sys.stderr)
+def _begin_empty() -> None:
+    """In a forked process."""
+    _unsaved.clear()
+    for recorder in list(_recorders):
+        recorder._clear()
 
 
+def _save_at_exit() -> None:
+    if _saves_at_exit == [os.getpid()]:
+        return
+    _saves_at_exit[:] = [os.getpid()]
+    atexit.register(_save_last)
+    util = sys.modules.get('multiprocessing.util')
+    if util is not None:  # whose processes end without atexit
+        util.Finalize(None, _save_last, exitpriority=-100)
+
+
+def _save_last() -> None:
+    for recorder in list(_unsaved):
+        try:
+            recorder.save()
+        except Exception as failure:  # an interpreter that ends has nobody to catch it
+            print(f'hotlap.measure: {failure}', file=sys.stderr)
+
+
+os.register_at_fork(after_in_child=_begin_empty)
 _default = Recorder()
 
 

@@ -234,6 +234,27 @@ tell(r['threads']['measurement_iterations'], sorted(r))''')
 
 
 @case
+def recorders_keep_apart_and_are_saved_at_the_end():
+    store = HOME / 'apart.db'
+    python(f'''
+def work():
+    recorder = hotlap.Recorder(store={str(store)!r})
+    with recorder.measure('apart', batch_size=3): tick(5)
+work()
+with hotlap.measure('default'): tick(6)
+import signal, gc
+gc.collect()
+def handler(*_):
+    with hotlap.measure('signal'): tick(1)
+signal.signal(signal.SIGUSR1, handler)
+with measuring._default._lock: signal.raise_signal(signal.SIGUSR1)
+''')
+    models = [r['models'] for r in hotlap('history', '--json', '--store', store).document['runs']]
+    assert models == [['apart']], models
+    assert ['default', 'signal'] in [r['models'] for r in hotlap('history', '--json').document['runs']]
+
+
+@case
 def processes_of_multiprocessing_save_what_they_timed():
     python('''
 import multiprocessing
