@@ -234,6 +234,21 @@ tell(r['threads']['measurement_iterations'], sorted(r))''')
 
 
 @case
+def rows_know_their_commit():
+    repository = HOME / 'repository'
+    file('repository/a.txt', b'a')
+    git = ['git', '-C', str(repository), '-c', 'user.name=a', '-c', 'user.email=a@b']
+    for words in (['init', '-q'], ['add', '-A'], ['commit', '-qm', 'x']):
+        subprocess.run([*git, *words], check=True, env=environment())
+    head = subprocess.run([*git, 'rev-parse', 'HEAD'], capture_output=True, text=True).stdout.strip()
+    text = f'import os; os.chdir({str(repository)!r})\nwith hotlap.measure("c"): tick(5)\ntell(rows()["c"])'
+    assert told(text)[0]['git_commit'] == head
+    file('repository/a.txt', b'b')
+    assert told(text)[0]['git_commit'] == head + '-dirty'
+    assert told('with hotlap.measure("c"): tick(5)\ntell(rows()["c"])')[0]['git_commit'] is None
+
+
+@case
 def recorders_keep_apart_and_are_saved_at_the_end():
     store = HOME / 'apart.db'
     python(f'''
