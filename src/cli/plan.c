@@ -17,8 +17,9 @@ bool hl_cli_model_is_file(const char *name) {
 hl_status hl_cli_model(const char *name, hl_plan_model *ret_model, hl_error *error) {
   char *given = NULL;
   bool is_file = hl_cli_model_is_file(name);
-  bool is_foreign = !is_file && !hl_models_has(name) && hl_foreign_is_function(name);
-  if (is_foreign) {
+  bool is_function = !is_file && !hl_models_has(name) && hl_foreign_is_function(name);
+  bool is_foreign = is_function || (is_file && hl_foreign_is_path(name));
+  if (is_function) {
     hl_status status = hl_foreign_check(name, error);
     if (status != HL_OK) return status;
   }
@@ -32,7 +33,7 @@ hl_status hl_cli_model(const char *name, hl_plan_model *ret_model, hl_error *err
   }
   if (!given) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for models");
   *ret_model = (hl_plan_model){
-      .name = given, .is_builtin = !is_file && !is_foreign, .is_foreign = is_foreign};
+      .name = given, .is_builtin = !is_file && !is_function, .is_foreign = is_foreign};
   return HL_OK;
 }
 

@@ -1,9 +1,23 @@
 #include "plan/foreign.h"
 
+#include "base/text.h"
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 bool hl_foreign_is_function(const char *name) {
   return strchr(name, ':') && !strchr(name, '=');
+}
+
+bool hl_foreign_is_path(const char *path) {
+  static const char *const endings[] = {".keras", ".h5", ".hdf5"};
+  size_t length = strlen(path);
+  for (size_t i = 0; i < HL_COUNT(endings); i++) {
+    size_t n = strlen(endings[i]);
+    if (length > n && strcmp(path + length - n, endings[i]) == 0) return true;
+  }
+  HL_CLEANUP(hl_free_pointer) char *inside = hl_format("%s/saved_model.pb", path);
+  return inside && access(inside, F_OK) == 0;
 }
 
 /* Identifiers may have letters of any alphabet. */

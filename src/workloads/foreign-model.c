@@ -14,11 +14,12 @@ static hl_status no_memory(hl_error *error) {
 }
 
 static hl_status refuse(const hl_configuration *c, hl_error *error) {
-  return hl_error_set(error, HL_UNIMPLEMENTED,
-                      "engine %s takes ONNX files and built-in networks, and %.150s is a model of "
-                      "a framework. Write it to a file first: hotlap models import %.150s --engine "
-                      "ENGINE -o FILE.onnx, or choose --engine torch or jax",
-                      c->engine, c->model, c->model);
+  return hl_error_set(
+      error, HL_UNIMPLEMENTED,
+      "engine %s takes ONNX files and built-in networks, and %.150s is a model of "
+      "a framework. Write it to a file first: hotlap models import %.150s --engine "
+      "ENGINE -o FILE.onnx, or choose the framework's engine: torch, jax, tensorflow",
+      c->engine, c->model, c->model);
 }
 
 hl_status hl_foreign_model_open(const hl_configuration *configuration, const hl_host *host,

@@ -46,6 +46,11 @@ class Surroundings:
             self.note(f'{self.name} changed the working directory; hotlap went back')
 
 
+def is_path(name):
+    """Of a file or folder, and no package.module:function."""
+    return '/' in name or ':' not in name
+
+
 def describe(failure):
     return f'{type(failure).__name__}: {failure}' if str(failure) else type(failure).__name__
 
@@ -293,6 +298,8 @@ class Model:
 
     def __init__(self, engine, name, seed, weights):
         self.engine, self.name, self.not_a_number, self.infinite = engine, name, None, None
+        if is_path(name):
+            raise abi.Unimplemented(f'{name} is a model of Keras or TensorFlow: --engine tensorflow')
         with Surroundings(name, engine.note):
             use_folder()
             seed_all(seed)

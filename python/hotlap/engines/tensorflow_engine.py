@@ -6,9 +6,10 @@ import time
 
 from hotlap.engines import abi, graph, kit
 
-# TensorFlow reads both when it is imported: its first lines are about itself.
+# Read by TensorFlow and Keras when they are imported.
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '1')
+os.environ['KERAS_BACKEND'] = 'tensorflow'
 ALIGNMENT = 64  # of memory that TensorFlow computes on
 
 
@@ -68,6 +69,10 @@ class Engine:
 
     def load(self, path):
         return Model(self, path)
+
+    def load_foreign(self, name, seed, weights):
+        from hotlap.engines import tensorflow_foreign
+        return tensorflow_foreign.load(self, name, seed, weights)
 
     def memory(self):
         import tensorflow as tf
@@ -161,12 +166,15 @@ class Request(kit.Request):
         self.synchronize = tf.test.experimental.sync_devices if on_gpu else None
 
     def view(self, buffer, dtype, dims):
-        """A tensor that is the buffer, where that may lie so; else an array to copy in each step."""
+        """A tensor that is the buffer, where that lies as it must and is not empty; else an array."""
         array = self.numpy.frombuffer(buffer, self.types[dtype]).reshape(dims)
+        if array.size and array.ctypes.data % ALIGNMENT == 0 and array.dtype.kind in 'fiu':
+            return self.share(array.__dlpack__())
         return array
 
     def submit(self):
-        self.results = self.function(*(self.constant(x) for x in self.bound))
+        self.results = self.function(*[x if isinstance(x, self.tensor) else self.constant(x)
+                                       for x in self.bound])
 
     def wait(self):
         if self.synchronize:
