@@ -364,6 +364,18 @@ for call, want in ((lambda: p.benchmark_batch_size(model, [1, 2], 3), 'test_data
 
 
 @case
+def a_model_s_engine_is_that_of_its_file():
+    python('''
+from hotlap.suites.ptychopinn import BenchmarkConfig
+import pathlib
+pathlib.Path('saved').mkdir(); pathlib.Path('saved/saved_model.pb').touch()
+for path, engine in (('saved', 'tensorflow'), ('a.keras', 'tensorflow'), ('models/trained_model', 'native'), ('mlp', 'native')):
+    assert '--engine=' + engine in BenchmarkConfig(path).words(), path
+assert '--engine=jax' in BenchmarkConfig('mlp', engine='jax').words()
+''')
+
+
+@case
 def constrained_inference_gives_all_outputs():
     if not has('numpy'):
         raise Skip('there is no numpy')

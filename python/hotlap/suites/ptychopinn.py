@@ -31,6 +31,13 @@ from hotlap.suites import callables
 MIB = 1 << 20
 
 
+def engine_of(model_path: Path) -> str:
+    """Of PtychoPINN's own models, which TensorFlow saved, and of others."""
+    path = pathlib.Path(model_path)
+    saved = (path / 'saved_model.pb').exists() or path.suffix in ('.keras', '.h5')
+    return 'tensorflow' if saved else 'native'
+
+
 @dataclass
 class BenchmarkConfig:
     model_path: Path
@@ -45,14 +52,15 @@ class BenchmarkConfig:
     adaptive_sizing: bool = False
     output_dir: Path = 'benchmark_results'
     export_formats: Sequence[str] = field(default_factory=lambda: ['json', 'csv'])
-    engine: str = 'native'
+    engine: str | None = None
+    """None: tensorflow for a SavedModel or a Keras file, else native."""
     max_time: float | None = None
     """Seconds of a row at most, warm-up included; hotlap's own limit if None."""
 
     def words(self, **changes: Any) -> list[str]:
         """The options of `hotlap sweep`; `changes` are fields or options of it."""
         return words({
-            'model': [self.model_path], 'test_data': self.test_data_path, 'engine': self.engine,
+            'model': [self.model_path], 'test_data': self.test_data_path, 'engine': self.engine or engine_of(self.model_path),
             'batch_sizes': list(self.batch_sizes), 'n_images': self.n_images, 'num_runs': self.num_runs,
             'warmup_runs': self.warmup_runs, 'device_prefer': self.device, 'max_time': self.max_time,
             **changes})
@@ -109,7 +117,8 @@ def load_model_and_data(model_path: Path, data_path: Path, n_images: int | None 
 
 
 def _sweep(model: Path, test_data: Path | None, **options: Any) -> Results:
-    return measure_rows('sweep', words({'model': [model], 'test_data': test_data, **options}))
+    return measure_rows('sweep', words({'model': [model], 'test_data': test_data,
+                                        'engine': engine_of(model), **options}))
 
 
 def warmup_inference(model: Any, test_data: Any, warmup_runs: int = 3) -> None:
