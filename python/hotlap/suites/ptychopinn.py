@@ -34,7 +34,7 @@ MIB = 1 << 20
 def engine_of(model_path: Path) -> str:
     """Of PtychoPINN's own models, which TensorFlow saved, and of others."""
     path = pathlib.Path(model_path)
-    saved = (path / 'saved_model.pb').exists() or path.suffix in ('.keras', '.h5')
+    saved = (path / 'saved_model.pb').exists() or path.suffix in ('.keras', '.h5', '.hdf5')
     return 'tensorflow' if saved else 'native'
 
 
