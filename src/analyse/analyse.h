@@ -29,6 +29,21 @@ typedef enum hl_bottleneck {
 /* "unknown", "compute_bound", "memory_bound", "overhead_bound", "mixed" */
 const char *hl_bottleneck_name(hl_bottleneck bottleneck);
 
+/* Where a row stands under the measured roofline. By the engine's plan, or, where it tells none, by
+ * the model: nominal FLOPs, and traffic between weights, inputs and outputs once (low) and what
+ * each operator reads and writes (high). By a plan both ends of a pair are one number. */
+typedef struct hl_analysis_roofline {
+  bool by_model;
+  double gflops;            /* FLOPs of a step / latency / 1e9 */
+  hl_pair traffic_mb;       /* of a step */
+  hl_pair intensity;        /* FLOPs per byte */
+  double compute_use;       /* of the measured peak */
+  hl_pair memory_use;       /* of the measured bandwidth; at most 1 by the model's operators */
+  hl_bottleneck bottleneck; /* UNKNOWN also where it depends on the traffic */
+  hl_bottleneck ends[2];    /* what it is at the low and the high end of the traffic */
+  const char *reason;       /* why it is unknown, else NULL; static */
+} hl_analysis_roofline;
+
 /* One batch size that ran. Times are of a full step. */
 typedef struct hl_analysis_point {
   size_t row; /* index into the records that were analysed */
@@ -38,12 +53,9 @@ typedef struct hl_analysis_point {
   hl_pair throughput_ci_ips; /* both NaN if the row has none */
   double latency_per_image_ms;
   double memory_mb;
-  double efficiency;   /* images/s/MB */
-  double speedup;      /* throughput over that of the group's `baseline_batch` */
-  double gflops;       /* executed FLOPs of a step / latency / 1e9; NaN if unknown */
-  double intensity;    /* executed FLOPs per byte of planned traffic; NaN if unknown */
-  double compute_use;  /* u_c = F / (T * peak), 0..1 or so; NaN if unknown */
-  double memory_use;   /* u_m = Q / (T * bandwidth); NaN if unknown */
+  double efficiency; /* images/s/MB */
+  double speedup;    /* throughput over that of the group's `baseline_batch` */
+  hl_analysis_roofline roofline;
   bool ties_with_best; /* its throughput interval overlaps the best's */
 } hl_analysis_point;
 

@@ -15,15 +15,7 @@ static hl_analysis_point point_of(const hl_record *r, size_t row) {
                          .latency_per_image_ms = r->latency_per_image_ms,
                          .memory_mb = r->memory_mb,
                          .efficiency = r->efficiency,
-                         .speedup = (double)NAN,
-                         .compute_use = (double)NAN,
-                         .memory_use = (double)NAN};
-  double flops = r->executed_flops_per_image > 0
-                     ? r->executed_flops_per_image * (double)r->batch_size
-                     : (double)NAN;
-  double traffic = r->traffic_mb_per_step > 0 ? r->traffic_mb_per_step * 1e6 : (double)NAN;
-  p.gflops = latency > 0 ? flops / (latency * 1e6) : (double)NAN;
-  p.intensity = flops / traffic;
+                         .speedup = (double)NAN};
   return p;
 }
 
@@ -45,14 +37,6 @@ double hl__analysis_peak(const hl_run_info *info, const hl_record *r) {
   return strcmp(r->dtype, "bfloat16") == 0 ? info->peak_bfloat16_gflops : (double)NAN;
 }
 
-static void roofline(const hl_run_info *info, const hl_record *r, hl_analysis_point *p) {
-  double peak = hl__analysis_peak(info, r);
-  if (peak > 0) p->compute_use = p->gflops / peak;
-  /* MB per ms is GB/s. */
-  if (info->peak_bandwidth_gbs > 0 && p->latency_ms > 0 && r->traffic_mb_per_step > 0)
-    p->memory_use = r->traffic_mb_per_step / p->latency_ms / info->peak_bandwidth_gbs;
-}
-
 bool hl__analyse_points(const hl_analysis_input *input, hl_analysis_group *g) {
   g->points = calloc(input->row_count, sizeof *g->points);
   g->failed_rows = calloc(input->row_count, sizeof *g->failed_rows);
@@ -70,7 +54,5 @@ bool hl__analyse_points(const hl_analysis_input *input, hl_analysis_group *g) {
     else
       g->failed_rows[g->failed_count++] = input->rows[i];
   }
-  for (size_t i = 0; i < g->point_count; i++)
-    roofline(input->info, hl__analysis_record(input, g->points[i].row), &g->points[i]);
   return true;
 }

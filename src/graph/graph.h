@@ -242,6 +242,15 @@ bool *hl_graph_weights(const hl_graph *graph);
  * count, as the usual counters do. 0 for data movement. */
 double hl_graph_flops(const hl_graph *graph);
 
+/* Bytes of an inferred graph's step. Views (Reshape, ...) move nothing, nor does what inference
+ * computes. */
+typedef struct hl_graph_traffic {
+  double weight_bytes;   /* constants that operators read, each once */
+  double port_bytes;     /* inputs and outputs of the graph */
+  double operator_bytes; /* all else that each operator reads and writes, taken by itself */
+} hl_graph_traffic;
+void hl_graph_traffic_of(const hl_graph *graph, hl_graph_traffic *ret_traffic);
+
 /* Rows of the smallest table that Gather looks up by `value`, an integer input, directly or through
  * operators that only move it; of an inferred graph. -1 where it looks up nothing. */
 int64_t hl_graph_index_limit(const hl_graph *graph, hl_value_id value);

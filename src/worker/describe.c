@@ -19,6 +19,9 @@ void hl_worker_describe_model(const hl_model_file *file, int64_t batch, json_t *
   shapes_text(file, batch, &shape);
   if (file->parameters >= 0) hl_json_set_int(reply, "parameters", (uint64_t)file->parameters);
   hl_json_set_real(reply, "flops_per_image", file->flops_per_image);
+  hl_json_set_real(reply, "weight_bytes", file->weight_bytes);
+  hl_json_set_real(reply, "port_bytes_per_image", file->port_bytes_per_image);
+  hl_json_set_real(reply, "operator_bytes_per_image", file->operator_bytes_per_image);
   hl_json_set_int(reply, "patterns_per_input", (uint64_t)file->patterns_per_input);
   hl_json_set_text(reply, "input_shape", shape.data);
   hl_json_set_int(reply, "fixed_batch", (uint64_t)file->fixed_batch);

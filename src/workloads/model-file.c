@@ -227,8 +227,13 @@ static hl_status inferred_outputs(hl_graph *graph, hl_model_file *file, hl_error
   file->outputs = NULL;
   status = copy_ports(graph, graph->outputs, graph->output_count, &file->outputs, error);
   if (status != HL_OK) return status;
-  file->flops_per_image =
-      hl_graph_flops(graph) / (file->fixed_batch ? (double)file->fixed_batch : 1);
+  double batch = file->fixed_batch ? (double)file->fixed_batch : 1;
+  hl_graph_traffic traffic;
+  hl_graph_traffic_of(graph, &traffic);
+  file->flops_per_image = hl_graph_flops(graph) / batch;
+  file->weight_bytes = traffic.weight_bytes;
+  file->port_bytes_per_image = traffic.port_bytes / batch;
+  file->operator_bytes_per_image = traffic.operator_bytes / batch;
   if (!file->fixed_batch) find_output_axes(graph, file);
   return HL_OK;
 }
@@ -243,6 +248,9 @@ static void find_index_limits(const hl_graph *graph, hl_model_file *file) {
 static hl_status describe_outputs(hl_graph *graph, const hl_onnx_facts *facts, hl_model_file *file,
                                   hl_error *error) {
   file->flops_per_image = (double)NAN;
+  file->weight_bytes = (double)NAN;
+  file->port_bytes_per_image = (double)NAN;
+  file->operator_bytes_per_image = (double)NAN;
   file->parameters = facts->hides_weights ? -1 : hl_graph_parameters(graph);
   file->quantized = hl_graph_is_quantized(graph);
   hl_status status = declared_outputs(graph, file, error);

@@ -24,6 +24,8 @@ typedef struct hl_model_file {
   char *unread;           /* NULL, or why the reference cannot run the model; owned */
   int64_t parameters;     /* -1: not known, as some may be hidden in what is not read */
   double flops_per_image; /* nominal, at batch 1; NaN with `unread` */
+  /* What its operators move at batch 1 (hl_graph_traffic_of); NaN with `unread`. */
+  double weight_bytes, port_bytes_per_image, operator_bytes_per_image;
   int64_t patterns_per_input;
   hl_port *inputs, *outputs; /* an open batch is -1, other dimensions are known; owned */
   size_t input_count, output_count;
