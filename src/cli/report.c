@@ -3,6 +3,7 @@
 #include "cli/run-plots.h"
 
 #include "analyse/analyse.h"
+#include "report/grid.h"
 #include "report/report.h"
 #include "report/table.h"
 #include "store/store.h"
@@ -66,7 +67,8 @@ static hl_status formats_of(const hl_options *options, unsigned *ret_formats, hl
   hl_status status = list ? hl_report_formats(list, &formats, error) : HL_OK;
   if (hl_options_on(options, HL_OPTION_PLOT_RESULTS)) formats |= HL_REPORT_PLOT;
   if (!formats && hl_options_given(options, HL_OPTION_OUTPUT_DIR))
-    formats = HL_REPORT_JSON | HL_REPORT_CSV | HL_REPORT_MARKDOWN | HL_REPORT_PLOT;
+    formats =
+        HL_REPORT_JSON | HL_REPORT_CSV | HL_REPORT_MARKDOWN | HL_REPORT_PLOT | HL_REPORT_ANALYSIS;
   *ret_formats = formats;
   return status;
 }
@@ -88,6 +90,7 @@ static void show(const hl_options *options, const hl_report_input *input) {
     hl_report_details(input->records, &text);
     hl_report_advice(input->analysis, colour, &text);
     hl_report_engines(input->engines, colour, &text);
+    hl_report_side_by_side(input, &text);
     hl_report_load(input->records, &text);
     hl_report_memory_map(input->records, input->memory_layers, &text);
     hl_report_training(input->records, &text);
@@ -176,6 +179,9 @@ int hl_cli_report(int argc, char **argv) {
     if (has_plan) input.title = plan.name;
     if (has_plan) input.description = plan.description;
     show(&options, &input);
+    /* Of every file that there can be. */
+    bool every = !hl_options_given(&options, HL_OPTION_EXPORT_FORMAT);
+    if (every && !hl_report_grid_fits(&analysis)) formats &= ~(unsigned)HL_REPORT_ANALYSIS;
     if (damaged) formats = 0; /* a file would not say that rows are missing */
     exit_status = damaged   ? HL_EXIT_USAGE
                   : formats ? write_files(&options, has_plan ? &plan : NULL, &input, formats)

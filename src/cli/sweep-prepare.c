@@ -81,7 +81,10 @@ static hl_status read_formats(hl_sweep *s, hl_error *error) {
     list = o->command == 'Y' ? "json,csv,md,plot" : "json,csv,md";
   hl_status status = list ? hl_report_formats(list, &s->formats, error) : HL_OK;
   if (hl_options_given(o, HL_OPTION_FRAMEWORK)) s->formats |= HL_REPORT_CSV | HL_REPORT_CSV_SUITE;
-  if (hl_options_on(o, HL_OPTION_PLOT_RESULTS)) s->formats |= HL_REPORT_PLOT;
+  if (hl_options_on(o, HL_OPTION_PLOT_RESULTS)) {
+    bool suite = hl_options_given(o, HL_OPTION_FRAMEWORK);
+    s->formats |= HL_REPORT_PLOT | (suite ? HL_REPORT_ANALYSIS : 0u);
+  }
   if (status == HL_OK && s->formats)
     status = hl_directory_make(hl_options_get(o, HL_OPTION_OUTPUT_DIR), error);
   return status;

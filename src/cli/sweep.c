@@ -6,6 +6,7 @@
 #include "cli/interrupt.h"
 #include "cli/run-plots.h"
 #include "cli/sweep-view.h"
+#include "report/grid.h"
 #include "report/report.h"
 #include "report/suite.h"
 #include <math.h>
@@ -153,7 +154,10 @@ static hl_status write_files(const hl_sweep *s, hl_report_input *input, hl_repor
   if (s->file)
     drawn = hl_cli_plots_draw(s->file, input, directory, written, pictures, &input->picture_count,
                               &drawing);
-  hl_status status = hl_report_write(input, directory, s->formats, written, error);
+  unsigned formats = s->formats;
+  bool named = hl_options_given(&s->options, HL_OPTION_EXPORT_FORMAT);
+  if (!named && !hl_report_grid_fits(input->analysis)) formats &= ~(unsigned)HL_REPORT_ANALYSIS;
+  hl_status status = hl_report_write(input, directory, formats, written, error);
   if (drawn == HL_OK || (status != HL_OK && status != HL_UNAVAILABLE)) return status;
   *error = drawing;
   return drawn;

@@ -49,14 +49,16 @@ static bool in_suite(const char *key) {
   return false;
 }
 
-/* The metric of column `index`, NULL after the last. */
-static const hl_metric *column(hl_csv_columns columns, size_t index) {
-  if (index < HL_CSV_SUITE_COUNT) return hl_metric_find(hl_csv_suite_columns[index]);
-  if (columns == HL_CSV_SUITE) return NULL;
-  index -= HL_CSV_SUITE_COUNT;
-  for (size_t i = 0; i < hl_metric_count; i++)
-    if (!in_suite(hl_metrics[i].key) && index-- == 0) return &hl_metrics[i];
-  return NULL;
+/* The metrics of the columns, in order; free() the list. NULL without memory, and no columns. */
+static const hl_metric **find_columns(hl_csv_columns columns, size_t *ret_count) {
+  const hl_metric **found = calloc(HL_CSV_SUITE_COUNT + hl_metric_count, sizeof *found);
+  size_t count = 0;
+  for (size_t i = 0; found && i < HL_CSV_SUITE_COUNT; i++)
+    found[count++] = hl_metric_find(hl_csv_suite_columns[i]);
+  for (size_t i = 0; found && columns != HL_CSV_SUITE && i < hl_metric_count; i++)
+    if (!in_suite(hl_metrics[i].key)) found[count++] = &hl_metrics[i];
+  *ret_count = count;
+  return found;
 }
 
 /* The different names of the users' own metrics, in the order in which rows have them; the texts
@@ -119,10 +121,12 @@ static bool put_suite_cell(const hl_record *r, const hl_metric *metric, hl_text 
 }
 
 void hl_csv_write(const hl_records *records, hl_csv_columns columns, hl_text *out) {
-  const hl_metric *metric = NULL;
   hl_text cell = HL_TEXT_INIT;
-  for (size_t c = 0; (metric = column(columns, c)); c++)
-    hl_text_format(out, "%s%s", c ? "," : "", metric->key);
+  size_t column_count = 0;
+  const hl_metric **metrics = find_columns(columns, &column_count);
+  out->failed = out->failed || !metrics;
+  for (size_t c = 0; c < column_count; c++)
+    hl_text_format(out, "%s%s", c ? "," : "", metrics[c]->key);
   size_t custom_count = 0;
   const char **customs = columns == HL_CSV_ALL ? custom_names(records, &custom_count) : NULL;
   for (size_t c = 0; c < custom_count; c++) {
@@ -131,7 +135,8 @@ void hl_csv_write(const hl_records *records, hl_csv_columns columns, hl_text *ou
   }
   hl_text_char(out, '\n');
   for (size_t r = 0; r < records->count; r++) {
-    for (size_t c = 0; (metric = column(columns, c)); c++) {
+    for (size_t c = 0; c < column_count; c++) {
+      const hl_metric *metric = metrics[c];
       if (c) hl_text_char(out, ',');
       hl_text_clear(&cell);
       if (columns != HL_CSV_SUITE || !put_suite_cell(&records->items[r], metric, &cell))
@@ -145,6 +150,7 @@ void hl_csv_write(const hl_records *records, hl_csv_columns columns, hl_text *ou
     hl_text_char(out, '\n');
   }
   free(customs);
+  free(metrics);
   out->failed = out->failed || cell.failed;
   hl_text_release(&cell);
 }

@@ -1,3 +1,4 @@
+#include "analyse/grid.h"
 #include "analyse/memory.h"
 #include "report/report.h"
 
@@ -55,6 +56,13 @@ static void write_memory(const hl_records *records, hl_json *json) {
   hl_memory_analysis_release(&analysis);
 }
 
+static void write_frameworks(const hl_report_input *input, hl_json *json) {
+  hl_grid grid;
+  if (hl_grid_make(input->analysis, input->records, input->engines, &grid, NULL) != HL_OK) return;
+  hl_grid_write_json(&grid, input->info, json, "frameworks");
+  hl_grid_release(&grid);
+}
+
 void hl_report_json(const hl_report_input *input, hl_text *out) {
   hl_json json;
   hl_json_init(&json, out, HL_JSON_PRETTY);
@@ -86,6 +94,7 @@ void hl_report_json(const hl_report_input *input, hl_text *out) {
   hl_json_end(&json);
   hl_analysis_write_json(input->analysis, &json, "analysis");
   hl_engines_write_json(input->engines, &json, "engines");
+  write_frameworks(input, &json);
   write_memory(input->records, &json);
   hl_json_end(&json);
   hl_text_char(out, '\n');

@@ -1,7 +1,9 @@
 #include "report/plot-data.h"
 
+#include "report/number.h"
 #include "statistics/percentile.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,16 +13,20 @@ const char *const hl_plot_line_colours[HL_PLOT_LINES] = {"#0072B2", "#E69F00", "
 /* In double quotes: two single quotes in a row end a string of single ones. */
 void hl_plot_quote(hl_text *out, const char *text, size_t columns) {
   hl_text_char(out, '"');
-  for (size_t seen = 0; *text; text++) {
-    bool starts = ((unsigned char)*text & 0xc0) != 0x80;
-    if (starts && seen++ == columns) {
+  for (size_t seen = 0; *text; seen++) {
+    if (seen == columns) {
       hl_text_append(out, "…");
       break;
     }
     size_t control = hl_text_control(text);
+    /* A whole character: its later bytes alone look like controls. */
+    size_t length = (unsigned char)*text < 0x80 ? 1 : hl_utf8_length((const unsigned char *)text);
     if (strchr("\"\\`", *text)) hl_text_char(out, '\\');
-    hl_text_char(out, control ? ' ' : *text);
-    if (control) text += control - 1;
+    if (control || length == 0)
+      hl_text_char(out, ' ');
+    else
+      hl_text_append_n(out, text, length);
+    text += control ? control : length ? length : 1;
   }
   hl_text_char(out, '"');
 }
@@ -38,6 +44,58 @@ void hl_plot_heading(hl_text *out, const char *title, const char *remark, const 
   hl_plot_quote(out, line.data, 140);
   hl_text_append(out, " at screen 0.5, screen 0.93 center font ',10' tc rgb '#606060'\n");
   hl_text_release(&line);
+}
+
+static bool power_of_two(int64_t n) {
+  return n > 0 && (n & (n - 1)) == 0;
+}
+
+void hl_plot_size_tics(hl_text *out, const int64_t *sizes, size_t count, double low, double high,
+                       int most) {
+  double gap = (high - low) / most;
+  double *labelled = calloc(count + 1, sizeof *labelled);
+  size_t labels = 0;
+  hl_text_format(out, "set xrange [%.6g:%.6g]\nset xtics (", low, high);
+  /* Powers of two get their labels first; others where there is room. */
+  for (int pass = 0; sizes && labelled && pass < 2; pass++)
+    for (size_t i = 0; i < count; i++) {
+      if (power_of_two(sizes[i]) != (pass == 0)) continue;
+      double x = log2((double)sizes[i]);
+      bool room = true;
+      for (size_t j = 0; j < labels; j++) room = room && fabs(labelled[j] - x) >= gap;
+      if (!room) continue;
+      hl_text_format(out, "%s'%lld' %.6g", labels ? ", " : "", (long long)sizes[i], x);
+      labelled[labels++] = x;
+    }
+  hl_text_append(out, ")\n");
+  free(labelled);
+}
+
+void hl_plot_log_axis(hl_text *out, char axis, double low, double high) {
+  static const int steps[] = {1, 2, 5};
+  low /= 1.25;
+  high *= 1.25;
+  double decades = log10(high / low);
+  bool first = true;
+  hl_text_format(out, "set logscale %c 10\nset %crange [%.6g:%.6g]\nset %ctics (", axis, axis, low,
+                 high, axis);
+  for (int d = (int)floor(log10(low)); d <= (int)ceil(log10(high)); d++)
+    for (size_t i = 0; i < HL_COUNT(steps); i++) {
+      if (decades > 3.2 && steps[i] != 1) continue;
+      char label[HL_NUMBER_BYTES];
+      double tic = steps[i] * pow(10, d);
+      bool millions = tic >= 1e6, thousands = tic >= 1e4 && !millions;
+      snprintf(label, sizeof label, "%g%s",
+               millions    ? tic / 1e6
+               : thousands ? tic / 1e3
+                           : tic,
+               millions    ? "M"
+               : thousands ? "k"
+                           : "");
+      hl_text_format(out, "%s'%s' %.6g", first ? "" : ", ", label, tic);
+      first = false;
+    }
+  hl_text_append(out, ")\n");
 }
 
 static void number(hl_text *out, double value) {

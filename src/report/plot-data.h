@@ -50,6 +50,15 @@ extern const char *const hl_plot_line_colours[HL_PLOT_LINES];
  * the version. */
 void hl_plot_heading(hl_text *out, const char *title, const char *remark, const hl_run_info *info);
 
+/* The x axis from `low` to `high` in log2 of the batch size, with labels at these sizes, `most` of
+ * them at most. */
+void hl_plot_size_tics(hl_text *out, const int64_t *sizes, size_t count, double low, double high,
+                       int most);
+
+/* Logarithmic `axis` ('x' or 'y') with labels at 1, 2 and 5 of each decade (1 alone over many
+ * decades). Both ends above 0. */
+void hl_plot_log_axis(hl_text *out, char axis, double low, double high);
+
 /* "text" for gnuplot, which obeys nothing in it; on one line, at most about `columns` columns. */
 void hl_plot_quote(hl_text *out, const char *text, size_t columns);
 

@@ -50,10 +50,6 @@ static double marker_size(const plot *p) {
 
 /* ---- batch sizes along x ---- */
 
-static bool power_of_two(int64_t n) {
-  return n > 0 && (n & (n - 1)) == 0;
-}
-
 static int by_size(const void *a, const void *b) {
   int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
   return (x > y) - (x < y);
@@ -75,56 +71,11 @@ static int64_t *sizes_of(const hl_records *records, size_t *ret_count) {
 static void x_tics(plot *p) {
   size_t count = 0;
   int64_t *sizes = sizes_of(p->input->records, &count);
-  double low = p->facts.x.low - 0.5, high = p->facts.x.high + 0.5, gap = (high - low) / 13;
-  double *labelled = calloc(count + 1, sizeof *labelled);
-  size_t labels = 0;
-  hl_text_format(p->out, "set xrange [%.6g:%.6g]\nset xtics (", low, high);
-  /* Powers of two get their labels first; others where there is room. */
-  for (int pass = 0; sizes && labelled && pass < 2; pass++)
-    for (size_t i = 0; i < count; i++) {
-      if (power_of_two(sizes[i]) != (pass == 0)) continue;
-      double x = log2((double)sizes[i]);
-      bool room = true;
-      for (size_t j = 0; j < labels; j++) room = room && fabs(labelled[j] - x) >= gap;
-      if (!room) continue;
-      hl_text_format(p->out, "%s'%lld' %.6g", labels ? ", " : "", (long long)sizes[i], x);
-      labelled[labels++] = x;
-    }
-  hl_text_append(p->out, ")\n");
+  hl_plot_size_tics(p->out, sizes, count, p->facts.x.low - 0.5, p->facts.x.high + 0.5, 13);
   free(sizes);
-  free(labelled);
 }
 
 /* ---- axes ---- */
-
-/* Logarithmic `axis` ('x' or 'y') with labels at 1, 2 and 5 of each decade (1 alone over many
- * decades). */
-static void log_axis(plot *p, char axis, double low, double high) {
-  static const int steps[] = {1, 2, 5};
-  low /= 1.25;
-  high *= 1.25;
-  double decades = log10(high / low);
-  bool first = true;
-  hl_text_format(p->out, "set logscale %c 10\nset %crange [%.6g:%.6g]\nset %ctics (", axis, axis,
-                 low, high, axis);
-  for (int d = (int)floor(log10(low)); d <= (int)ceil(log10(high)); d++)
-    for (size_t i = 0; i < HL_COUNT(steps); i++) {
-      if (decades > 3.2 && steps[i] != 1) continue;
-      char label[HL_NUMBER_BYTES];
-      double tic = steps[i] * pow(10, d);
-      bool millions = tic >= 1e6, thousands = tic >= 1e4 && !millions;
-      snprintf(label, sizeof label, "%g%s",
-               millions    ? tic / 1e6
-               : thousands ? tic / 1e3
-                           : tic,
-               millions    ? "M"
-               : thousands ? "k"
-                           : "");
-      hl_text_format(p->out, "%s'%s' %.6g", first ? "" : ", ", label, tic);
-      first = false;
-    }
-  hl_text_append(p->out, ")\n");
-}
 
 /* From 0 to `high` with `room` above it, as a share of it. */
 static void linear_y(plot *p, double high, double room) {
@@ -297,7 +248,7 @@ static void latency_panel(plot *p) {
         "Latency of a step (ms)");
   double low = p->facts.latency.low, high = p->facts.latency.high;
   if (low > 0 && high / low >= 8)
-    log_axis(p, 'y', low, high);
+    hl_plot_log_axis(p->out, 'y', low, high);
   else
     linear_y(p, high, 0.3);
   hl_text_append(p->out, "set format y '%g'\nset key at graph 0.03, graph 0.98 left top\n");
@@ -444,9 +395,9 @@ static void front_panel(plot *p) {
   panel(p, "Latency against throughput", "Throughput (images/s)");
   hl_text_append(p->out, "set xlabel 'Latency of a step (ms)'\nset format y '%g'\n");
   if (!(p->facts.latency.low > 0) || !(p->facts.throughput.low > 0)) return;
-  log_axis(p, 'x', p->facts.latency.low, p->facts.latency.high);
+  hl_plot_log_axis(p->out, 'x', p->facts.latency.low, p->facts.latency.high);
   if (p->facts.throughput.high >= 8 * p->facts.throughput.low)
-    log_axis(p, 'y', p->facts.throughput.low, p->facts.throughput.high);
+    hl_plot_log_axis(p->out, 'y', p->facts.throughput.low, p->facts.throughput.high);
   else
     linear_y(p, p->facts.throughput.high, 0.12);
   hl_text_append(p->out, "set key at graph 0.98, graph 0.03 right bottom\n"

@@ -46,11 +46,14 @@ enum hl_report_format {
   /* with CSV: the suites' 22 columns alone, benchmark_results_YYYYMMDD_HHMMSS.csv */
   HL_REPORT_CSV_SUITE = 1 << 4,
   HL_REPORT_GOOGLE_BENCHMARK = 1 << 5, /* benchmark_results.google-benchmark.json */
-  HL_REPORT_OPENMETRICS = 1 << 6       /* benchmark_results.prom */
+  HL_REPORT_OPENMETRICS = 1 << 6,      /* benchmark_results.prom */
+  /* Frameworks, models and batch sizes side by side: ANALYSIS.md with batch_analysis, heatmaps,
+   * speedup_matrix, compile_time and roofline, what of them can be drawn, as .png and .svg */
+  HL_REPORT_ANALYSIS = 1 << 7
 };
 
-/* "json,csv,md,google-benchmark,openmetrics" (also "markdown", "png", "svg", "plot") -> mask;
- * INVALID_ARGUMENT names the word. */
+/* "json,csv,md,analysis,google-benchmark,openmetrics" (also "markdown", "png", "svg", "plot") ->
+ * mask; INVALID_ARGUMENT names the word. */
 hl_status hl_report_formats(const char *list, unsigned *ret_formats, hl_error *error);
 
 /*
@@ -106,6 +109,9 @@ void hl_report_memory(const hl_records *records, hl_text *out);
 /* Tables of what only some rows know: energy, counters; with why some do not. Nothing where none
  * does, unless it was asked for. */
 void hl_report_details(const hl_records *records, hl_text *out);
+
+/* Tables of frameworks, models and batch sizes side by side; nothing where there is one only. */
+void hl_report_side_by_side(const hl_report_input *input, hl_text *out);
 
 /* Metrics of the user's own, with their rows; nothing where there are none. */
 void hl_report_custom(const hl_records *records, hl_text *out);

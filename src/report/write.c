@@ -4,6 +4,8 @@
 #include "formats/csv.h"
 #include "formats/google-benchmark.h"
 #include "formats/openmetrics.h"
+#include "report/gnuplot.h"
+#include "report/grid.h"
 #include "report/memory-markdown.h"
 #include "report/memory-plot.h"
 #include "report/plot.h"
@@ -22,6 +24,7 @@ hl_status hl_report_formats(const char *list, unsigned *ret_formats, hl_error *e
                {"plot", HL_REPORT_PLOT},
                {"png", HL_REPORT_PLOT},
                {"svg", HL_REPORT_PLOT},
+               {"analysis", HL_REPORT_ANALYSIS},
                {"google-benchmark", HL_REPORT_GOOGLE_BENCHMARK},
                {"openmetrics", HL_REPORT_OPENMETRICS}};
   static const char separators[] = ", \t";
@@ -34,7 +37,7 @@ hl_status hl_report_formats(const char *list, unsigned *ret_formats, hl_error *e
     if (i == HL_COUNT(names))
       return hl_error_set(error, HL_INVALID_ARGUMENT,
                           "unknown export format '%.*s'; expected json, csv, md, "
-                          "google-benchmark or openmetrics",
+                          "analysis, google-benchmark or openmetrics",
                           (int)length, at);
     formats |= names[i].format;
     at += length;
@@ -42,7 +45,7 @@ hl_status hl_report_formats(const char *list, unsigned *ret_formats, hl_error *e
   if (!formats)
     return hl_error_set(error, HL_INVALID_ARGUMENT,
                         "--export-format names no format; expected json, csv, md, "
-                        "google-benchmark or openmetrics");
+                        "analysis, google-benchmark or openmetrics");
   *ret_formats = formats;
   return HL_OK;
 }
@@ -220,6 +223,55 @@ static void write_memory(writer *w, const hl_report_input *input, unsigned forma
   hl_text_release(&pictures.names);
 }
 
+/* -- frameworks side by side ------------------------------------------------------------------ */
+
+/* What can be drawn; the reasons of the others stand in the report. */
+static void write_grid_pictures(writer *w, const hl_report_input *input, const hl_grid *grid,
+                                hl_text *lines, hl_status *ret_status, hl_error *ret_error) {
+  static const char *const endings[] = {[HL_PLOT_PNG] = "png", [HL_PLOT_SVG] = "svg"};
+  for (int plot = 0; plot < HL_GRID_PLOTS; plot++) {
+    const char *name = hl_grid_plot_name((hl_grid_plot)plot);
+    for (int kind = HL_PLOT_PNG; kind <= HL_PLOT_SVG; kind++) {
+      hl_error error = {0};
+      hl_text picture = HL_TEXT_INIT, script = HL_TEXT_INIT;
+      HL_CLEANUP(hl_free_pointer) char *file = hl_format("%s.%s", name, endings[kind]);
+      hl_status can =
+          hl_grid_plot_script((hl_grid_plot)plot, grid, input, (hl_plot_kind)kind, &script, &error);
+      hl_status status =
+          can == HL_OK ? hl_gnuplot_picture(NULL, &script, kind == HL_PLOT_PNG, &picture, &error)
+                       : can;
+      hl_text_release(&script);
+      if (can != HL_OK) hl_text_format(lines, "%c%s.\n\n", error.msg[0] - 'a' + 'A', error.msg + 1);
+      if (status == HL_OK && file && put_file(w, file, &picture) && kind == HL_PLOT_PNG)
+        hl_text_format(lines, "![%s](%s)\n\n", hl_grid_plot_title((hl_grid_plot)plot), file);
+      hl_text_release(&picture);
+      if (can == HL_OK && status != HL_OK && *ret_status == HL_OK) {
+        *ret_status = status;
+        *ret_error = error;
+      }
+      if (status != HL_OK) break;
+    }
+  }
+}
+
+static void write_analysis(writer *w, const hl_report_input *input, hl_status *ret_status,
+                           hl_error *ret_error) {
+  hl_grid grid;
+  hl_error error = {0};
+  hl_status status = hl_grid_make(input->analysis, input->records, input->engines, &grid, &error);
+  if (status != HL_OK) {
+    keep(w, status, &error);
+    return;
+  }
+  hl_text text = HL_TEXT_INIT;
+  hl_report_grid_head(input, &text);
+  write_grid_pictures(w, input, &grid, &text, ret_status, ret_error);
+  hl_report_grid(&grid, input, true, &text);
+  put_file(w, "ANALYSIS.md", &text);
+  hl_text_release(&text);
+  hl_grid_release(&grid);
+}
+
 /* Whether there are rows of anything else. */
 static bool is_all_memory(const hl_records *records) {
   for (size_t i = 0; i < records->count; i++)
@@ -247,6 +299,13 @@ hl_status hl_report_write(const hl_report_input *input, const char *directory, u
                  write_plots(&w, input, &plot_status, &plot_error);
   if (hl__memory_is_told(input->records))
     write_memory(&w, input, formats, &plot_status, &plot_error);
+  if ((formats & HL_REPORT_ANALYSIS) && hl_report_grid_fits(input->analysis))
+    write_analysis(&w, input, &plot_status, &plot_error);
+  else if ((formats & HL_REPORT_ANALYSIS) && plot_status == HL_OK)
+    plot_status =
+        hl_error_set(&plot_error, HL_UNAVAILABLE,
+                     "no analysis: there are no two frameworks, types or models with rows "
+                     "that passed, to set side by side");
   if ((formats & HL_REPORT_MARKDOWN) && !only_memory) {
     hl_text_clear(&text);
     hl_report_markdown(input, plotted ? "performance_analysis.png" : NULL, &text);
