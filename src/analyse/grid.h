@@ -53,8 +53,8 @@ typedef struct hl_grid {
   hl_break_even *break_evens;
   size_t break_even_count;
   const hl_engine_model **compared; /* of each model; NULL: of one member. Borrowed */
-  size_t replaced;           /* rows that passed and that a later one of their place replaces */
-  size_t left_out;           /* groups beyond the limits above */
+  size_t replaced; /* rows that passed and that a later one of their place replaces */
+  size_t left_out; /* groups beyond the limits above */
 } hl_grid;
 
 /* All inputs have to stay while the grid is used. OUT_OF_MEMORY, which leaves `ret_grid` untouched.

@@ -124,7 +124,10 @@ void hl_csv_write(const hl_records *records, hl_csv_columns columns, hl_text *ou
   hl_text cell = HL_TEXT_INIT;
   size_t column_count = 0;
   const hl_metric **metrics = find_columns(columns, &column_count);
-  out->failed = out->failed || !metrics;
+  if (!metrics) {
+    out->failed = true;
+    return;
+  }
   for (size_t c = 0; c < column_count; c++)
     hl_text_format(out, "%s%s", c ? "," : "", metrics[c]->key);
   size_t custom_count = 0;

@@ -99,9 +99,8 @@ static void put_break_evens(const hl_grid_drawing *d, const bars *all, size_t co
   for (size_t i = 0; i < lines; i++) {
     const hl_break_even *e = &g->break_evens[i];
     HL_CLEANUP(hl_free_pointer)
-    char *name =
-        hl_format("%.16s %.9s/%.9s, %lld", g->models[e->model], g->members[e->member].name,
-                  g->members[e->reference].name, (long long)g->batch_sizes[e->batch]);
+    char *name = hl_format("%.16s %.9s/%.9s, %lld", g->models[e->model], g->members[e->member].name,
+                           g->members[e->reference].name, (long long)g->batch_sizes[e->batch]);
     hl_text_append(d->out, i ? ", " : "");
     hl_plot_quote(d->out, name ? name : "", 40);
     hl_text_format(d->out, " %zu", i);
