@@ -157,7 +157,7 @@ static void function_words(const hl_task_how *how, const hl_task_row *row, bool 
     add_option(text, "--trainer=", row->trainer);
   } else {
     add_device(text, "--device=", row->trainer);
-    add_option(text, "--checkpoint=", row->checkpoint_path);
+    add_option(text, "--weights=", row->checkpoint_path);
     add_option(text, "--test-data=", row->data_path);
   }
   for (size_t i = 0; i < row->override_count; i++) add_option(text, "--", row->overrides[i]);
@@ -335,10 +335,8 @@ static void read_report(const hl_task_how *how, const files *f, hl_task *task) {
 
 /* -- proof ------------------------------------------------------------------------------------ */
 
-/* The program of a command that is a file of the commit; free() it. */
-static char *own_program(const hl_task_place *place, const hl_command *command) {
-  const char *name = command->by_shell ? NULL : command->argv[0];
-  if (!name || !strchr(name, '/')) return NULL;
+/* A file of the commit by its place in it; free() it. NULL: it is none. */
+static char *own_file(const hl_task_place *place, const char *name) {
   HL_CLEANUP(hl_free_pointer)
   char *path = name[0] == '/' ? hl_strdup(name) : hl_format("%s/%s", place->directory, name);
   HL_CLEANUP(hl_free_pointer) char *real = path ? realpath(path, NULL) : NULL;
@@ -346,6 +344,28 @@ static char *own_program(const hl_task_place *place, const hl_command *command) 
   size_t length = root ? strlen(root) : 0;
   if (!real || !root || strncmp(real, root, length) != 0 || real[length] != '/') return NULL;
   return hl_strdup(real + length + 1);
+}
+
+/* The program of a command that is a file of the commit. */
+static char *own_program(const hl_task_place *place, const hl_command *command) {
+  const char *name = command->by_shell ? NULL : command->argv[0];
+  return name && strchr(name, '/') ? own_file(place, name) : NULL;
+}
+
+/* The file of a function of the user's, which its engine notes: that of the commit, or where it
+ * came from instead. */
+static void find_code(const hl_task_place *place, const hl_task *task, char **ret_own,
+                      char **ret_foreign) {
+  static const char before[] = "model code: ", after[] = " with SHA-256 ";
+  const char *at = task->notes ? strstr(task->notes, before) : NULL;
+  const char *end = at ? strstr(at, after) : NULL;
+  if (!end) return;
+  at += sizeof before - 1;
+  HL_CLEANUP(hl_free_pointer) char *path = strndup(at, (size_t)(end - at));
+  *ret_own = path ? own_file(place, path) : NULL;
+  if (path && !*ret_own && !*ret_foreign)
+    *ret_foreign = hl_format("the code of %.200s was %.300s, which is no file of the commit",
+                             task->experiment, path);
 }
 
 static void prove(const hl_task_how *how, const hl_task_place *place, const hl_command *command,
@@ -357,11 +377,15 @@ static void prove(const hl_task_how *how, const hl_task_place *place, const hl_c
   hl_text text = HL_TEXT_INIT;
   hl_task_place_look(place, &wrong, &changed);
   hl_task_report_modules(f->modules, &task->modules, &foreign);
+  HL_CLEANUP(hl_free_pointer) char *code = NULL;
+  if (kind_of(how, task->training, task->experiment) == FUNCTION)
+    find_code(place, task, &code, &foreign);
   hl_text_format(&text, "the check-out is at %.12s", place->commit);
   if (program) hl_text_format(&text, "; the program is its %s", program);
   if (task->modules > 0)
     hl_text_format(&text, "; %lld Python modules of it were imported", (long long)task->modules);
-  task->proved = !wrong && !foreign && (program || task->modules > 0);
+  if (code) hl_text_format(&text, "; the code of the function is its %s", code);
+  task->proved = !wrong && !foreign && (program || code || task->modules > 0);
   if (!task->proved && !wrong && !foreign)
     hl_text_format(&text, "; what %s ran of it was not seen", how->entry ? "the entry" : "hotlap");
   hl_record_set_text(&task->proof, text.data);
@@ -379,6 +403,13 @@ static bool is_gpu(const hl_task *task) {
   for (size_t i = 0; i < task->column_count; i++)
     if (strcmp(task->columns[i], "trainer") == 0) return strncmp(task->cells[i], "gpu", 3) == 0;
   return false;
+}
+
+/* No number without a value or a reason. */
+static void explain_rest(hl_task *task) {
+  const char *reason = hl_task_passed(task) ? "not measured" : "the task did not come so far";
+  for (int id = 0; id < HL_TASK_METRICS; id++)
+    if (hl_task_has(task->training, (hl_task_id)id)) hl_task_explain(task, (hl_task_id)id, reason);
 }
 
 hl_status hl_task_execute(const hl_task_how *how, const hl_task_place *place, hl_task *task,
@@ -410,6 +441,7 @@ hl_status hl_task_execute(const hl_task_how *how, const hl_task_place *place, hl
     if (e.orphans) hl_task_note(task, "processes that it left behind were killed");
     prove(how, place, &command, &f, task);
     if (!task->outcome) hl_record_set_text(&task->outcome, hl_outcome_name(HL_PASSED));
+    explain_rest(task);
     status = HL_OK;
   } else {
     hl_error_set(error, status, "interrupted");

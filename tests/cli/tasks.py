@@ -7,6 +7,7 @@ import time
 
 from git_kit import git, repository, state, write
 from harness import HOME, PROGRAM, SOURCE, case, environment, hotlap, main, shared
+from python_kit import with_package
 
 CACHE = HOME / 'cache dir'
 ENTRY = f'{sys.executable} train.py experiment={{experiment}} trainer={{trainer}} epochs={{max_epochs}} batch={{batch_size}}'
@@ -324,6 +325,91 @@ def the_tables_that_come_with_hotlap_run():
     assert "no checkpoint 'none.onnx'" in errors[0] and "no data path 'none/'" in errors[1], errors
     done = run(repo, 'branch,experiment\nmain,no-such-plan\n', '--json', entry=None)
     assert "no plan 'no-such-plan'" in done.document[0]['error'], done.explain()
+
+
+LIGHTNING = """
+import json, os, sys, time
+import torch
+from net import Net
+
+words = dict(word.split('=', 1) for word in sys.argv[1:])
+assert os.path.exists('configs/experiment/' + words['experiment'] + '.yaml') and words['trainer'] == 'cpu'
+
+class Module(torch.nn.Module):                      # as a LightningModule has them
+    def __init__(self):
+        super().__init__()
+        self.net = Net()
+
+    def training_step(self, batch):
+        start = time.perf_counter()
+        output = self.net(batch[0])
+        report.setdefault('model_forward_first_batch', time.perf_counter() - start)
+        return torch.nn.functional.mse_loss(output, batch[1])
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=float(words['model.lr']))
+
+class Trainer:
+    def fit(self, module, data, epochs):
+        optimizer, begin = module.configure_optimizers(), time.perf_counter()
+        for epoch in range(epochs):
+            start = wait = time.perf_counter()
+            for batch in data:
+                report.setdefault('data_loading_first_batch', time.perf_counter() - wait)
+                loss = module.training_step(batch)
+                optimizer.zero_grad(); loss.backward(); optimizer.step()
+            report.setdefault('first_epoch', time.perf_counter() - start)
+        report.update(full_training=time.perf_counter() - begin, results={'loss': float(loss)})
+
+torch.manual_seed(1); torch.set_num_threads(1)
+start = time.perf_counter()
+report = {}
+inputs = torch.rand(64, 8)
+loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(inputs, inputs.sum(1, keepdim=True)), int(words['batch']))
+report.update(num_train_batches=len(loader), batch_size=loader.batch_size, data_setup=time.perf_counter() - start)
+module = Module()
+report['model_initialization'] = time.perf_counter() - start - report['data_setup']
+Trainer().fit(module, loader, int(words['epochs']))
+report['total_training'] = time.perf_counter() - start
+json.dump(report, open(os.environ['HOTLAP_METRICS'], 'w'))
+"""
+TORCH_NET = """import torch
+class Net(torch.nn.Sequential):
+    def __init__(self):
+        super().__init__(torch.nn.Linear(8, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+def make():
+    return Net(), torch.randn(2, 8)
+"""
+
+
+@case
+def a_training_script_as_of_lightning_and_functions_of_torch():
+    python = with_package('torch')
+    repo = repository('lightning', {'train.py': LIGHTNING, 'net.py': TORCH_NET, 'configs/experiment/fit.yaml': 'a: 1\n'})
+    git('branch', '-M', 'main', cwd=repo)
+    git('checkout', '-q', '-b', 'other-loss', cwd=repo)
+    write(repo, 'net.py', TORCH_NET.replace('Tanh', 'ReLU'))
+    git('commit', '-q', '-a', '-m', 'other', cwd=repo)
+    git('checkout', '-q', 'main', cwd=repo)
+    rows = ''.join(f'{b},fit,cpu,3,16,model.lr=0.05\n' for b in ('main', 'other-loss'))
+    done = run(repo, HEAD + rows, '--json', '--compare', '--pairs', '1', '--skip-failed',
+               entry=f'{python} train.py experiment={{experiment}} trainer={{trainer}} epochs={{max_epochs}} batch={{batch_size}}')
+    first, other = done.document
+    assert first['outcome'] == 'PASSED' and first['git_info']['proved'] and first['git_info']['modules_imported'] >= 1, done.explain()
+    known = first['metrics']
+    assert 'unknown' not in {k: v for k, v in known.items() if v != {}}, known
+    assert known['dataset_info'] == {'num_train_batches': 4, 'batch_size': 16}
+    part = known['epoch_breakdown']
+    assert 0 < part['model_forward_first_batch']['elapsed_seconds'] < part['first_epoch']['elapsed_seconds'], part
+    assert part['first_epoch']['elapsed_seconds'] <= known['full_training']['elapsed_seconds'] <= \
+        known['total_training']['elapsed_seconds'] <= known['process']['elapsed_seconds'], known
+    assert other['outcome'] == 'MISTRUSTED' and 'its loss is' in other['error'], other
+    rows = 'branch,experiment,checkpoint_path,batch_size,overrides\nmain,net:make,,4,"iterations=3,warmup=1"\nmain,none:make,,4,\n'
+    done = run(repo, rows, '--json', '--skip-failed', '--python', python, entry=None)
+    task, none = done.document
+    assert task['outcome'] == 'PASSED' and task['git_info']['proved'] and 'its net.py' in task['git_info']['proof'], done.explain()
+    assert task['metrics']['inference_info']['num_batches'] == 3 and task['metrics']['inference_info']['batch_size'] == 4, task
+    assert none['outcome'] != 'PASSED' and "'none'" in none['error'], none
 
 
 main()
