@@ -145,7 +145,7 @@ hl_status hl__dataset_read_images(const char *path, const hl_port *ports, size_t
         "one a file of arrays (npz, npy)",
         path);
   hl_image_folder *folder = NULL;
-  hl_status status = hl_image_folder_open(path, &folder, error);
+  hl_status status = hl_image_folder_open(path, HL_IMAGES_TO_EVALUATE, &folder, error);
   if (status != HL_OK) return status;
   reading r = {.folder = folder, .decoding = choice->decoding, .names = HL_TEXT_INIT};
   status = read_pictures(&r, &ports[0], choice->max_images, dataset, error);

@@ -16,7 +16,7 @@ static int64_t *count_classes(const hl_image_folder *folder) {
 
 static hl_status open_folder(const char *path, hl_image_folder **ret_folder, int64_t **ret_counts,
                              hl_error *error) {
-  hl_status status = hl_image_folder_open(path, ret_folder, error);
+  hl_status status = hl_image_folder_open(path, HL_IMAGES_TO_EVALUATE, ret_folder, error);
   if (status != HL_OK) return status;
   *ret_counts = count_classes(*ret_folder);
   if (*ret_counts) return HL_OK;
@@ -35,6 +35,9 @@ hl_status hl__describe_images(const char *path, hl_text *text, hl_error *error) 
                  counts[i], counts[i] == 1 ? "" : "s");
   if (folder->class_count > classes_shown)
     hl_text_format(text, "  ... %zu more\n", folder->class_count - classes_shown);
+  if (folder->split)
+    hl_text_append(text, "\nA data set with halves: hotlap train reads train, all else reads this "
+                         "one.\n");
   hl_text_append(text,
                  "\nRead as ImageNet's pictures are for evaluation: shorter side to 256/224 of the "
                  "model's\nlonger one, centre cut out, mean and deviation.\n");
@@ -50,6 +53,7 @@ hl_status hl__describe_images_json(const char *path, hl_json *json, hl_error *er
   hl_status status = open_folder(path, &folder, &counts, error);
   if (status != HL_OK) return status;
   hl_json_text(json, "container", "image folder");
+  hl_json_text(json, "split", folder->split);
   hl_json_int(json, "pictures", folder->count);
   hl_json_array(json, "classes");
   for (size_t i = 0; i < folder->class_count; i++) {

@@ -202,11 +202,12 @@ hl_status hl_folder_walk_files(hl_folder_walk *walk, const char *folder, bool is
   return status;
 }
 
-hl_status hl_folder_walk_folders(hl_folder_walk *walk, const char *const **ret_names,
-                                 size_t *ret_count, hl_error *error) {
+hl_status hl_folder_walk_folders(hl_folder_walk *walk, const char *folder,
+                                 const char *const **ret_names, size_t *ret_count,
+                                 hl_error *error) {
   listing list = {0};
   level root = {.depth = 0};
-  hl_status status = list_folder(walk, "", &root, &list, error);
+  hl_status status = list_folder(walk, folder, &root, &list, error);
   size_t count = 0;
   const char **names = NULL;
   if (status == HL_OK) {

@@ -42,10 +42,10 @@ typedef struct hl_folder_walk {
 void hl_folder_walk_init(const char *root, hl_arena *arena, hl_folder_walk *ret_walk);
 void hl_folder_walk_release(hl_folder_walk *walk);
 
-/* The names of the folders in the root, in order; into the arena. NOT_FOUND, IO, BAD_DATA (no
- * folder), OUT_OF_MEMORY. */
-hl_status hl_folder_walk_folders(hl_folder_walk *walk, const char *const **ret_names,
-                                 size_t *ret_count, hl_error *error);
+/* The names of the folders in `folder` ("": the root), in order; into the arena. NOT_FOUND, IO,
+ * BAD_DATA (no folder), OUT_OF_MEMORY; below the root, what cannot be read is left out and said. */
+hl_status hl_folder_walk_folders(hl_folder_walk *walk, const char *folder,
+                                 const char *const **ret_names, size_t *ret_count, hl_error *error);
 
 /* Adds the files of `folder` ("": the root) and, with `is_deep`, of all below it. LIMIT beyond
  * HL_FOLDER_FILES_MAX files or HL_FOLDER_FOLDERS_MAX folders, OUT_OF_MEMORY; IO only for the root.

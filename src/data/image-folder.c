@@ -16,6 +16,8 @@ typedef struct listing {
   hl_arena arena;
   hl_image_entry *images;
   hl_folder_walk walk;
+  const char **parts; /* of the split: folders of the root that classes are in */
+  size_t part_count;  /* 0: they are in the root */
 } listing;
 
 static const size_t names_cap = (size_t)8 << 30;
@@ -103,16 +105,114 @@ static hl_status add_pictures(listing *f, size_t first, int32_t label, hl_error 
   return HL_OK;
 }
 
+/* -- halves of a data set -------------------------------------------------------------------- */
+
+/* Whether `name` is that of a split, or of a part of it: "train", "train.X1". */
+static bool is_split(const char *name, const char *split) {
+  size_t length = strlen(split);
+  return strncmp(name, split, length) == 0 &&
+         (name[length] == '\0' || strncmp(name + length, ".X", 2) == 0);
+}
+
+static const char *split_of(const char *name) {
+  static const char *const splits[] = {"train", "val", "valid", "validation", "test"};
+  for (size_t i = 0; i < HL_COUNT(splits); i++)
+    if (is_split(name, splits[i])) return splits[i];
+  return NULL;
+}
+
+/* The split for the purpose among the names of folders; NULL: they are no splits. */
+static const char *choose_split(const char *const *names, size_t count, hl_image_purpose purpose) {
+  const char *train = NULL, *other = NULL;
+  for (size_t i = 0; i < count; i++) {
+    const char *split = split_of(names[i]);
+    if (!split) return NULL;
+    if (strcmp(split, "train") == 0)
+      train = split;
+    else if (!other || strcmp(split, "test") != 0) /* test may come without labels */
+      other = split;
+  }
+  return purpose == HL_IMAGES_TO_TRAIN ? train : other ? other : train;
+}
+
+static int compare_names(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The classes of all parts, each once. */
+static hl_status merge_classes(listing *f, hl_error *error) {
+  const char **all = NULL;
+  size_t count = 0;
+  hl_status status = HL_OK;
+  for (size_t i = 0; i < f->part_count && status == HL_OK; i++) {
+    const char *const *names = NULL;
+    size_t more = 0;
+    status = hl_folder_walk_folders(&f->walk, f->parts[i], &names, &more, error);
+    if (status != HL_OK || more == 0) continue;
+    const char **grown = hl_arena_array(&f->arena, count + more, sizeof *grown);
+    if (!grown) return no_memory(f->walk.root, error);
+    if (count) memcpy(grown, all, count * sizeof *all);
+    memcpy(grown + count, names, more * sizeof *names);
+    all = grown;
+    count += more;
+  }
+  if (status != HL_OK || count == 0) return status;
+  qsort(all, count, sizeof *all, compare_names);
+  size_t kept = 1;
+  for (size_t i = 1; i < count; i++)
+    if (strcmp(all[i], all[kept - 1]) != 0) all[kept++] = all[i];
+  f->folder.classes = all;
+  f->folder.class_count = kept;
+  return HL_OK;
+}
+
+/* Which folders are classes: those of the root, or those in the folders of a split. */
+static hl_status find_classes(listing *f, hl_image_purpose purpose, hl_error *error) {
+  const char *const *names = NULL;
+  size_t count = 0;
+  hl_status status = hl_folder_walk_folders(&f->walk, "", &names, &count, error);
+  if (status != HL_OK) return status;
+  const char *split = choose_split(names, count, purpose);
+  if (split) {
+    f->parts = hl_arena_array(&f->arena, count, sizeof *f->parts);
+    if (!f->parts) return no_memory(f->walk.root, error);
+    for (size_t i = 0; i < count; i++)
+      if (is_split(names[i], split)) f->parts[f->part_count++] = names[i];
+    status = merge_classes(f, error);
+    if (status != HL_OK) return status;
+  }
+  if (f->folder.class_count) {
+    f->folder.split = split;
+    return HL_OK;
+  }
+  f->part_count = 0; /* pictures lie in them: they are classes of that name */
+  f->folder.classes = names;
+  f->folder.class_count = count;
+  return HL_OK;
+}
+
 /* -- the folder ------------------------------------------------------------------------------- */
 
-static hl_status read_classes(listing *f, hl_error *error) {
-  hl_status status =
-      hl_folder_walk_folders(&f->walk, &f->folder.classes, &f->folder.class_count, error);
-  for (size_t i = 0; i < f->folder.class_count && status == HL_OK; i++) {
-    size_t first = f->walk.count;
-    status = hl_folder_walk_files(&f->walk, f->folder.classes[i], true, error);
-    if (status == HL_OK) status = add_pictures(f, first, (int32_t)i, error);
+/* Files of a class, which are in one folder, or in several parts. */
+static hl_status read_class(listing *f, const char *name, int32_t label, hl_error *error) {
+  size_t first = f->walk.count;
+  hl_status status = f->part_count ? HL_OK : hl_folder_walk_files(&f->walk, name, true, error);
+  for (size_t i = 0; i < f->part_count && status == HL_OK; i++) {
+    HL_CLEANUP(hl_free_pointer) char *text = hl_format("%s/%s", f->parts[i], name);
+    const char *folder = text ? hl_arena_text(&f->arena, text) : NULL;
+    HL_CLEANUP(hl_free_pointer) char *path = hl_folder_path(f->walk.root, text ? text : "", "");
+    struct stat st;
+    if (!folder || !path) return no_memory(f->walk.root, error);
+    if (f->part_count > 1 && stat(path, &st) != 0) continue; /* it is in another part */
+    status = hl_folder_walk_files(&f->walk, folder, true, error);
   }
+  return status == HL_OK ? add_pictures(f, first, label, error) : status;
+}
+
+static hl_status read_classes(listing *f, hl_error *error) {
+  hl_status status = HL_OK;
+  for (size_t i = 0; i < f->folder.class_count && status == HL_OK; i++)
+    status = read_class(f, f->folder.classes[i], (int32_t)i, error);
   return status;
 }
 
@@ -123,6 +223,7 @@ static hl_status read_root(listing *f, hl_error *error) {
   if (status != HL_OK) return status;
   if (f->folder.count == 0) {
     f->folder.class_count = 0;
+    f->folder.split = NULL;
     f->folder.empty_class = NULL;
     return add_pictures(f, first, -1, error);
   }
@@ -138,6 +239,7 @@ static hl_status describe(listing *f, hl_error *error) {
   hl_text text = HL_TEXT_INIT;
   hl_text_format(&text, "%.300s: %" PRId64 " picture%s", p->path, p->count,
                  p->count == 1 ? "" : "s");
+  if (p->split) hl_text_format(&text, " (%s)", p->split);
   if (p->class_count)
     hl_text_format(&text, " of %zu class%s", p->class_count, p->class_count == 1 ? "" : "es");
   else
@@ -165,13 +267,15 @@ static hl_status finish(listing *f, hl_error *error) {
   return describe(f, error);
 }
 
-hl_status hl_image_folder_open(const char *path, hl_image_folder **ret_folder, hl_error *error) {
+hl_status hl_image_folder_open(const char *path, hl_image_purpose purpose,
+                               hl_image_folder **ret_folder, hl_error *error) {
   listing *f = calloc(1, sizeof *f);
   if (!f) return no_memory(path, error);
   hl_arena_init(&f->arena, names_cap);
   f->folder.path = hl_arena_text(&f->arena, path);
   hl_status status = f->folder.path ? HL_OK : no_memory(path, error);
   hl_folder_walk_init(f->folder.path, &f->arena, &f->walk);
+  if (status == HL_OK) status = find_classes(f, purpose, error);
   if (status == HL_OK) status = read_classes(f, error);
   if (status == HL_OK) status = read_root(f, error);
   if (status == HL_OK) status = finish(f, error);

@@ -2,7 +2,7 @@
  * data/image-folder.h - the pictures of a folder and their labels.
  *
  *     hl_image_folder *folder;
- *     hl_image_folder_open("imagenet/val", &folder, error);
+ *     hl_image_folder_open("imagenet/val", HL_IMAGES_TO_EVALUATE, &folder, error);
  *     folder->images[0].label, folder->classes[0], folder->description
  *     hl_image_folder_free(folder);
  *
@@ -16,6 +16,12 @@
 #define HL_DATA_IMAGE_FOLDER_H
 
 #include "base/error.h"
+#include <stdbool.h>
+
+/* Which half of a data set. A folder that holds no folders but train and val (or valid, validation,
+ * test), each with folders in it, is a data set with both: of the classes in train to train, else
+ * of those in val or test. Parts, as train.X1 and train.X2 of ImageNet-100, are read as one. */
+typedef enum hl_image_purpose { HL_IMAGES_TO_EVALUATE, HL_IMAGES_TO_TRAIN } hl_image_purpose;
 
 typedef struct hl_image_entry {
   const char *folder; /* below the root, "" for the root itself */
@@ -25,6 +31,7 @@ typedef struct hl_image_entry {
 
 typedef struct hl_image_folder {
   const char *path;
+  const char *split;  /* which half of it: "train", "val" ...; NULL: it has none */
   size_t class_count; /* 0: no labels */
   const char *const *classes;
   const char *empty_class; /* the first class without a picture; NULL */
@@ -38,7 +45,8 @@ typedef struct hl_image_folder {
 
 /* Lists the folder and looks at both ends of each file. NOT_FOUND, IO, BAD_DATA (no folder, no
  * pictures), LIMIT (see data/folder-walk.h), OUT_OF_MEMORY. */
-hl_status hl_image_folder_open(const char *path, hl_image_folder **ret_folder, hl_error *error);
+hl_status hl_image_folder_open(const char *path, hl_image_purpose purpose,
+                               hl_image_folder **ret_folder, hl_error *error);
 void hl_image_folder_free(hl_image_folder *folder); /* NULL is fine */
 
 /* "PATH/FOLDER/NAME" of a picture; free() it. NULL without memory. */

@@ -42,7 +42,7 @@ static hl_data_kind kind_of_folder(const char *path) {
   hl_arena_init(&arena, names_cap);
   hl_folder_walk_init(path, &arena, &walk);
   hl_data_kind kind = HL_DATA_ARRAYS;
-  if (hl_folder_walk_folders(&walk, &folders, &count, NULL) == HL_OK &&
+  if (hl_folder_walk_folders(&walk, "", &folders, &count, NULL) == HL_OK &&
       hl_folder_walk_files(&walk, "", false, NULL) == HL_OK)
     kind = kind_of_files(&walk, 0);
   for (size_t i = 0; i < count && kind == HL_DATA_ARRAYS; i++) {

@@ -216,7 +216,7 @@ static hl_status open_pictures(hl_training_data *d, ports *p, hl_error *error) {
                         "output; %s has %zu and %zu",
                         d->name, c->model, p->inputs, p->count - p->inputs);
   p->items[1].name = "label"; /* the output's own name goes with the graph */
-  hl_status status = hl_image_folder_open(d->name, &d->folder, error);
+  hl_status status = hl_image_folder_open(d->name, HL_IMAGES_TO_TRAIN, &d->folder, error);
   if (status == HL_OK)
     status = hl_source_of_images(d->folder, &p->items[0], &p->items[1], d->classes[0], c->n_images,
                                  c->decodes_scaled ? HL_IMAGE_SCALED : HL_IMAGE_EXACT, &d->source,

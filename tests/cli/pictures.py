@@ -160,6 +160,29 @@ def a_network_is_trained_on_a_folder():
 
 
 @case
+def halves_of_a_data_set_are_told_apart():
+    for name in ('n01', 'n02', 'n03'):
+        png(f'halves/val/{name}/v.png', 30, 30, (9, 9, 9))
+        for part, picture in (('train.X1', 'a'), ('train.X2', 'b')):
+            if (name, part) not in (('n01', 'train.X2'), ('n03', 'train.X1')):  # a part has some of the classes
+                png(f'halves/{part}/{name}/{picture}.png', 30, 30, (9, 9, 9))
+    (HOME / 'halves/Labels.json').write_text('{}')
+    data = HOME / 'halves'
+    hotlap('data', 'show', data).passes('3 pictures (val) of 3 classes', 'hotlap train reads train', 'label 2     n03')
+    assert json.loads(hotlap('data', 'show', data, '--json').out)['split'] == 'val'
+    assert '3 pictures (val) of 3 classes' in hotlap('sweep', 'resnet50', *QUICK, '--test-data', data, '--json').rows[0]['data']
+    row = train(data, '--epochs', '1', '--batch-size', '2', classes=3).passes().rows[0]
+    assert '4 pictures (train) of 3 classes' in row['data'] and row['batches_per_epoch'] == 2, row['data']
+    # Classes of these names, as they hold pictures themselves, or as one is called otherwise.
+    png('same/train/a.png', 30, 30, (9, 9, 9))
+    png('same/val/a.png', 30, 30, (9, 9, 9))
+    png('vehicles/train/deep/a.png', 30, 30, (9, 9, 9))
+    png('vehicles/plane/deep/a.png', 30, 30, (9, 9, 9))
+    for name in ('same', 'vehicles'):
+        hotlap('data', 'show', HOME / name).passes('2 pictures of 2 classes')
+
+
+@case
 def pictures_that_take_long_to_decode_are_the_bottleneck():
     for i in range(6):
         png(f'large/{"ab"[i % 2]}/{i}.png', 1500, 1000, (9 * i, 9, 9))

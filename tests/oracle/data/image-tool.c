@@ -151,7 +151,7 @@ static hl_status folder(char **args, hl_error *error) {
   const hl_port label = {"label", HL_INT64, 1, {-1}};
   hl_image_folder *f = NULL;
   hl_source *source = NULL;
-  hl_status status = hl_image_folder_open(args[0], &f, error);
+  hl_status status = hl_image_folder_open(args[0], HL_IMAGES_TO_EVALUATE, &f, error);
   if (status != HL_OK) return status;
   puts(f->description);
   status = hl_source_of_images(f, &input, f->class_count ? &label : NULL, 1000, 0, HL_IMAGE_EXACT,
@@ -212,7 +212,7 @@ static hl_status turns(char **args, hl_error *error) {
   const hl_port port = {"input", HL_FLOAT32, 4, {-1, 3, size, size}};
   hl_image_folder *f = NULL;
   hl_source *source = NULL;
-  hl_status status = hl_image_folder_open(args[0], &f, error);
+  hl_status status = hl_image_folder_open(args[0], HL_IMAGES_TO_EVALUATE, &f, error);
   if (status == HL_OK)
     status = hl_source_of_images(f, &port, NULL, 0, 0, decoding_of(args[2]), &source, error);
   if (status == HL_OK) status = take_turns(source, error);
