@@ -10,6 +10,7 @@ The function takes no arguments and returns (model, inputs), or a dict:
     batch       where the batch is: an axis for all inputs, or a dict of axes by input, None for an
                 input without it; default: the first dimension of each
 """
+import contextlib
 import difflib
 import hashlib
 import importlib
@@ -407,6 +408,22 @@ def loss_of(program, results, targets):
         raise abi.InvalidArgument(f"{program.name}: its 'loss' returned {what}; expected an array of "
                                   'one number')
     return loss.reshape(())
+
+
+@contextlib.contextmanager
+def new_file(model, path, writer):
+    """Gives the name of a file that takes the place of `path` once it is whole."""
+    part = f'{path}.{os.getpid()}.part'
+    try:
+        yield part
+        os.replace(part, path)
+    except Exception as failure:
+        if passes(failure, model.engine):
+            raise
+        raise abi.Failure(f'{model.name}: {writer} failed: {describe(failure)}') from failure
+    finally:
+        if os.path.exists(part):
+            os.unlink(part)
 
 
 def require(package, purpose):

@@ -97,7 +97,19 @@ class Model(foreign.Model):
         return Program(self, specification)
 
     def export_onnx(self, path):
-        raise abi.Unimplemented('jax: models import is not implemented')
+        """By the package jax2onnx: what jax2tf writes since JAX 0.5 no converter of TensorFlow reads."""
+        foreign.require('jax2onnx', 'to write ONNX')
+        from jax2onnx import to_onnx
+        (batch,) = jax.export.symbolic_shape('batch')
+        shapes = [jax.ShapeDtypeStruct([batch if d < 0 else d for d in p.dims], x.dtype)
+                  for p, x in zip(self.inputs, self.arguments.arrays)]
+        with foreign.new_file(self, path, 'jax2onnx') as part:
+            made = to_onnx(
+                lambda *arrays: Network(self, np.float32).run(self.weights, *arrays), shapes, opset=17,
+                input_names=[p.name for p in self.inputs],
+                output_names=[p.name for p in self.outputs])
+            with open(part, 'wb') as file:
+                file.write(made.SerializeToString())
 
 
 class Network:

@@ -1,6 +1,4 @@
 """Models of a torch user's own: package.module:function returns a module and example inputs."""
-import os
-
 import torch
 
 from hotlap.engines import abi, foreign, torch_graph, torch_weights
@@ -93,23 +91,13 @@ class Model(foreign.Model):
         foreign.require('onnx', 'to write ONNX')
         dynamic = {p.name: {p.dims.index(-1): 'batch'} for p in self.inputs + self.outputs
                    if -1 in p.dims}
-        part = f'{path}.{os.getpid()}.part'
-        try:
-            with warnings.catch_warnings(), torch.no_grad():
-                warnings.simplefilter('ignore')
-                torch.onnx.export(
-                    Adapter(self.module.eval().cpu(), self.arguments), tuple(self.arguments.arrays),
-                    part, input_names=[p.name for p in self.inputs], opset_version=17,
-                    output_names=[p.name for p in self.outputs], dynamic_axes=dynamic, dynamo=False)
-            os.replace(part, path)
-        except Exception as failure:
-            if foreign.passes(failure, self.engine):
-                raise
-            raise abi.Failure(f'{self.name}: torch.onnx.export failed: '
-                              f'{foreign.describe(failure)}') from failure
-        finally:
-            if os.path.exists(part):
-                os.unlink(part)
+        with foreign.new_file(self, path, 'torch.onnx.export') as part, \
+                warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter('ignore')
+            torch.onnx.export(
+                Adapter(self.module.eval().cpu(), self.arguments), tuple(self.arguments.arrays), part,
+                input_names=[p.name for p in self.inputs], opset_version=17,
+                output_names=[p.name for p in self.outputs], dynamic_axes=dynamic, dynamo=False)
 
     def prepare(self, specification):
         if specification.mode == abi.TRAINING:
