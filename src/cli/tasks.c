@@ -1,4 +1,5 @@
 #include "report/tasks.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
@@ -27,8 +28,44 @@ typedef struct tasks {
   hl_tasks_options how;
   hl_tasks_found found;
   char *cache, *observer, *here, *program;
+  uint64_t written_ns, writing_ns; /* when the results were last written, and how long that took */
   bool shows, progress;
 } tasks;
+
+/* -- results ---------------------------------------------------------------------------------- */
+
+/* The folder of the file, where it is not there yet. */
+static hl_status make_folder(const char *path, hl_error *error) {
+  const char *slash = strrchr(path, '/');
+  if (!slash || slash == path) return HL_OK;
+  HL_CLEANUP(hl_free_pointer) char *folder = strndup(path, (size_t)(slash - path));
+  if (!folder) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
+  return hl_directory_make(folder, error);
+}
+
+static hl_status write_results(const tasks *t, bool json, hl_error *error) {
+  const char *path = hl_options_get(&t->options, HL_OPTION_OUTPUT);
+  if (!path && !json) return HL_OK;
+  hl_text text = HL_TEXT_INIT;
+  text.cap_bytes = (size_t)4 << 30;
+  hl_report_tasks_json(&t->found.tasks, &t->found.comparisons, &text);
+  hl_status status = HL_OK;
+  if (text.failed) status = hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the results");
+  if (status == HL_OK && json) fputs(text.data, stdout);
+  if (status == HL_OK && path) status = hl_file_write(path, text.data, text.length, error);
+  hl_text_release(&text);
+  return status;
+}
+
+/* What is there already outlives a run that is killed: every few seconds, and a twentieth of the
+ * time at most. A failure is told at the end. */
+static void keep_results(tasks *t) {
+  uint64_t now = hl_clock_ns();
+  if (now - t->written_ns < 5000000000u || (now - t->written_ns) / 20 < t->writing_ns) return;
+  write_results(t, false, NULL);
+  t->written_ns = hl_clock_ns();
+  t->writing_ns = t->written_ns - now;
+}
 
 /* -- view ------------------------------------------------------------------------------------- */
 
@@ -46,6 +83,7 @@ static void begin(void *context, const hl_task *task, size_t index, size_t count
 static void end(void *context, const hl_task *task, size_t index) {
   tasks *t = context;
   if (t->progress) fputs("\r\033[K", stderr);
+  keep_results(t);
   if (!t->shows) return;
   hl_text text = HL_TEXT_INIT;
   hl_report_task_row(task, index, t->file.count, &text);
@@ -129,6 +167,7 @@ static hl_status read_how(tasks *t, hl_error *error) {
 static hl_status read_all(tasks *t, hl_error *error) {
   const char *path = NULL, *output = hl_options_get(&t->options, HL_OPTION_OUTPUT);
   hl_status status = read_path(&t->options, &path, error);
+  if (status == HL_OK && output) status = make_folder(output, error);
   if (status == HL_OK && output) status = hl_file_can_replace(output, error);
   if (status == HL_OK) status = hl_task_file_read(path, &t->file, error);
   if (status == HL_OK) hl_cli_cache_directory(&t->cache, NULL);
@@ -143,32 +182,7 @@ static hl_status read_all(tasks *t, hl_error *error) {
   return status;
 }
 
-/* -- results ---------------------------------------------------------------------------------- */
-
-/* The folder of the file, where it is not there yet. */
-static hl_status make_folder(const char *path, hl_error *error) {
-  const char *slash = strrchr(path, '/');
-  if (!slash || slash == path) return HL_OK;
-  HL_CLEANUP(hl_free_pointer) char *folder = strndup(path, (size_t)(slash - path));
-  if (!folder) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
-  return hl_directory_make(folder, error);
-}
-
-static hl_status write_results(const tasks *t, hl_error *error) {
-  const char *path = hl_options_get(&t->options, HL_OPTION_OUTPUT);
-  bool json = hl_options_on(&t->options, HL_OPTION_JSON);
-  if (!path && !json) return HL_OK;
-  hl_text text = HL_TEXT_INIT;
-  text.cap_bytes = (size_t)4 << 30;
-  hl_report_tasks_json(&t->found.tasks, &t->found.comparisons, &text);
-  hl_status status = HL_OK;
-  if (text.failed) status = hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the results");
-  if (status == HL_OK && json) fputs(text.data, stdout);
-  if (status == HL_OK && path) status = make_folder(path, error);
-  if (status == HL_OK && path) status = hl_file_write(path, text.data, text.length, error);
-  hl_text_release(&text);
-  return status;
-}
+/* -- end ------------------------------------------------------------------------------------- */
 
 /* Those that passed, and those that were run. */
 static size_t count_passed(const tasks *t, size_t *ret_run) {
@@ -217,20 +231,24 @@ int hl_cli_tasks(int argc, char **argv) {
   hl_error error = {0};
   int exit_status = hl_cli_options('K', usage, argc, argv, &t.options);
   if (exit_status >= 0) return exit_status;
+  t.written_ns = hl_clock_ns();
   const hl_tasks_view view = {.context = &t, .begin = begin, .end = end};
   hl_interrupt_catch();
   hl_status status = read_all(&t, &error);
   bool began = status == HL_OK;
   if (began) status = hl_tasks_run(&t.file, &t.how, &view, &t.found, &error);
   bool interrupted = status == HL_INTERRUPTED;
-  if (began && (status == HL_OK || interrupted)) {
+  exit_status = interrupted ? HL_EXIT_INTERRUPTED : exit_status_of(&t);
+  size_t run = 0;
+  count_passed(&t, &run);
+  /* Also where it ended badly what was measured is kept. */
+  if (began && (run || status == HL_OK || interrupted)) {
     hl_error lost = {0};
-    exit_status = interrupted ? HL_EXIT_INTERRUPTED : exit_status_of(&t);
-    if (write_results(&t, &lost) != HL_OK) exit_status = hl_cli_fail(&lost, HL_EXIT_USAGE);
+    if (write_results(&t, hl_options_on(&t.options, HL_OPTION_JSON), &lost) != HL_OK)
+      exit_status = hl_cli_fail(&lost, HL_EXIT_USAGE);
     show_end(&t, interrupted);
-  } else {
-    exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
   }
+  if (status != HL_OK && !interrupted) exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
   hl_tasks_found_release(&t.found);
   hl_task_file_release(&t.file);
   hl_options_release(&t.options);

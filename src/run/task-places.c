@@ -132,17 +132,21 @@ static void remark_pointers(const hl_task_place *place, hl_text *text) {
   hl_text_format(
       text, "%sfiles of Git LFS are pointers, not what they stand for: ", text->length ? "; " : "");
   append_files(text, e.output);
-  hl_text_append(text, " (--build 'git lfs pull && ...' can get them)");
+  hl_text_append(text, " (--build 'git lfs pull && ...' can get them); ");
 }
 
-static void remark(hl_task_place *place) {
+static void remark(const hl_task_places *p, hl_task_place *place) {
   hl_text text = HL_TEXT_INIT;
+  size_t length = strlen(place->commit);
+  const char *head = p->worktrees.head;
+  if (head && strncmp(head, place->commit, length) == 0 && head[length])
+    hl_text_append(&text, "the working tree has changes that this commit lacks; ");
   HL_CLEANUP(hl_free_pointer) char *modules = hl_format("%s/.gitmodules", place->root);
   if (modules && access(modules, F_OK) == 0)
     hl_text_append(&text, "submodules are not checked out (--build 'git submodule update --init "
-                          "&& ...' can do it)");
+                          "&& ...' can do it); ");
   remark_pointers(place, &text);
-  if (text.length) place->remark = hl_strdup(text.data);
+  if (text.length) place->remark = strndup(text.data, text.length - 2);
   hl_text_release(&text);
 }
 
@@ -213,7 +217,7 @@ static hl_status prepare(hl_task_places *p, hl_task_place *place, hl_error *erro
   place->tree = tree;
   place->root = p->worktrees.items[tree].root;
   place->directory = p->worktrees.items[tree].directory;
-  remark(place);
+  remark(p, place);
   return build(p, place, error);
 }
 

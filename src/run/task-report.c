@@ -7,17 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { module_files = 256, module_bytes = 1 << 20 };
+enum { module_files = 256, module_bytes = 1 << 20, remarks_most = 8 };
 
 static const char not_told[] = "the entry did not report it (HOTLAP_METRICS)";
 
 static hl_status load(const char *path, const char *what, json_t **ret_root, hl_error *error) {
-  HL_CLEANUP(hl_free_pointer) char *text = NULL;
-  size_t bytes = 0;
-  hl_status status = hl_file_read(path, HL_TASK_REPORT_BYTES, &text, &bytes, error);
+  hl_mapping file;
+  hl_status status = hl_file_map(path, HL_TASK_REPORT_BYTES, &file, error);
   if (status != HL_OK) return status;
   json_error_t where;
-  json_t *root = json_loadb(text, bytes, 0, &where);
+  json_t *root = json_loadb((const char *)file.data, file.bytes, 0, &where);
+  hl_file_unmap(&file);
   if (!json_is_object(root)) {
     json_decref(root);
     return hl_error_set(error, HL_BAD_DATA, "%s is no JSON object: %s, line %d", what,
@@ -29,17 +29,32 @@ static hl_status load(const char *path, const char *what, json_t **ret_root, hl_
 
 /* -- a user's own entry ----------------------------------------------------------------------- */
 
-static void take_number(hl_task *task, hl_task_id id, const char *path, const json_t *value) {
+typedef struct report {
+  hl_task *task;
+  int remarks; /* so far */
+} report;
+
+/* What is wrong with a member: the first of many. */
+static void remark(report *r, const char *what, const char *path) {
+  if (r->remarks++ < remarks_most)
+    hl_task_note(r->task, "the entry reports %.100s, %s", path, what);
+  else if (r->remarks == remarks_most + 1)
+    hl_task_note(r->task, "and more of that kind");
+}
+
+static void take_number(report *r, hl_task_id id, const char *path, const json_t *value) {
   double number = json_is_number(value) ? json_number_value(value) : (double)NAN;
   if (json_is_null(value)) return;
-  if (!isfinite(number) || number < 0)
-    hl_task_note(task, "what the entry reports of %s is no number from 0", path);
+  if (strcmp(hl_task_metrics[id].name, "process") == 0)
+    remark(r, "which hotlap measures itself", path);
+  else if (!isfinite(number) || number < 0)
+    remark(r, "which is no number from 0", path);
   else
-    hl_task_set(task, id, number);
+    hl_task_set(r->task, id, number);
 }
 
 /* Walks through the objects of a report; the leaves are numbers. */
-static void take_members(hl_task *task, json_t *object, const char *above, int depth) {
+static void take_members(report *r, json_t *object, const char *above, int depth) {
   const char *key;
   json_t *value;
   json_object_foreach(object, key, value) {
@@ -49,24 +64,24 @@ static void take_members(hl_task *task, json_t *object, const char *above, int d
     if (!path) return;
     if (!above[0] && (strcmp(key, "results") == 0 || strcmp(key, "final_metrics") == 0)) continue;
     if (json_is_object(value) && depth < 4)
-      take_members(task, value, path, depth + 1);
-    else if (hl_task_find(task->training, path, &id))
-      take_number(task, id, path, value);
+      take_members(r, value, path, depth + 1);
+    else if (hl_task_find(r->task->training, path, &id))
+      take_number(r, id, path, value);
     else
-      hl_task_note(task, "the entry reports %.100s, which is no metric of this kind of task", path);
+      remark(r, "which is no metric of this kind of task", path);
   }
 }
 
-static void take_results(hl_task *task, json_t *object) {
+static void take_results(report *r, json_t *object) {
   const char *key;
   json_t *value;
   json_object_foreach(object, key, value) {
     double number = json_is_number(value) ? json_number_value(value) : (double)NAN;
     hl_error why = {0};
     if (!isfinite(number))
-      hl_task_note(task, "its result %.100s is no number", key);
-    else if (hl_task_add_result(task, key, number, &why) != HL_OK)
-      hl_task_note(task, "its result %.100s is left out: %s", key, why.msg);
+      remark(r, "a result that is no number", key);
+    else if (hl_task_add_result(r->task, key, number, &why) != HL_OK)
+      remark(r, "one result too many", key);
   }
 }
 
@@ -76,11 +91,12 @@ hl_status hl_task_report_entry(const char *path, hl_task *task, hl_error *error)
   if (status == HL_OK) {
     json_t *metrics = json_object_get(root, "metrics");
     json_t *in = json_is_object(metrics) ? metrics : root;
-    take_members(task, in, "", 0);
+    report r = {.task = task};
+    take_members(&r, in, "", 0);
     static const char *const results[] = {"results", "final_metrics"};
     for (size_t i = 0; i < HL_COUNT(results); i++) {
-      take_results(task, json_object_get(root, results[i]));
-      if (in != root) take_results(task, json_object_get(in, results[i]));
+      take_results(&r, json_object_get(root, results[i]));
+      if (in != root) take_results(&r, json_object_get(in, results[i]));
     }
     json_decref(root);
   }
@@ -231,11 +247,11 @@ void hl_task_report_modules(const char *folder, int64_t *ret_own, char **ret_for
   for (const struct dirent *entry; open && count < module_files && (entry = readdir(open));) {
     if (entry->d_name[0] == '.') continue;
     HL_CLEANUP(hl_free_pointer) char *path = hl_format("%s/%s", folder, entry->d_name);
-    HL_CLEANUP(hl_free_pointer) char *text = NULL;
-    size_t bytes = 0;
+    hl_mapping file;
     count++;
-    if (!path || hl_file_read(path, module_bytes, &text, &bytes, NULL) != HL_OK) continue;
-    json_t *root = json_loadb(text, bytes, 0, NULL);
+    if (!path || hl_file_map(path, module_bytes, &file, NULL) != HL_OK) continue;
+    json_t *root = json_loadb((const char *)file.data, file.bytes, 0, NULL);
+    hl_file_unmap(&file);
     if (json_is_object(root)) take_modules(root, ret_own, ret_foreign);
     json_decref(root);
   }

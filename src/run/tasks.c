@@ -75,6 +75,7 @@ static hl_status run_row(hl__tasks *t, size_t index, hl_error *error) {
     if (status == HL_OK) status = keep_seconds(task, error);
     if (status != HL_OK) return status;
   }
+  t->found->tasks.count = index + 1;
   if (t->view->end) t->view->end(t->view->context, task, index);
   return HL_OK;
 }
@@ -116,7 +117,6 @@ static hl_status run_sequence(hl__tasks *t, hl_error *error) {
   for (size_t i = 0; i < t->file->count && status == HL_OK; i++) {
     status = run_row(t, i, error);
     if (status != HL_OK) break;
-    tasks->count = i + 1;
     if (last[i]) hl_task_places_done(&t->places, t->file->rows[i].branch);
     if (hl_task_passed(&tasks->items[i]) || t->options->skip_failed) continue;
     t->found->stopped = i + 1 < t->file->count;

@@ -93,7 +93,7 @@ def branches_are_built_run_and_told_as_the_document_has_it():
     assert metrics['epoch_breakdown']['data_loading_first_batch'] == {'elapsed_seconds': None}
     assert metrics['dataset_info']['num_train_batches'] == 7 and metrics['final_metrics'] == {'loss': 0.5}
     assert 'HOTLAP_METRICS' in metrics['unknown']['epoch_breakdown.data_loading_first_batch.elapsed_seconds']
-    assert metrics['data_setup']['elapsed_seconds'] is None and 'data_setup is no number from 0' in first['notes'], first['notes']
+    assert metrics['data_setup']['elapsed_seconds'] is None and 'data_setup, which is no number from 0' in first['notes'], first['notes']
     assert 'reports words, which is no metric' in first['notes']
     assert tasks[1]['metrics']['total_training']['elapsed_seconds'] == 1.0
     assert first['task_config']['overrides'] == 'a=1,b=[1,2], c=$(touch x)'
