@@ -300,7 +300,15 @@ typedef struct hl_engine_memory {
   uint64_t reserved_bytes;                            /* held from the system now */
   uint64_t peak_bytes;                                /* largest allocated_bytes so far */
   uint64_t device_allocated_bytes, device_peak_bytes; /* the same on the device; 0: not told */
+  uint64_t device_reserved_bytes;
 } hl_engine_memory;
+
+/* What just-in-time compilers did since `open`. */
+typedef struct hl_compilations {
+  uint32_t size;
+  uint64_t count;       /* how often one ran */
+  uint64_t duration_ns; /* in all */
+} hl_compilations;
 
 /* Called once per executed operator by `profile`; strings are borrowed for the call. */
 typedef void (*hl_profile_visit)(void *context, const char *name, const char *kind,
@@ -452,6 +460,10 @@ typedef struct hl_engine_ops {
 
   /* optional: writes a foreign model to `path` as an ONNX file. */
   hl_status (*export_onnx)(hl_model *model, const char *path, hl_error *error);
+
+  /* optional: compilations so far, also those within a step, where what was prepared does not fit
+   * what the step brings: read before and after measured steps. */
+  hl_status (*compilations)(hl_engine *engine, hl_compilations *ret_compilations, hl_error *error);
 } hl_engine_ops;
 
 typedef const hl_engine_ops *(*hl_engine_entry_fn)(void);

@@ -243,6 +243,11 @@ static bool has_minor_faults(const hl_record *r, double *ret_value) {
   return r->minor_faults_per_step > minor_faults_most;
 }
 
+static bool is_retraced(const hl_record *r, double *ret_value) {
+  *ret_value = r->retrace_ms;
+  return r->retraces > 0;
+}
+
 static bool is_unsteady(const hl_record *r, double *ret_value) {
   *ret_value = (double)NAN;
   return r->steady == 0;
@@ -285,6 +290,8 @@ static bool hints(const hl_analysis_input *input, hl_analysis_group *g) {
               "the machine is short of memory; use a smaller batch or stop other programs") &&
          hint(input, g, has_minor_faults, " a step", "pages were mapped anew in each step",
               "the engine allocates while it runs; a caching allocator would be faster") &&
+         hint(input, g, is_retraced, " ms", "the engine compiled within measured steps",
+              "give it inputs of one shape, and no Python values that change from step to step") &&
          hint(input, g, is_unsteady, "", "step time was not steady after warming up",
               "give more time (--max-time) or find out what still changes");
 }

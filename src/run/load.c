@@ -81,6 +81,9 @@ static void fill(const hl__load_outcome *o, const hl_load_spec *spec, double rat
   hl_row_noise noise = {0};
   hl_row_noise_add(&noise, o->message.object);
   hl_row_noise_fill(&noise, (double)o->batches, false, record);
+  hl_retraces retraces = {0};
+  hl_retraces_add(&retraces, o->message.object);
+  hl_retraces_fill(&retraces, record);
   if (record->late_p99_ms > 1 && record->late_p99_ms > late_share * record->latency_p99_ms)
     hl_record_note(record,
                    "the generator was late: of 1 %% of the queries that it waited for by %.3g ms "

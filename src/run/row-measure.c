@@ -68,6 +68,7 @@ static hl_status add_slice(hl_row *r, const hl_session_samples *s, hl_row_slice 
   r->full_count += full;
   r->steps += slice.steps;
   hl_row_noise_add(&r->noise, s->message.object);
+  hl_retraces_add(&r->retraces, s->message.object);
   hl_device_totals_add(&r->device, s->message.object);
   hl_energy_totals_add(&r->energy, s->message.object);
   hl_counter_totals_add(&r->counters, s->message.object);
@@ -154,6 +155,7 @@ static hl_status summarise(hl_row *r, hl_error *error) {
   hl_record *record = r->record;
   hl_record_set_text(&record->stop, hl_stopping_reason_name(r->stopping.reason));
   hl_row_noise_fill(&r->noise, (double)r->steps, r->session.configuration->simulated, record);
+  hl_retraces_fill(&r->retraces, record);
   if (r->group > 1)
     hl_record_note(record,
                    "a step is too short for the clock: %" PRIu32 " steps a sample, full "

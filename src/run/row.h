@@ -22,6 +22,7 @@
 #include "run/device.h"
 #include "run/energy.h"
 #include "run/reference.h"
+#include "run/retraces.h"
 #include "run/row-noise.h"
 #include "run/run.h"
 #include "run/session.h"
@@ -56,6 +57,7 @@ typedef struct hl_row {
   uint32_t group;
   uint64_t steps;
   hl_row_noise noise;
+  hl_retraces retraces;
   hl_device_totals device;
   hl_energy_totals energy;
   hl_counter_totals counters;

@@ -55,6 +55,7 @@ typedef struct run {
   hl_train_outcome outcome;
   hl_row_noise noise;
   hl_energy_totals energy;
+  hl_retraces retraces; /* without the first step's */
   bool done;
   char stop[32];
   json_t *rank_ns; /* what each rank's step took */
@@ -118,6 +119,7 @@ static hl_status unpack(run *r, const hl_message *message, hl_error *error) {
 static void take_reply(run *r, const json_t *reply) {
   hl_row_noise_add(&r->noise, reply);
   hl_energy_totals_add(&r->energy, reply);
+  if (r->outcome.count > 1) hl_retraces_add(&r->retraces, reply);
   r->outcome.elapsed_ns += (uint64_t)hl_json_get_int(reply, "elapsed_ns", 0);
   r->done = hl_json_get_bool(reply, "done", false);
   r->threads_needed = hl_json_get_int(reply, "loader_threads_needed", HL_INT_NULL);
@@ -229,6 +231,7 @@ static hl_status fill(run *r, hl_error *error) {
   record->loader_threads_needed = r->threads_needed;
   record->model_initialization_ms = record->load_ms + record->prepare_ms;
   hl_row_noise_fill(&r->noise, (double)r->outcome.count, false, record);
+  hl_retraces_fill(&r->retraces, record);
   hl_status status = hl_train_summarise(&r->outcome, record, error);
   if (status == HL_OK && r->rank_ns)
     hl_train_judge_ranks(r->rank_ns, r->row->session.process.ranks, record);

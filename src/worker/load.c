@@ -1,6 +1,7 @@
 #include "worker/load.h"
 
 #include "base/clock.h"
+#include "worker/compilations.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,11 +91,14 @@ hl_status hl_worker_load_run(hl_worker_load *load, const hl_inference *inference
   if (status == HL_OK) status = make_ready(load, inference, &wanted, reply, error);
   if (status != HL_OK) return status;
   hl_worker_noise_prepare(noise);
+  const hl_worker_compilations before =
+      hl_worker_compilations_begin(&inference->ops, inference->engine);
   hl_worker_energy_begin(energy);
   hl_worker_noise_begin(noise);
   status = hl_load_run(&load->server.server, &wanted, &result, error);
   hl_worker_noise_end(noise);
   hl_worker_energy_end(energy, reply);
+  hl_worker_compilations_end(&before, reply);
   if (status != HL_OK) return status;
   status = hl_worker_noise_clock(noise, NULL, 0, reply, error);
   if (status != HL_OK) {

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "base/training-names.h"
 #include "protocol/channel.h"
+#include "worker/compilations.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,6 +114,8 @@ hl_status hl_worker_train_run(hl_worker_train *train, hl_worker_noise *noise,
   if (status != HL_OK) return status;
   if (max_steps > most_steps) max_steps = most_steps;
   hl_worker_noise_prepare(noise);
+  const hl_worker_compilations before =
+      hl_worker_compilations_begin(&train->training.ops, train->training.engine);
   hl_worker_energy_begin(energy);
   hl_worker_noise_begin(noise);
   uint64_t start = hl_clock_ns();
@@ -124,6 +127,7 @@ hl_status hl_worker_train_run(hl_worker_train *train, hl_worker_noise *noise,
   uint64_t elapsed = hl_clock_ns() - start;
   hl_worker_noise_end(noise);
   hl_worker_energy_end(energy, reply);
+  hl_worker_compilations_end(&before, reply);
   if (train->failed != HL_OK && steps == 0) {
     if (error) *error = train->failure;
     return train->failed;

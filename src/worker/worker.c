@@ -4,6 +4,7 @@
 #include "base/dtype.h"
 #include "machine/memory.h"
 #include "protocol/messages.h"
+#include "worker/compilations.h"
 #include "worker/control.h"
 #include "worker/describe.h"
 #include "worker/device.h"
@@ -335,6 +336,8 @@ static hl_status verb_run(worker *w, const json_t *request, json_t *reply, void 
   hl_worker_noise_prepare(&w->noise);
   status = hl_timed_discard(&w->inference, (uint64_t)discard, &discarded_ns, error);
   if (status != HL_OK) return status;
+  const hl_worker_compilations before =
+      hl_worker_compilations_begin(&w->inference.ops, w->inference.engine);
   hl_worker_device_begin(&w->device);
   hl_worker_energy_begin(&w->energy);
   hl_worker_noise_begin(&w->noise);
@@ -346,6 +349,7 @@ static hl_status verb_run(worker *w, const json_t *request, json_t *reply, void 
   if (status == HL_OK)
     status = hl_worker_noise_clock(&w->noise, w->sample_ns, (size_t)result.samples, reply, error);
   if (status != HL_OK) return status;
+  hl_worker_compilations_end(&before, reply);
   hl_json_set_int(reply, "samples", result.samples);
   hl_json_set_int(reply, "elapsed_ns", result.elapsed_ns);
   hl_json_set_int(reply, "discarded_ns", discarded_ns);

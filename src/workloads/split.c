@@ -171,6 +171,7 @@ static hl_status split_memory(hl_engine *opaque, hl_engine_memory *ret_memory, h
     sum.peak_bytes += own.peak_bytes;
     sum.device_allocated_bytes += own.device_allocated_bytes;
     sum.device_peak_bytes += own.device_peak_bytes;
+    sum.device_reserved_bytes += own.device_reserved_bytes;
   }
   memcpy(ret_memory, &sum, ret_memory->size < sizeof sum ? ret_memory->size : sizeof sum);
   return HL_OK;
@@ -198,6 +199,7 @@ static hl_engine_ops split_ops(const hl_engine_ops *own) {
   ops.state_read = NULL;
   ops.state_write = NULL;
   ops.compile_time = NULL;
+  ops.compilations = NULL;
   ops.stream = NULL; /* there is no one stream */
   return ops;
 }

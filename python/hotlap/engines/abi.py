@@ -116,7 +116,11 @@ class ProgramSpec(C.Structure):
 class EngineMemory(C.Structure):
     _fields_ = [('size', C.c_uint32)] + [(name, C.c_uint64) for name in (
         'allocated_bytes', 'reserved_bytes', 'peak_bytes', 'device_allocated_bytes',
-        'device_peak_bytes')]
+        'device_peak_bytes', 'device_reserved_bytes')]
+
+
+class Compilations(C.Structure):
+    _fields_ = [('size', C.c_uint32), ('count', C.c_uint64), ('duration_ns', C.c_uint64)]
 
 
 POINTER_TO_ERROR, POINTER = C.c_void_p, C.c_void_p  # numbers: a pointer object costs a microsecond
@@ -152,6 +156,7 @@ HOOKS = [  # the table's members after its name, with what each takes
     ('compile_time', C.c_int, [POINTER] * 2 + [POINTER_TO_ERROR]),
     ('facts', C.c_int, [POINTER] * 2 + [POINTER_TO_ERROR]),
     ('export_onnx', C.c_int, [POINTER, C.c_char_p, POINTER_TO_ERROR]),
+    ('compilations', C.c_int, [POINTER] * 2 + [POINTER_TO_ERROR]),
 ]
 NEEDS = {'hook_facts': 'load_foreign', 'hook_export_onnx': 'load_foreign'}  # of the engine's class
 TYPES = {name: C.CFUNCTYPE(result, *arguments) for name, result, arguments in HOOKS
@@ -165,7 +170,7 @@ class EngineOps(C.Structure):
 
 
 STRUCTS = (Error, TensorView, CPort, Host, EngineConfig, ModelSource, ModelInfo, ModelFacts,
-           TrainingSpec, ProgramSpec, EngineMemory, EngineOps)
+           TrainingSpec, ProgramSpec, EngineMemory, Compilations, EngineOps)
 
 
 class Port:
@@ -351,6 +356,13 @@ class Table:
         if spent is None:
             raise Unimplemented('nothing was compiled')
         C.c_uint64.from_address(ret).value = spent
+
+    def hook_compilations(self, engine, ret):
+        e = self.objects[engine]
+        if not hasattr(e, 'compilations'):
+            raise Unimplemented('it does not tell what it compiles')
+        compilations = Compilations.from_address(ret)
+        compilations.count, compilations.duration_ns = e.compilations()
 
     def hook_states(self, program, ret_states, ret_count):
         p = self.objects[program]

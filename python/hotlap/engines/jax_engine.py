@@ -8,6 +8,22 @@ import time
 from hotlap.engines import abi, graph, kit
 
 
+PLATFORMS = {'cuda': 'gpu', 'mps': 'METAL'}  # by hotlap's names of devices
+RESOURCE_EXHAUSTED = 8  # of absl's statuses
+COMPILED = '/jax/core/compile/backend_compile_duration'
+
+
+def device_names():
+    """What `--device` may be."""
+    import jax
+    found = ['cpu']
+    for d in jax.devices():  # of the best backend that there is
+        kind = {v: k for k, v in PLATFORMS.items()}.get(d.platform, d.platform)
+        if kind != 'cpu':
+            found.append(kind if kind == 'mps' else f'{kind}:{d.id}')
+    return found
+
+
 class Engine:
     name = 'jax'
     options = {'python': ('PATH', 'interpreter, as --python')}
@@ -23,27 +39,48 @@ class Engine:
     @staticmethod
     def inspect():
         import jax
-        return {'interpreter': sys.executable,
-                'devices': ', '.join(f'{d.platform}:{d.id}' for d in jax.devices())}
+        return {'interpreter': sys.executable, 'jaxlib': importlib.metadata.version('jaxlib'),
+                'devices': ', '.join(device_names()), 'backend': jax.default_backend()}
 
     @staticmethod
     def is_out_of_memory(failure):
-        return isinstance(failure, MemoryError) or \
-            type(failure).__name__ in ('XlaRuntimeError', 'JaxRuntimeError') and \
-            str(failure).startswith('RESOURCE_EXHAUSTED')
+        jax = sys.modules.get('jax')
+        if isinstance(failure, MemoryError) or jax is None:
+            return isinstance(failure, MemoryError)
+        if not isinstance(failure, jax.errors.JaxRuntimeError):
+            return False
+        code = getattr(failure, 'error_code', None)  # since JAX 0.8; before, its name comes first
+        return code == RESOURCE_EXHAUSTED if isinstance(code, int) else \
+            str(failure).startswith('RESOURCE_EXHAUSTED:')
 
     def __init__(self, threads, device, options, note):
         self.note = note
         # XLA reads it when it starts; nothing else says how many threads it may have.
         os.environ['PJRT_NPROC'] = str(threads)
         import jax
+
+        from hotlap.engines import jax_graph
+        self.types = jax_graph.DTYPES  # imported before memory is measured
         platform, _, number = device.partition(':')
         try:
-            self.device = jax.devices({'cuda': 'gpu'}.get(platform, platform))[int(number or 0)]
+            self.device = jax.devices(PLATFORMS.get(platform, platform))[int(number or 0)]
         except (RuntimeError, IndexError, ValueError) as failure:
-            raise abi.Unavailable(f'jax: no device {device}: {failure}') from failure
+            has = ', '.join(device_names())
+            why = str(failure).split('\n')[0][:200]
+            raise abi.Unavailable(f'jax: no device {device}; this JAX has {has}. {why}') from failure
         jax.config.update('jax_default_device', self.device)
         jax.config.update('jax_enable_x64', True)  # 64-bit indices stay what they are
+        self.count, self.spent_s = 0, 0.
+        jax.monitoring.register_event_duration_secs_listener(self.hear)
+
+    def hear(self, event, seconds, **_):
+        if event == COMPILED:
+            self.count += 1
+            self.spent_s += seconds
+
+    def compilations(self):
+        """(how many, nanoseconds) of XLA's, whoever asked for them."""
+        return self.count, round(self.spent_s * 1e9)
 
     def load(self, path):
         return Model(self, path)
@@ -55,8 +92,9 @@ class Engine:
     def memory(self):
         of = self.device.memory_stats()
         if not of:
-            raise abi.Unimplemented('jax keeps no account of memory on this device')
+            raise abi.Unimplemented(f'JAX keeps no account of memory on {self.device.platform}')
         return {'device_allocated_bytes': of.get('bytes_in_use', 0),
+                'device_reserved_bytes': of.get('bytes_reserved', 0),
                 'device_peak_bytes': of.get('peak_bytes_in_use', 0)}
 
 
@@ -114,10 +152,8 @@ class Request(kit.Request):
     def __init__(self, program):
         import jax
         import numpy
-
-        from hotlap.engines.jax_graph import DTYPES
         super().__init__(program)
-        self.numpy, self.types = numpy, DTYPES
+        self.numpy, self.types = numpy, program.engine.types
         self.put, self.ready = jax.device_put, jax.block_until_ready
         self.device = program.engine.device
 

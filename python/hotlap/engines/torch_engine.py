@@ -1,9 +1,15 @@
 """Networks on PyTorch: eager, or compiled by its inductor."""
+import errno
+import re
 import sys
 import time
 import warnings
 
 from hotlap.engines import abi, graph, kit
+
+CUDA_ERROR_MEMORY_ALLOCATION = 2
+CPU_ALLOCATOR = re.compile(r'DefaultCPUAllocator: .*Error code (\d+)', re.DOTALL)
+
 
 class Engine:
     name = 'torch'
@@ -25,32 +31,36 @@ class Engine:
     @staticmethod
     def inspect():
         import torch
-        devices = ['cpu'] + [f'cuda:{i}' for i in range(torch.cuda.device_count())]
-        return {'interpreter': sys.executable, 'devices': ', '.join(devices),
+
+        from hotlap.engines import torch_device
+        return {'interpreter': sys.executable, 'devices': ', '.join(torch_device.names()),
                 'processor': torch.backends.cpu.get_cpu_capability()}
 
     @staticmethod
     def is_out_of_memory(failure):
         torch = sys.modules.get('torch')
-        return isinstance(failure, MemoryError) or \
-            torch is not None and isinstance(failure, torch.OutOfMemoryError) or \
-            isinstance(failure, RuntimeError) and "can't allocate memory" in str(failure)
+        if isinstance(failure, MemoryError) or torch is None:
+            return isinstance(failure, MemoryError)
+        if isinstance(failure, torch.OutOfMemoryError):
+            return True
+        accelerator = getattr(torch, 'AcceleratorError', ())
+        if isinstance(failure, accelerator):
+            return getattr(failure, 'error_code', None) == CUDA_ERROR_MEMORY_ALLOCATION
+        # The processor's allocator has no type of its own. It says its name and errno.
+        code = CPU_ALLOCATOR.search(str(failure)) if isinstance(failure, RuntimeError) else None
+        return code is not None and int(code[1]) == errno.ENOMEM
 
     def __init__(self, threads, device, options, note):
         import torch
-        self.note = note
-        self.compile = options.get('compile', 'off')
-        if self.compile not in self.options['compile'][0].split('|'):
-            raise abi.InvalidArgument(f"torch: engine option compile: '{self.compile}' is none of "
-                                      f"{self.options['compile'][0].replace('|', ', ')}")
+
+        from hotlap.engines import torch_compile, torch_device, torch_graph
+        self.note, self.types = note, torch_graph.DTYPES  # imported before memory is measured
+        self.compiler = torch_compile.Compiler(options.get('compile', 'off'))
         self.channels_last = kit.switch('torch', options, 'channels_last')
         torch.set_num_threads(threads)
         torch.set_num_interop_threads(1)
-        try:
-            self.device = torch.device(device)
-            torch.empty(1, device=self.device)
-        except (RuntimeError, AssertionError) as failure:
-            raise abi.Unavailable(f'torch: no device {device}: {failure}') from failure
+        self.device = torch_device.find(device)
+        self.synchronize = torch_device.waiter(self.device)
 
     def lay_out(self, module):
         """Weights of convolutions with their channels last in memory, where that is asked for."""
@@ -61,24 +71,21 @@ class Engine:
                     p.data = p.data.contiguous(memory_format=format)
 
     def compiled(self, module):
-        import torch
-        if self.compile == 'off':
-            return module
-        return torch.compile(module, mode=None if self.compile == 'default' else self.compile)
+        return self.compiler.compiled(module)
 
     def compile_now(self, program, try_out):
         """By a call on zeros, so that no step of a measurement compiles."""
         import torch
-        from torch._dynamo.utils import counters
-
-        from hotlap.engines.torch_graph import DTYPES
-        zeros = [torch.zeros(p.dims, dtype=DTYPES[p.dtype]) for p in program.inputs]
+        zeros = [torch.zeros(p.dims, dtype=self.types[p.dtype]) for p in program.inputs]
         begun = time.monotonic_ns()
         try_out(self.placed(zeros))
         program.compile_ns = time.monotonic_ns() - begun
-        breaks = sum(counters['graph_break'].values())
+        breaks = self.compiler.breaks()
         if breaks:
-            self.note(f'torch.compile broke the graph {breaks} times')
+            self.note(breaks)
+
+    def compilations(self):
+        return self.compiler.compilations()
 
     def placed(self, tensors):
         """Inputs of a step on the device, in the layout that is asked for."""
@@ -98,12 +105,8 @@ class Engine:
         return torch_foreign.Model(self, name, seed, weights)
 
     def memory(self):
-        import torch
-        if self.device.type != 'cuda':
-            raise abi.Unimplemented('torch keeps no account of memory on the processor')
-        of = torch.cuda.memory_stats(self.device)
-        return {'device_allocated_bytes': of['allocated_bytes.all.current'],
-                'device_peak_bytes': of['allocated_bytes.all.peak']}
+        from hotlap.engines import torch_device
+        return torch_device.memory(self.device)
 
 
 class Model(kit.Model):
@@ -154,13 +157,10 @@ class Program:
 class Request(kit.Request):
     def __init__(self, program):
         import torch
-
-        from hotlap.engines.torch_graph import DTYPES
         super().__init__(program)
-        self.torch, self.types = torch, DTYPES
-        self.device = program.engine.device
+        self.torch, self.types = torch, program.engine.types
         self.module, self.place = program.module, program.engine.placed
-        self.synchronize = torch.cuda.synchronize if self.device.type == 'cuda' else None
+        self.synchronize = program.engine.synchronize
 
     def view(self, buffer, dtype, dims):
         with warnings.catch_warnings():
@@ -173,7 +173,7 @@ class Request(kit.Request):
 
     def wait(self):
         if self.synchronize:
-            self.synchronize(self.device)
+            self.synchronize()
 
     def output(self, number):
         port = self.program.outputs[number]
