@@ -50,12 +50,12 @@ static bool same_curve(const hl_record *a, const hl_record *b) {
          a->threads == b->threads;
 }
 
-size_t *hl__memory_largest(const hl_records *records, size_t *ret_count) {
+static size_t *largest(const hl_records *records, bool mapped, size_t *ret_count) {
   size_t *rows = calloc(records->count + 1, sizeof *rows);
   size_t count = 0;
   for (size_t i = 0; rows && i < records->count; i++) {
     const hl_record *r = &records->items[i];
-    if (!r->memory_map || !hl_record_passed(r)) continue;
+    if ((r->memory_map != NULL) != mapped || !hl_record_passed(r)) continue;
     size_t at = 0;
     while (at < count && !same_curve(&records->items[rows[at]], r)) at++;
     if (at == count)
@@ -65,6 +65,10 @@ size_t *hl__memory_largest(const hl_records *records, size_t *ret_count) {
   }
   *ret_count = count;
   return rows;
+}
+
+size_t *hl__memory_largest(const hl_records *records, size_t *ret_count) {
+  return largest(records, true, ret_count);
 }
 
 /* -- sentences --------------------------------------------------------------------------------- */
@@ -299,6 +303,21 @@ static void append_layers(const hl_memory_layer *layers, size_t count, size_t mo
   append_cells(out, rest.kinds, rest.bytes, training);
 }
 
+static void append_difference(const hl_record *r, hl_text *out) {
+  char number[HL_NUMBER_BYTES];
+  if (!r->plan_difference) return;
+  hl_text_format(out, "  resident %s MB, ", hl_report_number(r->resident_mb, "-", number));
+  hl_text line = HL_TEXT_INIT;
+  if (r->planned_memory_mb > 0)
+    hl_text_format(&line, "planned %s", hl_report_number(r->planned_memory_mb, "-", number));
+  else
+    hl_text_append(&line, "not planned");
+  hl_text_format(&line, ": %s", r->plan_difference);
+  hl_text_wrap(out, line.data, 24, 4, 96);
+  hl_text_char(out, '\n');
+  hl_text_release(&line);
+}
+
 static void append_row(const hl_record *r, size_t most, hl_text *out) {
   hl_memory_sums sums;
   hl_memory_layer *layers = NULL;
@@ -315,23 +334,28 @@ static void append_row(const hl_record *r, size_t most, hl_text *out) {
   append_phases(&sums, training, out);
   append_layers(layers, count, most, training, out);
   free(layers);
-  if (r->plan_difference) {
-    char number[HL_NUMBER_BYTES];
-    hl_text_format(out, "  resident %s MB, ", hl_report_number(r->resident_mb, "-", number));
-    hl_text line = HL_TEXT_INIT;
-    hl_text_format(&line, "planned %s: %s", hl_report_number(r->planned_memory_mb, "-", number),
-                   r->plan_difference);
-    hl_text_wrap(out, line.data, 24, 4, 96);
-    hl_text_char(out, '\n');
-    hl_text_release(&line);
-  }
+  append_difference(r, out);
 }
 
+/* Engines without a map: why, and what the memory of the largest batch consists of. */
 static void append_unknown(const hl_records *records, hl_text *out) {
+  size_t count = 0;
   for (size_t i = 0; i < records->count; i++) {
     const hl_record *r = &records->items[i];
     bool told = i > 0 && hl_text_same(records->items[i - 1].memory_reason, r->memory_reason);
-    if (r->memory_reason && !told) hl_text_format(out, "\n%s\n", r->memory_reason);
+    if (!r->memory_reason || told) continue;
+    hl_text_char(out, '\n');
+    hl_text_wrap(out, r->memory_reason, 0, 2, 96);
+    hl_text_char(out, '\n');
+  }
+  HL_CLEANUP(hl_free_pointer) size_t *rows = largest(records, false, &count);
+  for (size_t i = 0; rows && i < count; i++) {
+    const hl_record *r = &records->items[rows[i]];
+    if (!r->plan_difference) continue;
+    if (i == 0) hl_text_char(out, '\n');
+    hl__memory_name(r, out);
+    hl_text_char(out, '\n');
+    append_difference(r, out);
   }
 }
 

@@ -83,6 +83,7 @@ hl_device_memory hl_device_memory_read(const json_t *reply) {
   return (hl_device_memory){.now_mb = megabytes(reply, "device_bytes"),
                             .peak_mb = megabytes(reply, "device_peak_bytes"),
                             .engine_mb = megabytes(reply, "engine_device_peak_bytes"),
+                            .reserved_mb = megabytes(reply, "engine_device_reserved_bytes"),
                             .of_process = hl_json_get_bool(reply, "device_of_process", true)};
 }
 
@@ -90,6 +91,7 @@ void hl_device_memory_fill(const hl_device_memory *memory, hl_record *record) {
   record->device_memory_mb = memory->now_mb;
   record->device_memory_peak_mb = memory->peak_mb;
   record->engine_device_memory_mb = memory->engine_mb;
+  record->engine_device_reserved_mb = memory->reserved_mb;
   if (isfinite(memory->now_mb) && !memory->of_process)
     hl_record_note(record, "memory of the device is that of all processes less what was in use "
                            "before: the driver does not know this one's own");

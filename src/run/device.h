@@ -33,7 +33,7 @@ void hl_device_fill(const hl_device_totals *totals, hl_record *record);
 void hl_device_describe(const json_t *reply, hl_record *record);
 
 typedef struct hl_device_memory {
-  double now_mb, peak_mb, engine_mb; /* NaN: unknown */
+  double now_mb, peak_mb, engine_mb, reserved_mb; /* NaN: unknown */
   bool of_process;
 } hl_device_memory;
 

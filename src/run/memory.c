@@ -67,8 +67,7 @@ static void append_part(hl_text *out, const char *name, double bytes) {
 }
 
 void hl_memory_explain(const hl_memory_measured *m, double planned, hl_text *out) {
-  double difference = m->resident - planned;
-  if (!(planned > 0) || !(fabs(difference) > told_share * planned)) return;
+  if (planned > 0 && !(fabs(m->resident - planned) > told_share * planned)) return;
   append_part(out, "libraries", m->library);
   append_part(out, "heap", m->heap);
   append_part(out, "compiled code", m->code);
@@ -76,6 +75,14 @@ void hl_memory_explain(const hl_memory_measured *m, double planned, hl_text *out
   append_part(out, "other", m->other);
   double engine = m->allocated - planned;
   if (fabs(engine) > told_share * planned / 5) append_part(out, "the engine's own account", engine);
+}
+
+/* Why there is no account, added to why there is no map. */
+static void add_reason(hl_record *r, const char *reason) {
+  if (!reason || !r->memory_reason) return;
+  HL_CLEANUP(hl_free_pointer)
+  char *both = hl_format("%s. %s: what is measured is resident memory", r->memory_reason, reason);
+  if (both) hl_record_set_text(&r->memory_reason, both);
 }
 
 /* Of the reply of the verb `memory`. */
@@ -102,6 +109,7 @@ static hl_status fill_measured(hl_row *row, hl_error *error) {
   hl_status status = hl_process_call(&row->session.process, "memory", NULL, 20, &reply, error);
   if (status != HL_OK) return status;
   hl_memory_measured m = measured_of(reply.object);
+  add_reason(r, hl_json_get_text(reply.object, "engine_reason", NULL));
   if (!isnan(m.allocated)) {
     r->allocated_mb = m.allocated / 1e6;
     r->reserved_mb = hl_json_get_real(reply.object, "engine_reserved_bytes", 0) / 1e6;

@@ -21,7 +21,7 @@ typedef struct hl_memory_measured {
 } hl_memory_measured;
 
 /* Appends the parts of the difference between `resident` and `planned`, "" where it is at most
- * 5 %. */
+ * 5 %; of a plan that is not known, the parts of `resident`. */
 void hl_memory_explain(const hl_memory_measured *measured, double planned, hl_text *out);
 
 #endif

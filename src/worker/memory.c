@@ -58,16 +58,23 @@ hl_status hl_worker_memory(const hl_engine_ops *ops, hl_engine *engine,
   hl_status status = hl_memory_read_exact(NULL, &memory, error);
   if (status != HL_OK) return status;
   hl_engine_memory own = {.size = sizeof own};
-  bool known = engine && ops->memory && ops->memory(engine, &own, NULL) == HL_OK;
+  hl_error why = {0};
+  bool told = engine && ops->memory && ops->memory(engine, &own, &why) == HL_OK;
+  /* Of an engine on a device the account may be the device's alone. */
+  bool on_device = own.device_allocated_bytes || own.device_peak_bytes;
+  bool known = told && (own.peak_bytes || !on_device);
   hl_json_set_int(reply, "resident_bytes", memory.resident_bytes);
   hl_json_set_int(reply, "peak_bytes", memory.peak_bytes);
   hl_json_set_int(reply, "baseline_bytes", baseline->memory.resident_bytes);
   set_growth(&baseline->residency, reply);
   hl_json_set_bool(reply, "engine_known", known);
+  if (!told && why.msg[0]) hl_json_set_text(reply, "engine_reason", why.msg);
   hl_json_set_int(reply, "engine_allocated_bytes", own.allocated_bytes);
   hl_json_set_int(reply, "engine_reserved_bytes", own.reserved_bytes);
   hl_json_set_int(reply, "engine_peak_bytes", own.peak_bytes);
-  if (known && own.device_peak_bytes)
+  if (told && own.device_peak_bytes)
     hl_json_set_int(reply, "engine_device_peak_bytes", own.device_peak_bytes);
+  if (told && own.device_reserved_bytes)
+    hl_json_set_int(reply, "engine_device_reserved_bytes", own.device_reserved_bytes);
   return HL_OK;
 }
