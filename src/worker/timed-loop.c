@@ -1,6 +1,8 @@
 #include "worker/timed-loop.h"
 
 #include "base/clock.h"
+#include <stdlib.h>
+#include <string.h>
 
 /* A simulated duration: t0 + t1 * images, with a spread of 0.2 % that repeats. */
 static uint64_t simulated_ns(const hl_configuration *c, int64_t images, uint64_t index) {
@@ -101,4 +103,17 @@ hl_status hl_timed_overhead(const hl_inference *inference, double *ret_ns, hl_er
   if (status == HL_OK) status = measure_null(&null, ret_ns, error);
   hl_inference_close(&null); /* the data belongs to `inference` */
   return status;
+}
+
+hl_status hl_timed_attach(const uint64_t *sample_ns, const uint64_t *sample_images, uint64_t count,
+                          void **ret_bytes, size_t *ret_byte_count, hl_error *error) {
+  size_t half = (size_t)count * sizeof(uint64_t);
+  if (count == 0) return HL_OK;
+  char *bytes = malloc(2 * half);
+  if (!bytes) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for samples");
+  memcpy(bytes, sample_ns, half);
+  memcpy(bytes + half, sample_images, half);
+  *ret_bytes = bytes;
+  *ret_byte_count = 2 * half;
+  return HL_OK;
 }

@@ -34,4 +34,8 @@ hl_status hl_timed_overhead(const hl_inference *inference, double *ret_ns, hl_er
 hl_status hl_timed_discard(hl_inference *inference, uint64_t steps, uint64_t *ret_ns,
                            hl_error *error);
 
+/* The samples and, after them, the inputs of each, malloc'ed: 16 bytes a sample. */
+hl_status hl_timed_attach(const uint64_t *sample_ns, const uint64_t *sample_images, uint64_t count,
+                          void **ret_bytes, size_t *ret_byte_count, hl_error *error);
+
 #endif

@@ -301,20 +301,6 @@ static hl_status verb_prepare(worker *w, const json_t *request, json_t *reply, v
   return HL_OK;
 }
 
-/* The samples and, after them, the inputs of each: 16 bytes a sample. */
-static hl_status attach_samples(const worker *w, uint64_t count, void **ret_bytes,
-                                size_t *ret_byte_count, hl_error *error) {
-  size_t half = (size_t)count * sizeof(uint64_t);
-  if (count == 0) return HL_OK;
-  char *bytes = malloc(2 * half);
-  if (!bytes) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for samples");
-  memcpy(bytes, w->sample_ns, half);
-  memcpy(bytes + half, w->sample_images, half);
-  *ret_bytes = bytes;
-  *ret_byte_count = 2 * half;
-  return HL_OK;
-}
-
 static hl_status verb_run(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
                           size_t *ret_byte_count, hl_error *error) {
   hl_status status = need_inference(w, w->is_prepared, "run", error);
@@ -355,7 +341,8 @@ static hl_status verb_run(worker *w, const json_t *request, json_t *reply, void 
   hl_json_set_int(reply, "discarded_ns", discarded_ns);
   hl_worker_device_end(&w->device, reply);
   hl_worker_noise_report(&w->noise, result.elapsed_ns, reply);
-  return attach_samples(w, result.samples, ret_bytes, ret_byte_count, error);
+  return hl_timed_attach(w->sample_ns, w->sample_images, result.samples, ret_bytes, ret_byte_count,
+                         error);
 }
 
 static hl_status verb_scenario(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
