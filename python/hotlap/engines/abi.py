@@ -305,7 +305,10 @@ class Table:
             setattr(c, name, self.keep(text.encode()) if text else None)
 
     def hook_export_onnx(self, model, path):
-        self.objects[model].export_onnx(path.decode())
+        m = self.objects[model]
+        if not hasattr(m, 'export_onnx'):
+            raise Unimplemented(f'{self.type.name}: to write ONNX is not implemented')
+        m.export_onnx(path.decode())
 
     def ports(self, ports):
         array = (CPort * max(1, len(ports)))()
