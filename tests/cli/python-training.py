@@ -1,4 +1,4 @@
-"""hotlap train on PyTorch and JAX: the native engine's losses, states and checkpoints."""
+"""hotlap train on PyTorch, JAX and TensorFlow: the native engine's losses, states and checkpoints."""
 import random
 import struct
 
@@ -47,8 +47,12 @@ def state(path, name):
     """A float32 tensor of a checkpoint."""
     data = path.read_bytes()
     at = data.index(part(8, name)) + len(part(8, name))
-    assert data[at] == 9 << 3 | 2 and data[at + 1] < 128, 'raw data follows its name'
-    return struct.unpack(f'<{data[at + 1] // 4}f', data[at + 2:at + 2 + data[at + 1]])
+    assert data[at] == 9 << 3 | 2, 'raw data follows its name'
+    length, at = data[at + 1], at + 2
+    if length > 127:
+        length, at = length & 127 | data[at] << 7, at + 1
+    assert length < 1 << 14
+    return struct.unpack(f'<{length // 4}f', data[at:at + length])
 
 
 def train(engine, *options, model='mlp:dims=16-16', steps=STEPS):
@@ -89,6 +93,10 @@ def the_same_losses(engine):
         assert most > .01 and max(abs(a - b) for a, b in zip(ours, theirs)) < 1e-3 * most, (name, ours, theirs)
 
 
+    ours, theirs = (state(HOME / f'{e}-classes.onnx', 'conv2') for e in ('native', engine))
+    assert max(abs(a - b) for a, b in zip(ours, theirs)) < 1e-3 < max(map(abs, ours)), (engine, ours, theirs)
+
+
 @case
 def torch_has_the_losses_of_the_native_engine():
     the_same_losses('torch')
@@ -103,10 +111,19 @@ def jax_has_the_losses_of_the_native_engine():
 
 
 @case
+def tensorflow_has_the_losses_of_the_native_engine():
+    the_same_losses('tensorflow')
+    row = train('tensorflow', '--engine-option', 'jit_compile=on', steps=2)
+    near(train('native', steps=2)['step_losses'], row['step_losses'], 1e-3, 'jit_compile')
+    assert row['forward_ms'] is None and 0 < row['compilation_time_ms'] <= row['prepare_ms'], row
+
+
+@case
 def they_go_on_from_checkpoints_of_each_other():
     options = '--accumulate', '2', '--checkpoint'
-    whole = {e: train(e, '--accumulate', '2')['step_losses'] for e in ('torch', 'jax')}
-    for first, then in (('torch', 'torch'), ('jax', 'jax'), ('native', 'jax'), ('jax', 'torch'), ('torch', 'native')):
+    whole = {e: train(e, '--accumulate', '2')['step_losses'] for e in ('torch', 'jax', 'tensorflow')}
+    for first, then in (('torch', 'torch'), ('jax', 'jax'), ('native', 'jax'), ('jax', 'torch'), ('torch', 'native'),
+                        ('tensorflow', 'tensorflow'), ('jax', 'tensorflow'), ('tensorflow', 'native')):
         path = HOME / f'{first}-{then}.onnx'
         train(first, *options, path, steps=3)  # in the middle of an update
         rest = train(then, *options, path, '--resume')['step_losses']
@@ -124,7 +141,7 @@ def with_dropout():
 @case
 def dropout_is_of_the_seed_and_the_step():
     net, options = with_dropout(), ('--loss', 'mse', '--n-images', '4', '--learning-rate', '0')
-    for engine in 'torch', 'jax':
+    for engine in 'torch', 'jax', 'tensorflow':
         path = HOME / f'{engine}-drops.onnx'
         whole = train(engine, *options, model=net, steps=4)['step_losses']
         assert len(set(whole)) == 4, 'the same batch and weights, but other masks'
@@ -135,7 +152,7 @@ def dropout_is_of_the_seed_and_the_step():
 
 @case
 def what_they_cannot_is_said():
-    for engine in 'torch', 'jax':
+    for engine in 'torch', 'jax', 'tensorflow':
         for option, said in (('--recompute', '--recompute is not implemented'), ('--dtype=float16', 'float32 or bfloat16')):
             row = hotlap('train', 'mlp:dims=8-8', '--engine', engine, '--python', with_package(engine), '--steps', 1, '--json',
                          *option.split('=')).rows[0]

@@ -54,13 +54,6 @@ def adam(t, w, g, moments, numbers):
 UPDATES = {'sgd': sgd, 'adam': adam, 'adamw': adam}
 
 
-def numbers_of(t, rate, number):
-    """What update number `number` needs beside gradients: the rate, and Adam's corrections."""
-    if t.optimizer == 'sgd':
-        return np.array([rate, 0, 0], np.float32)
-    return np.array([rate, 1 - t.beta1 ** number, 1 - t.beta2 ** number], np.float32)
-
-
 class Learnt:
     """What programs for several batch sizes share: all states, in the order of their names."""
 
@@ -185,7 +178,8 @@ class Request(training.Step, InferenceRequest):
         p, learnt = self.program, self.program.learnt
         rate, step = self.numbers()
         given = self.put((self.bound[:self.count], self.bound[self.count:-2],
-                          numbers_of(self.training, rate, max(1, step // self.every)),
+                          np.array(training.numbers_of(self.training, rate, max(1, step // self.every)),
+                                   np.float32),
                           np.uint32(step & 0xffffffff)), self.device)
         run = p.add if step % self.every else p.update
         learnt.states, loss, norm = run(learnt.states, p.constants, *given)

@@ -1,5 +1,5 @@
 """Networks on TensorFlow: one tf.function, traced before the first step, or compiled by XLA."""
-import importlib.metadata
+import contextlib
 import os
 import sys
 import time
@@ -106,8 +106,18 @@ class Model(kit.Model):
 
     def prepare(self, specification):
         if specification.mode == abi.TRAINING:
-            raise abi.Unimplemented('tensorflow: training is not implemented')
+            from hotlap.engines.tensorflow_training import Program as Training
+            return Training(self, specification)
         return Program(self, specification)
+
+
+@contextlib.contextmanager
+def unimplemented(tf):
+    """What TensorFlow has no kernel for, or says so of."""
+    try:
+        yield
+    except (tf.errors.UnimplementedError, tf.errors.NotFoundError) as failure:
+        raise abi.Unimplemented(f'tensorflow: {failure.message}') from failure
 
 
 class Program:
@@ -136,15 +146,12 @@ class Program:
         engine, begun = self.engine, time.monotonic_ns()
         self.traced = tf.function(function, jit_compile=True if engine.jit_compile else None,
                                   autograph=False)
-        try:
-            with tf.device(engine.device):
-                self.function = self.traced.get_concrete_function(
-                    *(tf.TensorSpec(p.dims, types[p.dtype]) for p in self.inputs))
-                zeros = [tf.zeros(p.dims, types[p.dtype]) for p in self.inputs]
-                for _ in range(2):
-                    self.function(*zeros)
-        except (tf.errors.UnimplementedError, tf.errors.NotFoundError) as failure:
-            raise abi.Unimplemented(f'tensorflow: {failure.message}') from failure
+        with unimplemented(tf), tf.device(engine.device):
+            self.function = self.traced.get_concrete_function(
+                *(tf.TensorSpec(p.dims, types[p.dtype]) for p in self.inputs))
+            zeros = [tf.zeros(p.dims, types[p.dtype]) for p in self.inputs]
+            for _ in range(2):
+                self.function(*zeros)
         self.compile_ns = time.monotonic_ns() - begun
 
     def request(self):
@@ -159,7 +166,7 @@ class Request(kit.Request):
         from hotlap.engines.tensorflow_graph import DTYPES
         super().__init__(program)
         self.numpy, self.types = numpy, DTYPES
-        self.function, self.constant = program.function, tf.constant
+        self.constant = tf.constant
         self.share = tf.experimental.dlpack.from_dlpack
         self.tensor = tf.Tensor
         on_gpu = program.engine.device != '/CPU:0'
@@ -172,9 +179,11 @@ class Request(kit.Request):
             return self.share(array.__dlpack__())
         return array
 
+    def tensors(self, bound):
+        return [x if isinstance(x, self.tensor) else self.constant(x) for x in bound]
+
     def submit(self):
-        self.results = self.function(*[x if isinstance(x, self.tensor) else self.constant(x)
-                                       for x in self.bound])
+        self.results = self.program.function(*self.tensors(self.bound))
 
     def wait(self):
         if self.synchronize:

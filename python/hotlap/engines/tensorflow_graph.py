@@ -83,6 +83,11 @@ class Network(traced.Network):
         super().__init__(graph, dtype, trains)
         self.kernels = kernels
 
+    def train(self, weights, key, *inputs):
+        """The results, and running statistics as they go on."""
+        self.raw, self.key, self.draws, self.moved = weights, key, 0, {}
+        return self.run(weights, *inputs), self.moved
+
     def made(self, array):
         return tf.constant(array)
 
@@ -316,19 +321,18 @@ def batch_norm(n, node, value, x, weight, bias, mean, variance):
     y, epsilon = value.last(x), node.attributes.get('epsilon', 1e-5)
     factor, shift = (tf.cast(value(i), tf.float32) for i in (weight, bias))
     averages = [tf.cast(value(i), tf.float32) for i in (mean, variance)]
-    keep = node.attributes.get('momentum', .9)
+    keep, count = node.attributes.get('momentum', .9), math.prod(y.shape[:-1])
     if len(y.shape) in (4, 5) and y.dtype != tf.float64:
         given = dict(is_training=True) if n.trains else dict(
             mean=averages[0], variance=averages[1], is_training=False)
         made, *found = tf.compat.v1.nn.fused_batch_norm(
             y, factor, shift, epsilon=epsilon, data_format='NHWC' if len(y.shape) == 4 else 'NDHWC',
             **given)
+        found[1] = found[1] * ((count - 1) / count)  # it divides by one less, ONNX does not
     elif n.trains:
         axes = list(range(len(y.shape) - 1))
         found = list(tf.nn.moments(tf.cast(y, tf.float32), axes))
         made = tf.nn.batch_normalization(tf.cast(y, tf.float32), *found, shift, factor, epsilon)
-        count = math.prod(y.shape[:-1])
-        found[1] = found[1] * (count / max(1, count - 1))  # running variances are unbiased
     else:
         scale = factor * tf.math.rsqrt(averages[1] + epsilon)
         made = tf.cast(y, tf.float32) * scale + (shift - averages[0] * scale)

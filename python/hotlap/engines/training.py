@@ -32,6 +32,13 @@ def state_names(model, training):
     return model.learnt + model.averages + [f'{w}/{s}' for w in model.learnt for s in more]
 
 
+def numbers_of(t, rate, number):
+    """What update number `number` needs beside gradients: the rate, and Adam's corrections."""
+    if t.optimizer == 'sgd':
+        return rate, 0., 0.
+    return rate, 1 - t.beta1 ** number, 1 - t.beta2 ** number
+
+
 class Program:
     """States by name. A framework has `engine.name`, `shape(name)`, `fetch(name)`, which returns what
     holds a float32 copy and where that lies, and `store(name, buffer)`."""
