@@ -1,4 +1,6 @@
 """hotlap run FILE.csv: tasks at branches of a repository that is made here."""
+import csv
+import io
 import json
 import signal
 import subprocess
@@ -147,6 +149,11 @@ def tables_as_programs_write_them():
     tasks = done.document
     assert tasks[0]['experiment'] == 'a "quoted" name' and tasks[0]['task_config']['extra'] == '1', tasks[0]
     assert tasks[0]['command'].endswith('train.py x=1 y=2') and [t['line'] for t in tasks] == [3, 5], tasks
+    written = io.StringIO(newline='')
+    cells = ['a,b', 'say "x"', 'two\nlines', "it's; $(touch x) `y` \\", 'é', '']
+    csv.writer(written).writerows([['branch', 'experiment', *'abcdef']] + [['main', 'e', *cells[i:], *cells[:i]] for i in range(6)])
+    same = run(repo, written.getvalue(), '--json', entry=entry).document
+    assert [t['task_config'] for t in same] == list(csv.DictReader(io.StringIO(written.getvalue(), newline=''))), same
     shown = run(repo, text, entry=entry)
     assert 'kept in the result only: extra' in shown.err, shown.explain()
     for bad, said in ((b'', 'is empty'), (b'\n\n', 'is empty'), (b'branch,trainer\nmain,cpu\n', "no column 'experiment'"),
