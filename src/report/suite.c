@@ -89,6 +89,9 @@ void hl_report_suite_row(const hl_record *r, hl_text *out) {
     put_number(out, "Memory", r->memory_mb, 2, " MB");
     if (isfinite(r->compilation_time_ms))
       put_number(out, "Compilation", r->compilation_time_ms, 2, "ms");
+    if (r->stop && strcmp(r->stop, "budget_exhausted") == 0)
+      hl_text_format(out, "  Budget exhausted: %" PRId64 " step%s\n", r->measurement_iterations,
+                     r->measurement_iterations == 1 ? "" : "s");
     put_disturbance(r, out);
   } else {
     hl_text_line(out, "  %s: %s", r->outcome ? r->outcome : "FAILED", r->reason ? r->reason : "");

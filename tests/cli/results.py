@@ -151,6 +151,10 @@ def framework_shows_the_boxes_of_594project():
     assert failed.status == 3 and failed.out.count('  Available: False\n') == 1, failed.explain()
     assert '  SKIPPED: ' in failed.out and 'Without a result: 1\n' in failed.out, failed.explain()
     assert 'Analysis:' not in failed.out
+    short = simulated('mlp:dims=8-8', '--framework', 'null', '--batch-sizes', '1', '--iterations', '40', '--warmup', '1',
+                      '--max-time', '5', '--output-dir', 'boxes', t0=10**9).passes()
+    steps, = re.findall(r'  Budget exhausted: (\d+) steps?\n', short.out)
+    assert 1 <= int(steps) < 10, short.out
 
 
 @case
