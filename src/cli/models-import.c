@@ -114,6 +114,7 @@ int hl_cli_models_import(const hl_options *options) {
   HL_CLEANUP(hl_free_pointer) char *cache = NULL;
   hl_status status = read_command(options, &c, &error);
   HL_CLEANUP(hl_free_pointer) char *name = (char *)(uintptr_t)c.model.name;
+  (void)name; /* kept until here, for the configuration */
   if (status != HL_OK) return hl_cli_fail(&error, HL_EXIT_USAGE);
   hl_cli_cache_directory(&cache, NULL);
   const hl_run_environment environment = {.program = "/proc/self/exe",
