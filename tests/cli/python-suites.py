@@ -16,6 +16,7 @@ import subprocess
 import sys
 
 from harness import HOME, PROGRAM, SOURCE, Skip, case, environment, file, hotlap, main
+from python_kit import interpreter
 
 VENV = SOURCE / '.deps/venv/bin/python'
 REAL = os.environ.get('HOTLAP_TEST_REAL') == '1'
@@ -57,6 +58,7 @@ if words[:1] == ['sweep']:
     words = [w.replace('--engine=native', '--engine=null') for w in words if 'vit_b_16' not in w]
     if not any(w.startswith(('--engine=', '--framework=')) for w in words):
         words += ['--engine=null']
+    words = ['--python={interpreter()}' if w.startswith('--python=') else w for w in words]
     words += ['--no-check', '--simulated-clock=1000000+100000']
     if any(w.startswith('--framework') for w in words):
         words += ['--plugin={HOME}/fakes/torch.py', '--plugin={HOME}/fakes/jax.py']
@@ -244,8 +246,8 @@ def every_snippet_was_run():
 
 @case
 def a_real_framework():
-    if not has('torch'):
-        raise Skip('there is no torch')
+    if not has('torch') or interpreter() != sys.executable:
+        raise Skip('there is no torch, or a sanitizer that it is not run under')
     out = python('''
 from hotlap.suites.bench594 import *
 r = run_inference_benchmark(BenchmarkConfig('pytorch', 'mlp:dims=8-8', batch_sizes=[1, 3], warmup_iterations=2,
