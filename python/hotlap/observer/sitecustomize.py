@@ -3,12 +3,14 @@
 This folder is first in PYTHONPATH of a task of `hotlap run FILE.csv`, so that every interpreter
 imports this file as it starts. What it imports itself has been imported by any interpreter.
 """
+from __future__ import annotations
+
 import atexit
 import os
 import sys
 
 
-def _wanted(root, name):
+def _wanted(root: str, name: str) -> str | None:
     """Where the commit has the top-level package or module, relative to its root; or None."""
     for folder in ('', 'src'):
         for tail in (os.path.join(name, '__init__.py'), name + '.py'):
@@ -17,19 +19,26 @@ def _wanted(root, name):
     return None
 
 
-def _look(root):
+def _script() -> str:
+    """The file that the interpreter runs: at its end the module __main__ says no more where it was."""
+    words = getattr(sys, 'orig_argv', [])[1:]
+    script = next((word for word in words if not word.startswith('-')), '')
+    return os.path.realpath(script) if os.path.isfile(script) else ''
+
+
+def _look(root: str, script: str) -> dict[str, object]:
     standard = getattr(sys, 'stdlib_module_names', frozenset())
-    own, foreign, seen = 0, [], {}
+    own, foreign, seen = int(script.startswith(root + os.sep)), [], {}
     for name, module in list(sys.modules.items()):
         file = getattr(module, '__file__', None)
-        if not isinstance(file, str):
+        if not isinstance(file, str) or name == '__main__':
             continue
         file = os.path.realpath(file)
         if file.startswith(root + os.sep):
             own += 1
             continue
         top = name.partition('.')[0]
-        if top in standard or top in ('__main__', 'sitecustomize', 'usercustomize'):
+        if top in standard or top in ('sitecustomize', 'usercustomize'):
             continue
         if top not in seen:
             seen[top] = _wanted(root, top)
@@ -39,16 +48,16 @@ def _look(root):
     return {'own': own, 'foreign': foreign[:8]}
 
 
-def _tell(folder, root):
+def _tell(folder: str, root: str, script: str) -> None:
     import json
     try:
         with open(os.path.join(folder, f'{os.getpid()}.json'), 'w', encoding='utf-8') as file:
-            json.dump(_look(os.path.realpath(root)), file)
+            json.dump(_look(os.path.realpath(root), script), file)
     except OSError:
         pass  # a task must not fail because it cannot be looked at
 
 
-def _pass_on():
+def _pass_on() -> None:
     """Runs the sitecustomize that this one stands in front of, where there is one."""
     import importlib.machinery
     import importlib.util
@@ -60,5 +69,5 @@ def _pass_on():
 
 
 if os.environ.get('HOTLAP_MODULES') and os.environ.get('HOTLAP_ROOT'):
-    atexit.register(_tell, os.environ['HOTLAP_MODULES'], os.environ['HOTLAP_ROOT'])
+    atexit.register(_tell, os.environ['HOTLAP_MODULES'], os.environ['HOTLAP_ROOT'], _script())
 _pass_on()
