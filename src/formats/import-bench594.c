@@ -16,6 +16,9 @@
 static const char *const lost_columns = "columns that no row has";
 static const char *const lost_numbers = "cells that are no finite number";
 
+/* No number of a row is larger, in any unit; no time is as short as a picosecond. */
+static const double most = 1e18, least_time_ms = 1e-9;
+
 bool hl__import_is_bench594(const char *data, size_t bytes) {
   static const char *const columns[] = {"framework", "model", "batch_size", "latency_p50_ms"};
   const char *stop = memchr(data, '\n', bytes);
@@ -47,6 +50,8 @@ static hl_status read_real(hl_importer *importer, const char *key, const char *c
   *ret_value = (double)NAN;
   if (end == cell || *end)
     return hl__import_wrong(importer, key, error, "'%.40s' is no number", cell);
+  if (isfinite(value) && fabs(value) > most)
+    return hl__import_wrong(importer, key, error, "'%.40s' is beyond %g", cell, most);
   if (isfinite(value))
     *ret_value = value;
   else
@@ -72,7 +77,7 @@ static hl_status read_pair(hl_importer *importer, const char *key, const char *c
   double low = strtod(cell, &middle), high = strtod(middle, &end);
   if (middle == cell || end == middle || *end)
     return hl__import_wrong(importer, key, error, "'%.40s' is no pair of numbers", cell);
-  if (isfinite(low) && isfinite(high))
+  if (isfinite(low) && isfinite(high) && fabs(low) <= most && fabs(high) <= most)
     *pair = (hl_pair){low, high};
   else
     hl__import_lose(importer, lost_numbers, 1);
@@ -121,6 +126,8 @@ static hl_status check_range(const hl_importer *importer, const hl_record *r, hl
     const hl_metric *m = hl_metric_find(positive[i]);
     double value = *(double *)hl_record_field_mutable((hl_record *)(uintptr_t)r, m);
     if (value <= 0) return hl__import_wrong(importer, m->key, error, "%g is not above 0", value);
+    if (value < least_time_ms)
+      return hl__import_wrong(importer, m->key, error, "%g is below %g", value, least_time_ms);
   }
   if (r->latency_std_ms < 0 || r->compilation_time_ms < 0)
     return hl__import_wrong(importer,

@@ -9,6 +9,7 @@
 #include "report/memory-markdown.h"
 #include "report/memory-plot.h"
 #include "report/plot.h"
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -241,7 +242,8 @@ static void write_grid_pictures(writer *w, const hl_report_input *input, const h
           can == HL_OK ? hl_gnuplot_picture(NULL, &script, kind == HL_PLOT_PNG, &picture, &error)
                        : can;
       hl_text_release(&script);
-      if (can != HL_OK) hl_text_format(lines, "%c%s.\n\n", error.msg[0] - 'a' + 'A', error.msg + 1);
+      if (can != HL_OK)
+        hl_text_format(lines, "%c%s.\n\n", toupper((unsigned char)error.msg[0]), error.msg + 1);
       if (status == HL_OK && file && put_file(w, file, &picture) && kind == HL_PLOT_PNG)
         hl_text_format(lines, "![%s](%s)\n\n", hl_grid_plot_title((hl_grid_plot)plot), file);
       hl_text_release(&picture);

@@ -119,6 +119,7 @@ def files_that_are_none_are_told():
             ('word', table([row(TORCH, 1, 20.0, memory='much')]), 'row 1', 'memory_mb', "'much' is no number"),
             ('batch', table([good, good | {'batch_size': 0}]), 'row 2', 'batch_size', '0 is no batch size'),
             ('half', table([good | {'batch_size': 1.5}]), 'no whole number'),
+            ('large', table([row(TORCH, 1, 1e300)]), "'", 'is beyond 1e+18'), ('small', table([row(TORCH, 1, 1e-10)]), 'is below 1e-09'),
             ('negative', table([row(TORCH, 1, -3.0)]), 'latency_', 'not above 0'),
             ('cut', table([good])[:-30] + '"', 'line 2'), ('short', table([good]).rsplit(',', 3)[0], 'line 2', 'cells of'),
             ('twice', 'model,model,batch_size\n', "two columns are called 'model'"), ('zero', 'model,\0', 'zero bytes'),
@@ -331,16 +332,16 @@ def odd_results_are_drawn_or_told():
     odd = TORCH | {'framework': 'py"t`o\\rch $(x)', 'model': "m'o\\del _^{2} <b> é"}
     other = odd | {'framework': 'jax'}
     words = drawn('odd', results('odd.csv', [row(odd, b, 10.0 * b, memory=-5.0 if b == 1 else 'nan') for b in (1, 3, 7, 1000)]
-                                 + [row(other, b, 1e-9 if b == 1 else 1e9, compiled=1e-3) for b in (1, 3, 7, 5000)]))
+                                 + [row(other, b, 1e-8 if b == 1 else 1e9, compiled=1e-3) for b in (1, 3, 7, 5000)]))
     assert list(words) == PICTURES and 'py"t`o\\rch $(x)' in words['batch_analysis'], words['batch_analysis']
     one = drawn('one', results('one.csv', [row(TORCH, 8, 10.0), row(JAX, 8, 9.0)]))
     assert list(one) == [n for n in PICTURES if n != 'compile_time']
     assert 'No compilation: no row tells its time.' in (HOME / 'one/ANALYSIS.md').read_text()
     many = [row(TORCH | {'framework': f'f{i}', 'model': f'model number {k} with a long name'}, 2 ** b, 1.0 + i + k + b, compiled=i)
-            for i in range(8) for k in range(6) for b in range(18)]
+            for i in range(8) for k in range(6) for b in range(17)]
     words = drawn('crowd', results('crowd.csv', many))
     assert '4 of 6 models drawn · 6 of 8 frameworks drawn' in words['batch_analysis']
-    assert '16 of 18 batch sizes drawn' in words['heatmaps']
+    assert '16 of 17 batch sizes drawn' in words['heatmaps']
     single = results('single.csv', [row(TORCH, 8, 10.0), JAX | {'batch_size': 8}])
     run = hotlap('report', single, '--output-dir', 'single', '--export-format', 'analysis').passes()
     assert 'no analysis: there are no two frameworks' in run.err and os.listdir(HOME / 'single') == [], run.explain()
