@@ -71,6 +71,16 @@ static void check_experiment(const hl_task_row *row, const hl_task_place *place,
   hl_text_release(&others);
 }
 
+/* An experiment of the commit's own is not for a plan of hotlap's that has its name. */
+static void check_plan(const hl_task_row *row, const hl_task_place *place, hl_task *task) {
+  HL_CLEANUP(hl_free_pointer) char *file = hl_format("%s/%s.yaml", experiments, row->experiment);
+  if (file && is_inside(row->experiment) && exists(place->directory, file))
+    hl_task_fail(task, HL_FAILED,
+                 "%.250s is for the branch's own program: --entry says how it is run, such as "
+                 "--entry 'python train.py experiment={experiment}'",
+                 file);
+}
+
 /* Data that is made up has no path. */
 static bool is_no_path(const char *data) {
   return strncmp(data, "nuclei", 6) == 0 || strcmp(data, "synthetic") == 0 ||
@@ -193,7 +203,10 @@ static hl_status make_command(const hl_task_how *how, const hl_task_row *row, hl
 hl_status hl_task_check(const hl_task_how *how, const hl_task_row *row, const hl_task_place *place,
                         hl_task *task, hl_error *error) {
   hl_task_row at = *row;
-  if (how->entry) check_experiment(row, place, task);
+  if (how->entry)
+    check_experiment(row, place, task);
+  else
+    check_plan(row, place, task);
   HL_CLEANUP(hl_free_pointer)
   char *checkpoint = !task->outcome && row->checkpoint_path
                          ? find_path(how, place, "checkpoint", row->checkpoint_path, task)

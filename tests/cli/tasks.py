@@ -326,6 +326,11 @@ def the_tables_that_come_with_hotlap_run():
         assert known['total_inference']['elapsed_seconds'] >= known['full_prediction']['elapsed_seconds'], known
         info = known['inference_info']
         assert info['num_batches'] > 0 and info['avg_time_per_batch'] > 0 and info['throughput_samples_per_sec'] > 0, info
+    write(repo, 'configs/experiment/im2im/own.yaml', 'a: 1\n')
+    git('add', '-A', cwd=repo)
+    git('commit', '-q', '-m', 'own', cwd=repo)
+    done = run(repo, 'branch,experiment\nmain,im2im/own\n', '--json', entry=None)
+    assert "own program: --entry says how" in done.document[0]['error'], done.explain()
     rows = 'branch,experiment,checkpoint_path,data_path\nmain,im2im/segmentation,none.onnx,\nmain,im2im/segmentation,,none/\n'
     done = run(repo, rows, '--json', '--skip-failed', entry=None)
     errors = [t['error'] for t in done.document]
