@@ -187,7 +187,7 @@ typedef struct hl_model_facts {
   const char *source;          /* NULL, or a phrase that tells this version of the model's code from
                                 * others */
   uint64_t hash;               /* of whatever decides what the model computes */
-  const char *not_a_number, *infinite; /* NULL, or which weights hold NaN, +Inf or -Inf */
+  const char *not_a_number, *infinite; /* NULL, or which weights hold NaN, +Inf */
 } hl_model_facts;
 
 typedef enum hl_program_mode { HL_MODE_INFERENCE = 0, HL_MODE_TRAINING = 1 } hl_program_mode;

@@ -122,6 +122,7 @@ int hl_cli_models_import(const hl_options *options) {
                                           .verbose = hl_options_on(options, HL_OPTION_VERBOSE),
                                           .wake_fd = hl_interrupt_catch()};
   status = hl_import_model(&environment, &c.configuration, c.path, c.setup_s, &result, &error);
+  error.msg[strcspn(error.msg, "\n")] = '\0'; /* a traceback follows */
   if (status != HL_OK)
     return hl_cli_fail(&error, status == HL_INTERRUPTED ? HL_EXIT_INTERRUPTED : HL_EXIT_USAGE);
   if (hl_options_on(options, HL_OPTION_JSON))

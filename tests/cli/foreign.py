@@ -1,5 +1,8 @@
 """Models that are a function of the user's own: package.module:function."""
-from harness import HOME, case, hotlap, main
+import json
+import subprocess
+
+from harness import HOME, SOURCE, case, hotlap, main
 from python_kit import with_package
 
 SHORT = ('--iterations', '3', '--warmup', '1', '--max-time', '20', '--json')
@@ -102,6 +105,82 @@ def an_imported_file_is_the_same_network():
         for key in ('first_loss', 'final_loss'):
             assert abs(own[key] - file[key]) < 1e-5 * abs(file[key]), (options, own[key], file[key])
         assert own['first_loss'] != own['final_loss']
+
+
+module('saver', '''
+import json, sys, torch
+from torch import nn
+
+def make(): return nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2)), torch.ones(2, 4)
+def double(): return nn.Linear(4, 2).double(), torch.ones(2, 4).double()
+def lazy(): return nn.Sequential(nn.LazyLinear(8), nn.Linear(8, 2)), torch.ones(2, 4)
+def chance(): return (lambda x: nn.functional.dropout(x, .5)), torch.ones(2, 64)
+def other_types(): return (lambda x: x), torch.ones(2, 4, dtype=torch.complex64)
+
+def odd_weights():
+    net = nn.Linear(4, 2)
+    net.register_buffer('mask', torch.full((2,), float('-inf')))
+    net.weight.data[0, 0] = float('nan')
+    return net, torch.ones(2, 4)
+
+class Engine:
+    notes = []
+    note = notes.append
+    is_out_of_memory = staticmethod(lambda failure: isinstance(failure, MemoryError))
+
+if __name__ == '__main__':
+    sys.path.append(sys.argv[1])
+    from hotlap.engines import abi, torch_foreign
+    torch.manual_seed(1)
+    net = make()[0]
+    state = net.state_dict()
+    torch.save(state, 'plain.pt')
+    inner = {f'model.{k}': v for k, v in state.items()}
+    torch.save({'epoch': 3, 'global_step': 7, 'state_dict': inner | {'loss.weight': torch.ones(2)}}, 'l.ckpt')
+    torch.save({k: v for k, v in list(state.items())[1:]} | {'more': torch.ones(1), '1.weight': torch.ones(5, 5)}, 'wrong.pt')
+    torch.save(net, 'whole.pt')
+    torch.save([1, 2], 'list.pt')
+    open('text.pt', 'w').write('no weights')
+    answers = {}
+    for name, *file in [('make', f) for f in ('plain.pt', 'l.ckpt', 'wrong.pt', 'whole.pt', 'list.pt', 'text.pt', 'nowhere.pt')] + \\
+            [('double',), ('lazy',), ('odd_weights',), ('other_types',)]:
+        Engine.notes.clear()
+        try:
+            m = torch_foreign.Model(Engine, f'saver:{name}', 42, file[0] if file else None)
+            own = m.module.state_dict()
+            same = all(torch.equal(own[k], v) for k, v in state.items()) if name == 'make' else None
+            answers[' '.join([name, *file])] = [same, m.parameters, m.not_a_number, m.infinite, *Engine.notes]
+        except abi.Failure as failure:
+            answers[' '.join([name, *file])] = [type(failure).__name__, str(failure)]
+    print(json.dumps(answers))
+''')
+
+
+@case
+def weights_from_files_of_torch():
+    said = subprocess.run([with_package('torch'), 'saver.py', SOURCE / 'python'], cwd=FOLDER, check=True, capture_output=True, text=True).stdout
+    answers = json.loads(said)
+    for name, *expected in (('make plain.pt', True, 23, None, None, 'weights of plain.pt'),
+                            ('make l.ckpt', True, 23, None, None, "weights of l.ckpt (state_dict, epoch 3, global_step 7), whose names begin with 'model.' "
+                             'there; left out: loss.weight'),
+                            ('double', None, 10, None, None), ('lazy', None, 58, None, None),
+                            ('odd_weights', None, 10, "weight 'weight' of saver:odd_weights holds NaN", None),
+                            ('make wrong.pt', 'BadData', '--weights wrong.pt: not those of saver:make: missing: 0.weight; unexpected: more; of another shape: '
+                             '1.weight (5x5 in the file, 2x3 in the model)'),
+                            ('make list.pt', 'BadData', '--weights list.pt: it holds a list; expected a state_dict: tensors by name, or such a dict in '
+                             'state_dict, model_state_dict, model'),
+                            ('make nowhere.pt', 'NotFound', "--weights: cannot read 'nowhere.pt'")):
+        assert answers[name] == expected, (name, answers[name])
+    assert 'holds other Python objects than tensors' in answers['make whole.pt'][1], answers['make whole.pt']
+    assert answers['make text.pt'][0] == 'BadData' and 'torch.complex64' in answers['other_types'][1], answers
+
+
+@case
+def weights_and_chance_in_rows():
+    row = sweep('saver:make', '--weights', 'l.ckpt').rows[0]
+    assert row['outcome'] == 'PASSED' and 'weights of l.ckpt' in row['notes'] and '--weights l.ckpt' in row['reproduce'], row['notes']
+    row = sweep('saver:chance').rows[0]
+    assert row['outcome'] == 'MISTRUSTED' and row['output_error'] > .1, row['reason']
 
 
 @case

@@ -201,6 +201,12 @@ class Specification:
                        for p in (c.inputs[i] for i in range(c.input_count))]
 
 
+def cut(text, most):
+    """Its bytes in UTF-8, whole characters, without what C takes for an end."""
+    whole = text.replace('\0', ' ').encode(errors='replace')
+    return whole[:most].decode(errors='ignore').encode()
+
+
 class Table:
     """The table of one engine. Objects are known to C by numbers."""
 
@@ -236,12 +242,16 @@ class Table:
                 function(self, *arguments[:-1])
                 return OK
             except BaseException as failure:  # also SystemExit: nothing of it may reach C
-                return self.fail(failure, arguments[-1])
+                try:
+                    return self.fail(failure, arguments[-1])
+                except BaseException:  # a failure that cannot even be told
+                    return self.fail(Failure(type(failure).__name__), arguments[-1])
         return hook
 
     def fail(self, failure, address):
-        status = getattr(failure, 'status', None)
-        if status is None:
+        if isinstance(failure, Failure):  # others may have a status that means something else
+            status = failure.status
+        else:
             status = OUT_OF_MEMORY if self.type.is_out_of_memory(failure) else INTERNAL
         text = str(failure) or type(failure).__name__
         if not isinstance(failure, Failure):
@@ -249,11 +259,11 @@ class Table:
         if status == INTERNAL and self.host and self.host.explain:
             whole = ''.join(traceback.format_exception(failure))
             text = text.split('\n')[0]
-            self.host.explain(f'{text}\n{whole}'.encode()[:65000])
+            self.host.explain(cut(f'{text}\n{whole}', 65000))
         if address:
             error = Error.from_address(address)
             error.status, error.sys_errno = status, 0
-            error.msg = text.encode()[:511]
+            error.msg = cut(text, 511)
         return status
 
     def add(self, thing, ret_address):
@@ -286,7 +296,7 @@ class Table:
         self.add(self.type(c.threads, c.device.decode(), options, self.note), ret)
 
     def note(self, sentence):
-        self.host.note(self.type.name.encode(), sentence.encode())
+        self.host.note(self.type.name.encode(), cut(sentence, 2000))
 
     def hook_load(self, engine, source, ret):
         c, engine = ModelSource.from_address(source), self.objects[engine]

@@ -20,6 +20,11 @@ def path_of(keys):
     return '/'.join(str(getattr(k, 'key', getattr(k, 'idx', getattr(k, 'name', k)))) for k in keys)
 
 
+def single(array):
+    """Numbers of any precision in that of a row, which is cast to its type."""
+    return array.astype(np.float32) if jnp.issubdtype(array.dtype, jnp.floating) else array
+
+
 class Model(foreign.Model):
     takes_parameters = True
 
@@ -30,6 +35,7 @@ class Model(foreign.Model):
     def take(self, parts):
         self.function, self.has_parameters = parts.model, parts.has_parameters
         self.arguments = foreign.Arguments(parts, is_array, parts.model)
+        self.arguments.arrays = [single(x) for x in self.arguments.arrays]
         leaves, self.tree = jax.tree_util.tree_flatten_with_path(parts.parameters)
         self.names, self.weights, self.small = [], {}, {}
         for keys, leaf in leaves:
@@ -37,9 +43,7 @@ class Model(foreign.Model):
             if not is_array(leaf) and not isinstance(leaf, (int, float)):
                 raise abi.InvalidArgument(f"{self.name}: parameter '{name}' is a "
                                           f'{type(leaf).__name__}; expected an array')
-            array = jnp.asarray(leaf)
-            if array.dtype == np.float64:
-                array = array.astype(np.float32)
+            array = single(jnp.asarray(leaf))
             self.names.append(name)
             self.weights[name] = jax.device_put(array, self.engine.device)
         if len(self.weights) != len(self.names):
@@ -52,7 +56,7 @@ class Model(foreign.Model):
 
     def count(self):
         for test, attribute, what in ((jnp.isnan, 'not_a_number', 'NaN'),
-                                      (jnp.isinf, 'infinite', 'infinity')):
+                                      (jnp.isposinf, 'infinite', '+Inf')):
             found = next((n for n in self.learnt if bool(test(self.weights[n]).any())), None)
             if found is not None:
                 setattr(self, attribute, f"weight '{found}' of {self.name} holds {what}")

@@ -11,6 +11,11 @@ def is_array(value):
     return isinstance(value, torch.Tensor)
 
 
+def is_lazy(tensor):
+    """Whether it gets its shape with the first input."""
+    return isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin)
+
+
 class Adapter(torch.nn.Module):
     """The user's module behind a call with the inputs in their order that returns a tuple. In
     another type than float32 the inputs' and the outputs' conversion is part of a step."""
@@ -43,20 +48,21 @@ class Model(foreign.Model):
         if not isinstance(parts.model, torch.nn.Module):
             self.module = torch.nn.Module()
             self.module.forward = parts.model
-        self.module.eval()
-        for x in self.module.parameters():
-            x.data = x.data.float() if x.is_floating_point() else x.data
-        for x in self.module.buffers():
-            x.data = x.data.float() if x.is_floating_point() else x.data
+        self.module.eval().cpu()
+        for x in (*self.module.parameters(), *self.module.buffers()):
+            if not is_lazy(x) and x.is_floating_point():
+                x.data = x.data.float()
         function = parts.model.forward if isinstance(parts.model, torch.nn.Module) else parts.model
         self.arguments = foreign.Arguments(parts, is_array, function)
+        self.arguments.arrays = [x.detach().cpu().float() if x.is_floating_point() else x.cpu()
+                                 for x in self.arguments.arrays]
 
     def weigh(self, path):
         torch_weights.load(self, path)
 
     def count(self):
         self.not_a_number = self.first_weight(torch.isnan, 'NaN')
-        self.infinite = self.first_weight(torch.isinf, 'infinity')
+        self.infinite = self.first_weight(torch.isposinf, '+Inf')
         self.learnt = [n for n, p in self.module.named_parameters() if p.requires_grad]
         self.averages = [n for n, b in self.module.named_buffers() if b.is_floating_point()]
         return sum(p.numel() for p in self.module.parameters())
@@ -94,6 +100,7 @@ class Model(foreign.Model):
         with foreign.new_file(self, path, 'torch.onnx.export') as part, \
                 warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter('ignore')
+            torch.backends.mha.set_fastpath_enabled(False)  # one operator, which ONNX has not
             torch.onnx.export(
                 Adapter(self.module.eval().cpu(), self.arguments), tuple(self.arguments.arrays), part,
                 input_names=[p.name for p in self.inputs], opset_version=17,
