@@ -1,10 +1,10 @@
-"""PyTorch and JAX as engines: what they compile, when they lack memory, which devices they have."""
+"""PyTorch, JAX and TensorFlow as engines: what they compile, when they lack memory, which devices they have."""
 import subprocess
 
 from harness import PROGRAM, SOURCE, case, environment, hotlap, main
 from python_kit import with_package
 
-ENGINES = 'torch', 'jax'
+ENGINES = 'torch', 'jax', 'tensorflow'
 FEW = ('--batch-sizes', '2', '--iterations', '20', '--warmup', '2', '--no-check')
 
 
@@ -49,7 +49,7 @@ def in_gigabytes(engine, gigabytes, *words):
 
 @case
 def want_of_memory_is_an_outcome_of_its_own():
-    for engine, said in (('torch', 'DefaultCPUAllocator'), ('jax', 'RESOURCE_EXHAUSTED')):
+    for engine, said in (('torch', 'DefaultCPUAllocator'), ('jax', 'RESOURCE_EXHAUSTED'), ('tensorflow', 'OOM when allocating')):
         row = in_gigabytes(engine, 3, 'sweep', 'ptychopinn', '--batch-sizes', '65536', '--iterations', '1', '--no-check').rows[0]
         assert row['outcome'] == 'OUT_OF_MEMORY' and said in row['reason'], row['reason']
 

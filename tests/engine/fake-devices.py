@@ -1,4 +1,4 @@
-"""Of tests: fake-devices.py torch|jax. The engine on devices that are not here, made of stand-ins
+"""Of tests: fake-devices.py torch|jax|tensorflow. The engine on devices that are not here, made of stand-ins
 that write down what they are asked; and which failures are want of memory."""
 import sys
 import types
@@ -102,5 +102,40 @@ def check_jax():
     assert not memory(jax.errors.JaxRuntimeError('INTERNAL: RESOURCE_EXHAUSTED'))
 
 
-{'torch': check_torch, 'jax': check_jax}[sys.argv[1]]()
+def check_tensorflow():
+    from hotlap.engines import abi, tensorflow_engine
+
+    import tensorflow as tf
+    config, Engine = tf.config, tensorflow_engine.Engine
+    engine = Engine(1, 'cpu', {}, None)
+    assert engine.device == '/CPU:0'
+    refuses(abi.Unimplemented, engine.memory, 'no account of memory on the processor')
+    for name in ('cuda:0', 'mps', 'tpu', 'cpu:7', 'cuda:x', 'cuda:-1', 'nonsense', ''):
+        refuses(abi.Unavailable, lambda: Engine(1, name, {}, None), f'no device {name}', 'has cpu')
+    asked, kept = [], (config.list_physical_devices, config.set_visible_devices, config.experimental)
+    there = {'CPU': ['processor'], 'GPU': ['first', 'second']}
+    config.list_physical_devices = lambda kind: there[kind]
+    config.set_visible_devices = lambda *a: asked.append(('visible', *a))
+    config.experimental = types.SimpleNamespace(
+        set_memory_growth=lambda *a: asked.append(('growth', *a)),
+        enable_tensor_float_32_execution=lambda on: asked.append(('TF32', on)),
+        get_memory_info=lambda name: {'current': 1, 'peak': 3} if name == 'GPU:0' else None)
+    tf.test.experimental.sync_devices = lambda: asked.append('synchronized')
+    assert tensorflow_engine.device_names() == ['cpu', 'cuda:0', 'cuda:1']
+    engine = Engine(1, 'cuda:1', {}, None)
+    assert asked == [('visible', ['second'], 'GPU'), ('growth', 'second', True), ('TF32', False)], asked
+    assert engine.device == '/GPU:0' and engine.memory() == {
+        'device_allocated_bytes': 1, 'device_peak_bytes': 3}, 'the only one that is visible is the first'
+    asked.clear()
+    tensorflow_engine.Request(types.SimpleNamespace(inputs=[None], engine=engine)).wait()
+    assert asked == ['synchronized'], 'the step ends when the device has done it'
+    Engine(1, 'cpu', {}, None)
+    assert asked[1:] == [('visible', [], 'GPU')], 'nothing is taken of a GPU that is not asked for'
+    config.list_physical_devices, config.set_visible_devices, config.experimental = kept
+    assert Engine.is_out_of_memory(tf.errors.ResourceExhaustedError(None, None, 'of any text'))
+    assert Engine.is_out_of_memory(MemoryError())
+    assert not Engine.is_out_of_memory(tf.errors.InternalError(None, None, 'OOM when allocating'))
+
+
+{'torch': check_torch, 'jax': check_jax, 'tensorflow': check_tensorflow}[sys.argv[1]]()
 print('right')

@@ -109,6 +109,16 @@ def error_of(path, net, arrays, named):
                   'outputs': [[p.name, *p.dims] for p in model.outputs]}
 
 
+def count_of_traces():
+    """Each program is traced once, and what is called with another shape once more."""
+    before = engine.compilations()
+    function = engine.function(lambda x: x + 1)
+    for length in (2, 2, 3):
+        function(tf.zeros(length))
+    after = engine.compilations()
+    told['traces'] = {'programs': before[0], 'more': after[0] - before[0], 'ns': after[1] - before[1]}
+
+
 def good_ones():
     net, two = picture_net(), two_net()
     for layer in net.layers:  # statistics that training would have left
@@ -168,5 +178,6 @@ def bad_ones():
 
 
 good_ones()
+count_of_traces()
 bad_ones()
 sys.stdout.write(json.dumps(told))

@@ -31,9 +31,7 @@ class Engine:
 
     @staticmethod
     def inspect():
-        import tensorflow as tf
-        found = [d.name.removeprefix('/physical_device:') for d in tf.config.list_physical_devices()]
-        return {'interpreter': sys.executable, 'devices': ', '.join(found)}
+        return {'interpreter': sys.executable, 'devices': ', '.join(device_names())}
 
     @staticmethod
     def is_out_of_memory(failure):
@@ -48,6 +46,7 @@ class Engine:
         tf.config.threading.set_intra_op_parallelism_threads(threads)
         tf.config.threading.set_inter_op_parallelism_threads(1)
         self.device = self.find_device(tf, device)
+        self.functions, self.spent_ns = [], 0
 
     @staticmethod
     def find_device(tf, device):
@@ -55,10 +54,10 @@ class Engine:
         platform, _, number = device.partition(':')
         kind = {'cuda': 'GPU', 'gpu': 'GPU', 'cpu': 'CPU'}.get(platform)
         found = tf.config.list_physical_devices(kind) if kind else []
-        number = int(number) if number.isdecimal() else 0 if not number else -1
+        number = int(number) if number.isdecimal() and len(number) < 10 else -1 if number else 0
         if not 0 <= number < len(found):
-            have = ', '.join(d.device_type for d in tf.config.list_physical_devices())
-            raise abi.Unavailable(f'tensorflow: no device {device}: it has {have}')
+            has = ', '.join(device_names())
+            raise abi.Unavailable(f'tensorflow: no device {device}; this TensorFlow has {has}')
         if kind == 'CPU':
             tf.config.set_visible_devices([], 'GPU')
             return '/CPU:0'
@@ -66,6 +65,24 @@ class Engine:
         tf.config.experimental.set_memory_growth(found[number], True)
         tf.config.experimental.enable_tensor_float_32_execution(False)
         return '/GPU:0'
+
+    def function(self, run):
+        """A tf.function whose traces count."""
+        import tensorflow as tf
+
+        def timed(*inputs):
+            begun = time.monotonic_ns()
+            try:
+                return run(*inputs)
+            finally:
+                self.spent_ns += time.monotonic_ns() - begun
+        function = tf.function(timed, jit_compile=True if self.jit_compile else None, autograph=False)
+        self.functions.append(function)
+        return function
+
+    def compilations(self):
+        """(how many, nanoseconds) of traces of functions of these programs."""
+        return sum(f.experimental_get_tracing_count() for f in self.functions), self.spent_ns
 
     def load(self, path):
         return Model(self, path)
@@ -77,9 +94,15 @@ class Engine:
     def memory(self):
         import tensorflow as tf
         if self.device == '/CPU:0':
-            raise abi.Unimplemented('tensorflow keeps no account of memory on the processor')
+            raise abi.Unimplemented('TensorFlow keeps no account of memory on the processor')
         of = tf.config.experimental.get_memory_info(self.device[1:])
         return {'device_allocated_bytes': of['current'], 'device_peak_bytes': of['peak']}
+
+
+def device_names():
+    """As hotlap calls them."""
+    import tensorflow as tf
+    return ['cpu'] + [f'cuda:{i}' for i in range(len(tf.config.list_physical_devices('GPU')))]
 
 
 class Model(kit.Model):
@@ -112,10 +135,14 @@ class Model(kit.Model):
 
 
 @contextlib.contextmanager
-def unimplemented(tf):
-    """What TensorFlow has no kernel for, or says so of."""
+def failures(tf):
+    """What TensorFlow has no kernel for, and of what it has no memory for the line that says so."""
     try:
         yield
+    except tf.errors.ResourceExhaustedError as failure:
+        lines = failure.message.splitlines()
+        said = next((line for line in lines if 'OOM when allocating' in line), lines[0])
+        raise abi.OutOfMemory(f'tensorflow: ResourceExhaustedError: {said.strip()}') from failure
     except (tf.errors.UnimplementedError, tf.errors.NotFoundError) as failure:
         raise abi.Unimplemented(f'tensorflow: {failure.message}') from failure
 
@@ -144,10 +171,8 @@ class Program:
     def compile(self, tf, function, types):
         """Traces it and runs it twice on zeros: no step of a measurement is to do the first's work."""
         engine, begun = self.engine, time.monotonic_ns()
-        self.traced = tf.function(function, jit_compile=True if engine.jit_compile else None,
-                                  autograph=False)
-        with unimplemented(tf), tf.device(engine.device):
-            self.function = self.traced.get_concrete_function(
+        with failures(tf), tf.device(engine.device):
+            self.function = engine.function(function).get_concrete_function(
                 *(tf.TensorSpec(p.dims, types[p.dtype]) for p in self.inputs))
             zeros = [tf.zeros(p.dims, types[p.dtype]) for p in self.inputs]
             for _ in range(2):

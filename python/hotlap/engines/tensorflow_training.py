@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from hotlap.engines import abi, graph, tensorflow_graph, training
 from hotlap.engines.tensorflow_engine import Request as InferenceRequest
-from hotlap.engines.tensorflow_engine import unimplemented
+from hotlap.engines.tensorflow_engine import failures
 
 
 def cross_entropy(x, t):
@@ -143,7 +143,7 @@ class Program(training.Program):
                                                model.kernels, trains=True)
             self.outputs = [v.port() for v in g.outputs]
             begun = time.monotonic_ns()
-            with unimplemented(tf), tf.device(self.engine.device):
+            with failures(tf), tf.device(self.engine.device):
                 self.update = self.compiled(network, model, True)
                 self.add = self.compiled(network, model, False) if t.accumulate > 1 else None
             self.compile_ns = time.monotonic_ns() - begun
@@ -153,14 +153,12 @@ class Program(training.Program):
     def compiled(self, network, model, updates):
         """Traced, and run once on zeros without any effect: XLA compiles at the first run."""
         step = Step(network, model, self.learnt, self.constants, self.training, updates)
-        function = tf.function(step.run, jit_compile=True if self.engine.jit_compile else None,
-                               autograph=False)
         classes = self.training.loss == 'cross-entropy'
         inputs = [tf.zeros(p.dims, tensorflow_graph.DTYPES[p.dtype]) for p in self.inputs]
         targets = [tf.zeros(p.dims[:1] + p.dims[2:], tf.int64) if classes else tf.zeros(p.dims)
                    for p in self.outputs]
         zeros = inputs, targets, tf.zeros([3]), tf.zeros([], tf.int64), tf.constant(False)
-        found = function.get_concrete_function(*zeros)
+        found = self.engine.function(step.run).get_concrete_function(*zeros)
         found(*inputs, *targets, *zeros[2:])
         return found
 
