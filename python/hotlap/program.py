@@ -85,6 +85,8 @@ def _echoed(process: subprocess.Popen[str], say: Callable[[str], object]) -> tup
         out.append(line)
         say(line)
     reader.join()
+    process.stdout.close()
+    process.stderr.close()
     process.wait()
     return ''.join(out), ''.join(errors)
 

@@ -187,6 +187,17 @@ def an_interrupt_ends_the_program_first():
 
 
 @case
+def what_is_said_is_passed_on_and_nothing_stays_open():
+    out = python('import warnings; warnings.simplefilter("error")\n'
+                 'import sys; sys.unraisablehook = lambda what: print("unraisable", what)\n'
+                 'from hotlap.commands import measure_rows\nlines = []\n'
+                 'r = measure_rows("sweep", ["--model=mlp:dims=8-8", "--engine=null", "--batch-sizes=1,2", "--max-time=0.2", '
+                 '"--simulated-clock=1000000+100000"], lines.append)\n'
+                 'print(len(r), any("2 rows: 2 passed" in line for line in lines), len(lines) > 5)')
+    assert out == '2 True True\n', out
+
+
+@case
 def versions_agree():
     said = re.search(r"version: '([\d.]+)'", (SOURCE / 'meson.build').read_text())[1]
     assert python('import hotlap; print(hotlap.__version__)').strip() == said
