@@ -37,7 +37,7 @@ typedef struct hl_task_comparisons {
 } hl_task_comparisons;
 void hl_task_comparisons_release(hl_task_comparisons *comparisons);
 /* Moves `compared` to the end of the list. */
-hl_status hl_task_comparisons_take(hl_task_comparisons *comparisons, hl_task_compared *compared,
+hl_status hl_task_comparisons_take(hl_task_comparisons *list, hl_task_compared *compared,
                                    hl_error *error);
 
 /* A ratio of times, baseline / candidate, as a gain of that kind. */

@@ -14,11 +14,9 @@
 void hl_report_task_row(const hl_task *task, size_t index, size_t count, hl_text *out);
 
 /* Appends what the comparisons say: for each task a line for each metric, and what was expected. */
-void hl_report_tasks_compared(const hl_tasks *tasks, const hl_task_comparisons *comparisons,
-                              hl_text *out);
+void hl_report_tasks_compared(const hl_tasks *tasks, const hl_task_comparisons *list, hl_text *out);
 
 /* Appends an array of all that were run, each with its comparisons. */
-void hl_report_tasks_json(const hl_tasks *tasks, const hl_task_comparisons *comparisons,
-                          hl_text *out);
+void hl_report_tasks_json(const hl_tasks *tasks, const hl_task_comparisons *list, hl_text *out);
 
 #endif
