@@ -7,14 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* "plans/neurallayers.yaml", "neurallayers.yaml" and "neurallayers" are neurallayers; false for
- * what names no plan of ours. */
-static bool plan_name(const char *name, char ret_name[64]) {
+/* "plans/neurallayers.yaml", "neurallayers.yaml" and "neurallayers" are neurallayers, with that
+ * ending or its short form; false for what names no plan of ours. */
+static bool plan_name(const char *name, const char *ending, char ret_name[64]) {
   static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
   if (strncmp(name, "plans/", 6) == 0) name += 6;
   size_t length = strspn(name, good);
-  bool ending = strcmp(name + length, ".yaml") == 0 || strcmp(name + length, ".yml") == 0;
-  if (length == 0 || length > 63 || (name[length] && !ending)) return false;
+  bool known = strcmp(name + length, ending) == 0 || strcmp(name + length, ".yml") == 0;
+  if (length == 0 || length > 63 || (name[length] && !known)) return false;
   memcpy(ret_name, name, length);
   ret_name[length] = '\0';
   return true;
@@ -44,7 +44,8 @@ static hl_status not_found(const char *name, char *const *directories, size_t co
   return status;
 }
 
-hl_status hl_cli_plan_find(const char *name, char **ret_path, hl_error *error) {
+/* A file, or one with that ending that comes with hotlap. */
+static hl_status find(const char *name, const char *ending, char **ret_path, hl_error *error) {
   if (access(name, F_OK) == 0) {
     *ret_path = hl_strdup(name);
     return *ret_path ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
@@ -55,9 +56,9 @@ hl_status hl_cli_plan_find(const char *name, char **ret_path, hl_error *error) {
                          program ? hl_format("%s/%s", program, HL_PLAN_DIRECTORY) : NULL};
   char wanted[64];
   char *found = NULL;
-  bool ours = plan_name(name, wanted);
+  bool ours = plan_name(name, ending, wanted);
   for (size_t i = 0; ours && !found && i < HL_COUNT(directories); i++) {
-    char *path = directories[i] ? hl_format("%s/%s.yaml", directories[i], wanted) : NULL;
+    char *path = directories[i] ? hl_format("%s/%s%s", directories[i], wanted, ending) : NULL;
     if (path && access(path, F_OK) == 0)
       found = path;
     else
@@ -67,4 +68,20 @@ hl_status hl_cli_plan_find(const char *name, char **ret_path, hl_error *error) {
   for (size_t i = 0; i < HL_COUNT(directories); i++) free(directories[i]);
   if (found) *ret_path = found;
   return status;
+}
+
+hl_status hl_cli_plan_find(const char *name, char **ret_path, hl_error *error) {
+  return find(name, ".yaml", ret_path, error);
+}
+
+hl_status hl_cli_tasks_find(const char *name, char **ret_path, hl_error *error) {
+  hl_error no_plan = {0};
+  hl_status status = find(name, ".csv", ret_path, &no_plan);
+  if (status == HL_NOT_FOUND)
+    return hl_error_set(
+        error, status,
+        "there is no table of tasks '%.200s': neither a file nor one that comes with "
+        "hotlap (train_tasks.csv, inference_tasks.csv)",
+        name);
+  return status == HL_OK ? HL_OK : hl_error_set(error, status, "%s", no_plan.msg);
 }

@@ -13,5 +13,7 @@ hl_status hl_cli_plan_from_file(hl_sweep *sweep, const hl_plan_file *file, hl_er
 /* Where a plan that was named lies: the file itself, or one of the plans that come with hotlap by
  * its name, "plans/NAME.yaml" or NAME; free() it. NOT_FOUND lists those that there are. */
 hl_status hl_cli_plan_find(const char *name, char **ret_path, hl_error *error);
+/* The same of a table of tasks, NAME.csv. */
+hl_status hl_cli_tasks_find(const char *name, char **ret_path, hl_error *error);
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
+#include "cli/run-plan.h"
 #include "engine/python.h"
 #include "method/pairing.h"
 #include "run/tasks.h"
@@ -169,7 +170,9 @@ static hl_status read_all(tasks *t, hl_error *error) {
   hl_status status = read_path(&t->options, &path, error);
   if (status == HL_OK && output) status = make_folder(output, error);
   if (status == HL_OK && output) status = hl_file_can_replace(output, error);
-  if (status == HL_OK) status = hl_task_file_read(path, &t->file, error);
+  HL_CLEANUP(hl_free_pointer) char *found = NULL;
+  if (status == HL_OK) status = hl_cli_tasks_find(path, &found, error);
+  if (status == HL_OK) status = hl_task_file_read(found, &t->file, error);
   if (status == HL_OK) hl_cli_cache_directory(&t->cache, NULL);
   if (status == HL_OK) status = read_how(t, error);
   bool json = hl_options_on(&t->options, HL_OPTION_JSON);

@@ -316,7 +316,7 @@ def the_tables_that_come_with_hotlap_run():
         assert known['epoch_breakdown']['model_forward_first_batch']['elapsed_seconds'] > 0 and 'unknown' not in known, known
         assert known['epoch_breakdown']['first_epoch']['elapsed_seconds'] <= known['total_training']['elapsed_seconds'], known
         assert known['dataset_info'] == {'num_train_batches': 2, 'batch_size': 2}, known
-    done = hotlap('run', SOURCE / 'plans' / 'inference_tasks.csv', '--json', cwd=repo)
+    done = hotlap('run', 'plans/inference_tasks.csv', '--json', cwd=repo)
     assert done.status == 0, done.explain()
     for task in done.document:
         known = task['metrics']
