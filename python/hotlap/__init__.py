@@ -37,4 +37,5 @@ def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f'module hotlap has no {name!r}')
     import importlib
-    return getattr(importlib.import_module(_WHERE[name]), name)
+    # Kept: a process forked while another thread is in here would wait for the lock of imports.
+    return globals().setdefault(name, getattr(importlib.import_module(_WHERE[name]), name))

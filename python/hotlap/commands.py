@@ -5,6 +5,7 @@
 """
 from __future__ import annotations
 
+import numbers
 import os
 import pathlib
 import sys
@@ -27,9 +28,9 @@ Path = str | os.PathLike[str]
 
 
 def _text(name: str, value: object) -> str:
-    if isinstance(value, bool) or not isinstance(value, (str, int, float, os.PathLike)):
+    if isinstance(value, bool) or not isinstance(value, (str, numbers.Real, os.PathLike)):
         raise TypeError(f'{name}: expected text, a number or a path, not {value!r}')
-    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+    return os.fsdecode(value) if isinstance(value, os.PathLike) else str(value)
 
 
 def _runs_in_python(options: Mapping[str, object]) -> bool:
@@ -73,7 +74,11 @@ def words(options: Mapping[str, object]) -> list[str]:
 
 def models(model: Path | Sequence[Path]) -> list[str]:
     """The option that names one model or several, whatever they are called."""
-    several = [model] if isinstance(model, (str, os.PathLike)) else list(model)
+    if isinstance(model, (str, os.PathLike)):
+        return words({'model': [model]})
+    several = [] if isinstance(model, bytes) or not hasattr(model, '__iter__') else list(model)
+    if not all(isinstance(one, (str, os.PathLike)) for one in several) or not several:
+        raise TypeError(f'model: expected a name or a path, or a list of these, not {model!r}')
     return words({'model': several})
 
 

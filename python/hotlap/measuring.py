@@ -19,6 +19,7 @@ import collections.abc
 import functools
 import inspect
 import json
+import operator
 import os
 import platform
 import shlex
@@ -54,6 +55,19 @@ _unsaved: set[Recorder] = set()
 _saves_at_exit: list[int] = []  # the process that does
 
 
+def _plain(text: object) -> str:
+    """As a document can hold it: a zero byte and what is no character become escapes."""
+    return str(text).encode('utf-8', 'backslashreplace').decode().replace('\0', r'\x00')
+
+
+def _told(failure: BaseException) -> str:
+    try:
+        text = str(failure)
+    except Exception as another:  # the block's own failure is what has to be seen
+        text = f'({type(another).__name__} when it was to be told)'
+    return f'{type(failure).__name__}: {text}'[:1000]
+
+
 class _Series:
     """The times of one step."""
 
@@ -80,13 +94,14 @@ class Recorder:
     an empty one. `store`: a file in place of the program's own."""
 
     def __init__(self, store: str | os.PathLike[str] | None = None):
-        self.store = store
+        self.store = store if store is None else os.path.abspath(os.fsdecode(store))
         self._clear()
         _recorders.add(self)
 
     def _clear(self) -> None:
         self._lock = threading.RLock()  # a signal's handler may time something, too
         self._series: dict[Key, _Series] = {}
+        self._left: list[list[dict[str, Any]]] = []  # parts for which no file could be written
 
     def _of(self, key: Key) -> _Series:
         found = self._series.get(key)
@@ -104,7 +119,7 @@ class Recorder:
         with self._lock:
             series = self._of(key)
             series.failures += 1
-            series.failure = f'{type(failure).__name__}: {failure}'[:1000]
+            series.failure = _told(failure)
 
     def measure(self, name: str, **more: Any) -> measure:
         """As hotlap.measure, into this recorder."""
@@ -112,44 +127,78 @@ class Recorder:
 
     def save(self) -> Results:
         """Puts what was timed since the last time into the store, as a run, and gives its rows. A
-        file that the program does not take stays, and the exception names it."""
+        file that the program does not take stays, and the exception names it; what no file could be
+        written of stays in the recorder."""
         with self._lock:
             series, self._series = self._series, {}
+            parts, self._left = self._left + _parts(series), []
             _unsaved.discard(self)
         rows: list[dict[str, Any]] = []
         document: dict[str, Any] = {'rows': rows}
-        part: list[dict[str, Any]] = []
-        for key, one in series.items():
-            if part and sum(len(step['ns']) for step in part) + len(one.ns) > SAMPLES_OF_A_FILE:
-                document.update(self._import(part))
+        try:
+            while parts:
+                file = _write(parts[0])
+                del parts[0]
+                document.update(self._import(file))
                 rows += document['rows']
-                part = []
-            part.append({'name': key[0], 'batch_size': key[1], 'device': key[2], 'ns': one.ns.tolist(),
-                         'calls_per_sample': one.calls, 'failures': one.failures, 'failure': one.failure})
-        if part:
-            document.update(self._import(part))
-            rows += document['rows']
+        finally:
+            if parts:
+                with self._lock:
+                    self._left += parts
+                    _unsaved.add(self)
         return Results({**document, 'rows': rows})
 
-    def _import(self, steps: list[dict[str, Any]]) -> dict[str, Any]:
-        script = sys.argv[0] if sys.argv and sys.argv[0] else 'python'
-        text = json.dumps({
-            'schema': 'hotlap.measure/1', 'host': platform.node(),
-            'created': time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime()),
-            'interpreter': f'{platform.python_implementation()} {platform.python_version()}',
-            'program': script, 'command': shlex.join(sys.orig_argv), 'git_commit': _commit(),
-            'steps': steps}, ensure_ascii=True)
-        file = tempfile.NamedTemporaryFile('w', prefix='hotlap-measure-', suffix='.json', delete=False)
-        with file:
-            file.write(text)
+    def _import(self, file: str) -> dict[str, Any]:
         try:
-            store = [] if self.store is None else [f'--store={os.fspath(self.store)}']
-            said = program.ask('history', [*store, f'--import={file.name}'])['imports'][0]
+            store = [] if self.store is None else [f'--store={self.store}']
+            said = program.ask('history', [*store, f'--import={file}'])['imports'][0]
         except (HotlapError, LookupError) as failure:
             raise type(failure)(f'{failure}\nWhat was timed is kept: hotlap history --import '
-                                f'{shlex.quote(file.name)}') from failure
-        os.unlink(file.name)
+                                f'{shlex.quote(file)}') from failure
+        except BaseException as failure:
+            if not isinstance(failure, Warning):  # which comes after the rows are in the store
+                print(f'hotlap.measure: what was timed is kept: hotlap history --import {shlex.quote(file)}',
+                      file=sys.stderr)
+                raise
+            os.unlink(file)
+            raise
+        os.unlink(file)
         return cast(dict[str, Any], said)
+
+
+def _parts(series: dict[Key, _Series]) -> list[list[dict[str, Any]]]:
+    """Steps as a document has them, as many in each as a file may hold."""
+    parts: list[list[dict[str, Any]]] = []
+    count = 0
+    for key, one in series.items():
+        if not parts or count + len(one.ns) > SAMPLES_OF_A_FILE:
+            parts.append([])
+            count = 0
+        count += len(one.ns)
+        parts[-1].append({'name': _plain(key[0]), 'batch_size': key[1],
+                          'device': None if key[2] is None else _plain(key[2]), 'ns': one.ns.tolist(),
+                          'calls_per_sample': one.calls, 'failures': one.failures,
+                          'failure': _plain(one.failure)})
+    return parts
+
+
+def _write(steps: list[dict[str, Any]]) -> str:
+    """A file for `hotlap history --import`; none is left of one that cannot be written whole."""
+    script = sys.argv[0] if sys.argv and sys.argv[0] else 'python'
+    text = json.dumps({
+        'schema': 'hotlap.measure/1', 'host': platform.node(),
+        'created': time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime()),
+        'interpreter': f'{platform.python_implementation()} {platform.python_version()}',
+        'program': _plain(script), 'command': _plain(shlex.join(sys.orig_argv)), 'git_commit': _commit(),
+        'steps': steps}, ensure_ascii=True)
+    file = tempfile.NamedTemporaryFile('w', prefix='hotlap-measure-', suffix='.json', delete=False)
+    try:
+        with file:
+            file.write(text)
+    except BaseException:
+        os.unlink(file.name)
+        raise
+    return file.name
 
 
 def _commit() -> str | None:
@@ -213,12 +262,18 @@ class measure:
             raise TypeError(f'measure: the name of a step is text, not {name!r}')
         if not name.strip():
             raise ValueError('measure: the name of a step is empty')
-        if batch_size is not None and (isinstance(batch_size, bool) or not isinstance(batch_size, int)):
-            raise TypeError(f'measure: batch_size is a whole number, not {batch_size!r}')
+        if batch_size is not None and type(batch_size) is not int:
+            if isinstance(batch_size, bool) or not hasattr(batch_size, '__index__'):
+                raise TypeError(f'measure: batch_size is a whole number, not {batch_size!r}')
+            batch_size = operator.index(batch_size)  # numpy's, say
         if batch_size is not None and not 1 <= batch_size <= 10**9:
             raise ValueError(f'measure: batch_size {batch_size} is not 1 to 10^9')
         if synchronize is not None and not callable(synchronize):
             raise TypeError(f'measure: synchronize is a function, not {synchronize!r}')
+        if device is not None and not isinstance(device, str):
+            raise TypeError(f'measure: device is text, not {device!r}')
+        if recorder is not None and not isinstance(recorder, Recorder):
+            raise TypeError(f'measure: recorder is a hotlap.Recorder, not {recorder!r}')
         self._key: Key = name, batch_size, device
         self._recorder = recorder or _default
         self._synchronize, self._begun = synchronize, -1

@@ -68,7 +68,9 @@ METRICS: list[Metric] = []
 def metric(unit: str = '', better: Literal['higher', 'lower', 'neither'] = 'neither', doc: str = '',
            name: str | None = None) -> Callable[[Function], Function]:
     """Makes a function a metric, called `name` or as the function is."""
-    if better not in BETTER:
+    if callable(unit):
+        raise TypeError('write @metric() with its parentheses, or @metric(unit=...)')
+    if better not in tuple(BETTER):
         raise ValueError(f"better is 'higher', 'lower' or 'neither', not {better!r}")
 
     def keep(function: Function) -> Function:

@@ -15,12 +15,21 @@ sys.path.append(os.getcwd())
 
 from hotlap import metric  # noqa: E402
 
+MOST = 2000  # characters of a text: more than a metric may have, and whole lines for who reads them
+
+
+def text_of(what):
+    try:
+        return str(what)
+    except Exception as failure:
+        return f'({type(failure).__name__} when it was to be told)'
+
 
 def told(failure, path):
     """A failure in one line, with the place in the user's file."""
     frames = [f for f in traceback.extract_tb(failure.__traceback__) if f.filename == path]
     line = failure.lineno if isinstance(failure, SyntaxError) else frames[-1].lineno if frames else None
-    text = f'{type(failure).__name__}: {getattr(failure, "msg", None) or failure}'
+    text = f'{type(failure).__name__}: {text_of(getattr(failure, "msg", None) or failure)}'
     return text if line is None else f'line {line}: {text}'
 
 
@@ -53,7 +62,7 @@ def value_of(compute, row, path):
         number = float(value)
         return {'value': number} if math.isfinite(number) else {'reason': f'the plug-in gave {number}'}
     except metric.Unknown as unknown:
-        return {'reason': str(unknown)}
+        return {'reason': text_of(unknown)}
     except Exception as failure:
         return {'reason': told(failure, path)}
 
@@ -63,12 +72,18 @@ def main():
     sys.argv[1:] = []
     os.set_inheritable(answers, False)
 
+    process = os.getpid()
+
     def say(line):
-        os.write(answers, json.dumps(line).encode() + b'\n')
+        if os.getpid() != process:  # the file forked: one of them answers
+            os._exit(0)
+        plain = {k: v[:MOST].encode('utf-8', 'replace').decode() if isinstance(v, str) else v
+                 for k, v in line.items()}
+        os.write(answers, json.dumps(plain).encode() + b'\n')
     with os.fdopen(facts, 'rb') as file:
         row = read_row(file)
     try:
-        metrics = load(path)
+        metrics = list(load(path))
         for m in metrics:
             say({'name': m.name, 'unit': m.unit, 'doc': m.doc, 'better': m.better})
     except Exception as failure:

@@ -98,8 +98,11 @@ def run(command: str, arguments: Sequence[str], say: Callable[[str], object] | N
     words = [find(), command, *arguments]
     if any('\0' in word for word in words):
         raise BadRequest('a null character is in ' + repr(next(w for w in words if '\0' in w)))
-    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True, encoding='utf-8', errors='replace')
+    try:
+        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, encoding='utf-8', errors='replace')
+    except (OSError, UnicodeError) as failure:  # too long, or characters that no argument can have
+        raise BadRequest(f'hotlap {command} cannot be started: {failure}') from failure
     try:
         out, err = _echoed(process, say) if say else process.communicate()
     except BaseException:

@@ -15,6 +15,7 @@ static const char *const remedies[HL_IMPORT_FORMATS] = {
     [HL_IMPORT_LLAMA_BENCH] = "Write it again with llama-bench -o json",
     [HL_IMPORT_ASV] = "Write it again with asv run, or bring it up to date with asv update",
     [HL_IMPORT_BENCH594] = "Mend or remove the row",
+    [HL_IMPORT_MEASURE] = "Mend or remove the step",
 };
 
 void hl__import_place(hl_importer *importer, const char *format, ...) {

@@ -20,21 +20,15 @@ void hl__import_row_release(hl_import_row *row) {
 }
 
 char *hl__import_clean(const char *text) {
-  static const char cut[] = "…";
-  size_t length = strlen(text), n = 0;
+  size_t length = strlen(text);
   bool shorten = length > HL_IMPORT_MAX_NAME;
-  char *clean = malloc((shorten ? HL_IMPORT_MAX_NAME : length) + sizeof cut);
-  if (!clean) return NULL;
-  const char *end = text + (shorten ? HL_IMPORT_MAX_NAME : length);
-  if (shorten)
-    while (end > text && ((unsigned char)*end & 0xc0) == 0x80) end--; /* no half character */
-  for (const char *c = text; c < end;) {
-    size_t control = hl_text_control(c);
-    clean[n++] = control ? ' ' : *c;
-    c += control ? control : 1;
+  if (shorten) {
+    length = HL_IMPORT_MAX_NAME;
+    while (length && ((unsigned char)text[length] & 0xc0) == 0x80) length--; /* no half character */
   }
-  memcpy(clean + n, shorten ? cut : "", shorten ? sizeof cut : 1);
-  return clean;
+  HL_CLEANUP(hl_free_pointer) char *kept = strndup(text, length);
+  hl_text_blank(kept, "");
+  return kept ? hl_format("%s%s", kept, shorten ? "…" : "") : NULL;
 }
 
 void hl__import_row_name(hl_import_row *row, const char *name) {

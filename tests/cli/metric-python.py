@@ -58,7 +58,9 @@ def what_a_file_does_costs_its_metrics_only():
                          ('return row["no_such"]', "KeyError: 'no_such'"), ('raise Unknown("x" * 5000)', 'x' * 255),
                          ('sys.exit("enough")', 'it ended its process'), ('os._exit(0)', 'it ended its process'),
                          ('os.kill(os.getpid(), signal.SIGSEGV)', 'it crashed (Segmentation fault)'),
-                         ('os.fork() or os._exit(0); return 3', None)):
+                         ('os.fork() or os._exit(0); return 3', None), ('os.fork(); return 3', None), ('raise Unknown("x" * 200000)', 'x' * 255),
+                         ('raise Unknown("\\udc80 why")', '? why'), ('return "x" * 200000', 'could not convert'),
+                         ('raise type("E", (Exception,), {"__str__": lambda e: 1 / 0})', 'line 4: E: (ZeroDivisionError when')):
         row, = rows(plug_in(f'@metric()\ndef m(row): {body}\n@metric()\ndef after(row): return 2\n'), '--batch-sizes', '1')
         m = row['custom_metrics']
         assert row['outcome'] == 'PASSED' and (m['m']['value'] == 3 if reason is None else reason in m['m']['reason']), (body, m)
@@ -74,6 +76,7 @@ def what_is_no_plug_in_is_refused():
                        ('@metric()\ndef latency_p50_ms(row): pass', "'latency_p50_ms' is a metric of hotlap itself"),
                        ('@metric(name="Bad name")\ndef m(row): pass', 'the name of a metric'), ('@metric(unit="u" * 32)\ndef m(row): pass', 'at most 31 bytes'),
                        ('for i in range(40): metric(name=f"m{i}")(print)', 'more than 32 metrics'),
+                       ('@metric\ndef m(row): pass', '@metric() with its parentheses'), ('@metric(name="x" * 100000)\ndef m(row): pass', 'the name of a metric'),
                        ('for i in range(2): metric(name="m")(print)', "two metrics 'm'")):
         hotlap('sweep', 'mlp', *QUICK, '--metric-plugin', plug_in(body)).fails(2, '--metric-plugin', part)
     hotlap('sweep', 'mlp', *QUICK, '--metric-plugin', '/nowhere/x.py').fails(2, 'cannot open it: No such file or directory')

@@ -312,6 +312,11 @@ def what_is_wrong_is_said():
                        ('hotlap.measure("a", batch_size="8")', 'TypeError: measure: batch_size'),
                        ('hotlap.measure("a", batch_size=0)', 'ValueError: measure: batch_size 0'),
                        ('hotlap.measure("a", synchronize=1)', 'TypeError: measure: synchronize'),
+                       ('hotlap.measure("a", device=3)', 'TypeError: measure: device is text'),
+                       ('hotlap.measure("a", recorder=3)', 'TypeError: measure: recorder'), ('hotlap.Recorder(store=3)', 'TypeError'),
+                       ('hotlap.sweep(3)', 'TypeError: model: expected a name'), ('hotlap.sweep(b"mlp")', 'TypeError: model'),
+                       ('hotlap.sweep("\\ud800")', 'BadRequest: hotlap sweep cannot be started'),
+                       ('hotlap.sweep("x" * 200000)', 'BadRequest: hotlap sweep cannot be started'),
                        ('hotlap.measured(3)', 'TypeError: measured: expected a function, not 3'),
                        ('hotlap.measured(int)', 'TypeError: measured: expected a function'),
                        ('hotlap.measured(classmethod(print))', '@measured stands below @classmethod'),
@@ -332,6 +337,37 @@ def a_store_that_refuses_keeps_the_file():
                           text=True, env=environment(PYTHONPATH=str(SOURCE / 'python'), HOTLAP='/nosuch'))
     assert done.returncode == 0 and 'hotlap.measure: HOTLAP=/nosuch' in done.stderr, done
     pathlib.Path(done.stderr.rsplit('--import ', 1)[1].strip()).unlink()
+
+
+@case
+def times_stay_where_no_file_can_be_written():
+    a, b = told('with hotlap.measure("a"): tick(5)\nimport tempfile\nwrite, tempfile.NamedTemporaryFile = tempfile.NamedTemporaryFile, None\n'
+                'try: hotlap.save()\nexcept TypeError: pass\ntempfile.NamedTemporaryFile = write\nwith hotlap.measure("b"): tick(7)\n'
+                'r = rows()\ntell(r["a"], r["b"])')
+    close(a['latency_mean_ms'], 5e-6)
+    close(b['latency_mean_ms'], 7e-6)
+
+
+@case
+def odd_texts_are_escaped_and_odd_failures_are_not_in_the_way():
+    names, failed = told('sys.argv[0] = "s\\udcff"\nsys.orig_argv.append("\\udcfe\\0")\n'
+                         'class Odd(Exception):\n  def __str__(self): 1 / 0\n'
+                         'class Three:\n  def __index__(self): return 3\n'
+                         'for name in ("zero\\0", "half\\ud800", "\\u00c4\\u202e\\u65e5"):\n  with hotlap.measure(name, device="d\\udc80", batch_size=Three()): tick(1)\n'
+                         'try:\n  with hotlap.measure("odd"): raise Odd\nexcept Odd: pass\n'
+                         'r = hotlap.save()\ntell([(x["model"], x["device"], x["batch_size"]) for x in r], r.failed[0]["reason"])')
+    assert names == [['zero\\x00', 'd\\udc80', 3], ['half\\ud800', 'd\\udc80', 3], ['\u00c4\u202e\u65e5', 'd\\udc80', 3]], names
+    assert 'Odd: (ZeroDivisionError when' in failed, failed
+
+
+@case
+def a_process_forked_beside_threads_that_measure_does_not_hang():
+    done, = told('import threading\nstop = False\nhotlap.measure\n'
+                'def work():\n  while not stop:\n    with hotlap.measure("thread"): pass\n'
+                'thread = threading.Thread(target=work)\nthread.start()\n'
+                'for i in range(20):\n  child = os.fork()\n  if child == 0:\n    with hotlap.measure("child"): pass\n    os._exit(0)\n  os.waitpid(child, 0)\n'
+                'stop = True\nthread.join()\nmeasuring._default._clear()\ntell(1)')
+    assert done == 1
 
 
 DOCUMENT = {'schema': 'hotlap.measure/1', 'created': '2026-11-28T10:00:00Z', 'host': 'elsewhere',
