@@ -12,18 +12,25 @@ void hl_csv_reader_release(hl_csv_reader *r) {
   hl_text_release(&r->cell);
 }
 
+/* LF, CR LF, or the CR alone of old spreadsheets. */
+static void pass_line_end(hl_csv_reader *r) {
+  if (*r->at == '\r' && r->at + 1 < r->end && r->at[1] == '\n') r->at++;
+  r->at++;
+  r->line++;
+}
+
 bool hl_csv_reader_more(hl_csv_reader *r) {
-  for (; r->at < r->end && (*r->at == '\n' || *r->at == '\r'); r->at++) r->line += *r->at == '\n';
+  while (r->at < r->end && (*r->at == '\n' || *r->at == '\r')) pass_line_end(r);
   return r->at < r->end;
 }
 
 /* The end of a cell: a comma, or a line's end. */
 static void pass_end(hl_csv_reader *r, bool *ret_last) {
-  if (r->at < r->end && *r->at == '\r') r->at++;
   *ret_last = r->at == r->end || *r->at != ',';
-  if (r->at == r->end) return;
-  r->line += *r->at == '\n';
-  r->at++;
+  if (!*ret_last)
+    r->at++;
+  else if (r->at < r->end)
+    pass_line_end(r);
 }
 
 bool hl_csv_reader_cell(hl_csv_reader *r, bool *ret_last) {

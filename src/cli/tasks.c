@@ -160,6 +160,8 @@ static hl_status read_how(tasks *t, hl_error *error) {
                              .here = t->here,
                              .verbose = hl_options_on(o, HL_OPTION_VERBOSE),
                              .wake_fd = hl_interrupt_catch()};
+  if (hl_options_given(o, HL_OPTION_ENTRY) && !t->how.how.entry[strspn(t->how.how.entry, " \t\n")])
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "--entry is empty: it names no command");
   hl_status status =
       hl_options_real(o, HL_OPTION_TIMEOUT, 0.001, 8640000, 0, &t->how.how.timeout_s, error);
   return status == HL_OK ? read_compare(t, error) : status;

@@ -225,16 +225,6 @@ hl_status hl_task_check(const hl_task_how *how, const hl_task_row *row, const hl
 
 enum { variables = 10 };
 
-/* What an execution leaves behind for the next one. */
-static void clear_folder(const char *folder) {
-  DIR *open = opendir(folder);
-  for (const struct dirent *entry; open && (entry = readdir(open));) {
-    HL_CLEANUP(hl_free_pointer) char *path = hl_format("%s/%s", folder, entry->d_name);
-    if (path && entry->d_name[0] != '.') unlink(path);
-  }
-  if (open) closedir(open);
-}
-
 typedef struct files {
   char *metrics, *result, *modules;
   char *environment[variables + 1];
@@ -275,10 +265,9 @@ static hl_status make_files(const hl_task_how *how, const hl_task_place *place, 
   }
   for (size_t i = 0; i < n; i++) whole = whole && f->environment[i];
   if (!whole) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a task");
-  if (mkdir(f->modules, 0700) != 0) clear_folder(f->modules);
-  unlink(f->metrics);
-  unlink(f->result);
-  return HL_OK;
+  /* Nothing of an execution, whatever it made of these, is left for the next one. */
+  hl_worktree_remove_tree(how->scratch);
+  return hl_directory_make(f->modules, error);
 }
 
 /* The last line that has a word; `ret_length` 0: none. */

@@ -37,9 +37,10 @@ static bool is_name(const char *branch) {
   return branch[0] && branch[0] != '-' && branch[0] != '/' && !strstr(branch, "..");
 }
 
-/* "origin/x" where exactly one remote has a branch x; free() it. */
+/* "origin/x" where exactly one remote has a branch x, what is wrong where several have; free()
+ * either. */
 static hl_status find_remote(const hl_task_places *p, const char *branch, char **ret_reference,
-                             hl_error *error) {
+                             char **ret_fault, hl_error *error) {
   HL_CLEANUP(hl_free_pointer) char *pattern = hl_format("refs/remotes/*/%s", branch);
   if (!pattern) return no_memory(error);
   const char *const words[] = {"for-each-ref", "--count=3", "--format=%(refname:lstrip=2)", pattern,
@@ -50,7 +51,14 @@ static hl_status find_remote(const hl_task_places *p, const char *branch, char *
   *ret_reference = NULL;
   if (status == HL_INTERRUPTED) return status;
   size_t length = status == HL_OK ? strcspn(e.output, "\n") : 0;
-  if (length && !e.output[length + 1]) *ret_reference = strndup(e.output, length);
+  const char *second = e.output + length + (length > 0);
+  if (length && !*second) {
+    *ret_reference = strndup(e.output, length);
+  } else if (length) {
+    *ret_fault = hl_format("branch '%.200s' is on several remotes: %.*s and %.*s; name one of them",
+                           branch, (int)length, e.output, (int)strcspn(second, "\n"), second);
+    if (!*ret_fault) return no_memory(error);
+  }
   return HL_OK;
 }
 
@@ -78,11 +86,11 @@ static hl_status find_commit(hl_task_places *p, hl_task_place *place, hl_error *
       place->reference = hl_strdup(branch);
       return status == HL_OK ? HL_OK : hl_error_set(error, status, "interrupted");
     }
-  status = find_remote(p, branch, &place->reference, error);
+  status = find_remote(p, branch, &place->reference, &place->fault, error);
   if (status == HL_OK && place->reference &&
       try_reference(p, "refs/remotes/", place->reference, &place->commit, &status))
     return status == HL_OK ? HL_OK : hl_error_set(error, status, "interrupted");
-  if (status == HL_INTERRUPTED) return status;
+  if (status == HL_INTERRUPTED || place->fault) return status;
   if (p->worktrees.head)
     place->fault =
         hl_format("there is no branch '%.200s', here or on one remote alone; 'git fetch' "

@@ -57,14 +57,29 @@ static size_t place_length(const char *entry, const char *at) {
 static hl_status fill(const char *entry, const value *values, size_t count, const hl_task_row *row,
                       bool *ret_overrides, hl_text *text, hl_error *error) {
   char quote = '\0';
+  bool backquote = false, document = false;
   hl_status status = HL_OK;
   for (const char *c = entry; *c && status == HL_OK; c++) {
     size_t length = place_length(entry, c);
     if (!length) {
-      if (quote ? *c == quote : *c == '\'' || *c == '"') quote = quote ? '\0' : *c;
+      if (*c == '\\' && quote != '\'' && c[1] && c[1] != '{')
+        hl_text_char(text, *c++);
+      else if (quote ? *c == quote : *c == '\'' || *c == '"')
+        quote = quote ? '\0' : *c;
+      else if (*c == '<' && c[1] == '<' && !quote)
+        document = true;
+      else if (*c == '`' && quote != '\'')
+        backquote = !backquote;
       hl_text_char(text, *c);
       continue;
     }
+    if (backquote || document || (c > entry && c[-1] == '\\'))
+      return hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "--entry: {%.*s} stands %s, where no value can be quoted", (int)length,
+                          c + 1,
+                          backquote  ? "in backquotes (write $(...))"
+                          : document ? "behind <<"
+                                     : "behind a backslash");
     if (quote)
       return hl_error_set(error, HL_INVALID_ARGUMENT,
                           "--entry: {%.*s} stands in quotes; leave them out: each value is quoted",

@@ -37,7 +37,7 @@ static int remove_entry(const char *path, const struct stat *st, int kind, struc
   return 0;
 }
 
-static void remove_tree(const char *path) {
+void hl_worktree_remove_tree(const char *path) {
   nftw(path, open_entry, 16, FTW_PHYS);
   nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
@@ -59,7 +59,7 @@ static void remove_worktree(const char *git_directory, const char *root) {
   HL_CLEANUP(hl_free_pointer)
   char *repository = git_directory ? hl_strdup(git_directory) : repository_of(root);
   if (repository && hl_git_run(repository, forget, -1, &e, NULL) == HL_OK) return;
-  remove_tree(root); /* what git could not remove; then it can forget it */
+  hl_worktree_remove_tree(root); /* what git could not remove; then it can forget it */
   if (repository) hl_git_run(repository, forget, -1, &e, NULL);
 }
 
@@ -72,7 +72,7 @@ static void remove_place(const char *git_directory, const char *place) {
     if (root) remove_worktree(git_directory, root);
   }
   if (directory) closedir(directory);
-  remove_tree(place);
+  hl_worktree_remove_tree(place);
 }
 
 /* Opens and locks a file; -1 with errno. */

@@ -63,6 +63,10 @@ hl_status hl_worktrees_build(hl_worktrees *worktrees, size_t index, const char *
  * submodules; "" if nothing. free() it; NULL without memory. */
 char *hl_worktrees_remark(const hl_worktrees *worktrees, size_t a, size_t b);
 
+/* Removes a directory with all that is in it, whatever its permissions, or a file; what cannot be
+ * removed stays. */
+void hl_worktree_remove_tree(const char *path);
+
 /* Removes one that nobody needs any more, which is not interrupted; what is left of it goes with
  * the others. */
 void hl_worktrees_drop(hl_worktrees *worktrees, size_t index);

@@ -120,9 +120,11 @@ def what_a_row_names_and_is_not_there_is_said():
     git('branch', '-D', 'raise', cwd=repo)
     clone = HOME / 'clone'
     git('clone', '-q', repo, clone, cwd=HOME)
+    for remote in 'ab':
+        git('update-ref', f'refs/remotes/{remote}/both', 'HEAD', cwd=clone)
     rows = ['--upload-pack=x,im2im/seg', '../../x,im2im/seg', 'main:net,im2im/seg', 'fast,im2im/seg', 'origin/fast,im2im/seg',
             'HEAD,im2im/none', 'main,../../../etc/passwd', 'main,/etc/passwd', ',im2im/seg', 'main,', 'main,im2im/seg,cpu,0,1,',
-            'main,im2im/seg,cpu,1,x,', 'main,im2im/seg,,1,1,', 'main,im2im/seg,cpu,1,1,a=1,b=2', 'main@{1000},im2im/seg',
+            'main,im2im/seg,cpu,1,x,', 'main,im2im/seg,,1,1,', 'main,im2im/seg,cpu,1,1,a=1,b=2', 'main@{1000},im2im/seg', 'both,im2im/seg',
             'phase/slow,im2im/seg,cpu,1,1,']
     done = run(clone, HEAD + '\n'.join(rows), '--skip-failed', '--json',
                entry=f'{sys.executable} train.py x={{experiment}} {{trainer}}')
@@ -130,7 +132,7 @@ def what_a_row_names_and_is_not_there_is_said():
     errors = [t['error'] or '' for t in tasks]
     parts = ['no name that a branch can have'] * 3 + ['says nothing'] * 2 + ['there are im2im/seg'] + \
         ['no name of an experiment'] * 2 + ['no branch', 'no experiment', 'max_epochs', 'batch_size', 'says nothing', '7 cells',
-                                            'no branch']
+                                            'no branch', "on several remotes: a/both and b/both"]
     for error, part, row in zip(errors, parts, rows):
         assert part in error, (row, error)
     assert tasks[3]['git_info']['reference'] == 'origin/fast' and tasks[4]['git_info']['reference'] == 'origin/fast', tasks[3]
@@ -163,6 +165,10 @@ def tables_as_programs_write_them():
                       (b'branch,experiment' + b',c' * 80 + b'\n', '82 columns'),
                       (b'branch,experiment\nmain,' + b'a' * 70000, '70000 bytes')):
         run(repo, bad, entry=entry).fails(2, said)
+    # The ends of lines of old spreadsheets, and lines are counted.
+    done = run(repo, 'branch,experiment\rmain,a\r\r"main",b\rmain,"c"x,1\r', '--skip-failed', '--json', entry=entry)
+    assert [(t['line'], t['branch'], t['outcome']) for t in done.document] == [(2, 'main', 'PASSED'), (4, 'main', 'PASSED'),
+                                                                            (5, 'main', 'FAILED')], done.explain()
     hotlap('run', 'missing.csv', cwd=repo).fails(2, 'missing.csv')
     hotlap('tasks', cwd=repo).fails(2, '--config FILE.csv')
     hotlap('run', table(repo, HEAD + 'main,a\n'), '--entry', 'x {nothing}', '--json', cwd=repo).fails(3)
@@ -170,6 +176,35 @@ def tables_as_programs_write_them():
     done = run(repo, many, '--skip-failed', '--quiet', '--output', HOME / 'many.json', entry=entry)
     assert done.status == 3, done.explain()
     assert len(json.loads((HOME / 'many.json').read_text())) == 100000
+
+
+@case
+def what_an_entry_makes_of_its_files_is_not_left_for_the_next():
+    repo = repo_of_branches('files')
+    for mischief in ('mkdir -p "$HOTLAP_METRICS/a"', 'd="$(dirname "$HOTLAP_METRICS")"; rm -rf "$d"; touch "$d"', 'rm -rf "$HOTLAP_ROOT/.."',
+                     'echo "{\\"first_epoch\\": 1}" > "$HOTLAP_METRICS"; chmod 0 "$(dirname "$HOTLAP_METRICS")"'):
+        done = run(repo, HEAD + 'main,im2im/seg\nfast,im2im/seg\n', '--skip-failed', '--json',
+                   entry=f'[ {{branch}} = fast ] || {{ {mischief}; }}')
+        fast = done.document[1]
+        assert fast['outcome'] == 'PASSED', done.explain()
+        assert fast['metrics']['epoch_breakdown']['first_epoch']['elapsed_seconds'] is None, done.explain()
+    assert left() == []
+
+
+@case
+def no_value_of_a_row_is_a_command_of_the_shell():
+    repo = repo_of_branches('words')
+    proof = HOME / 'words-proof'
+    text = HEAD + f'main,"$(touch {proof})`touch {proof}`;touch {proof};\'",cpu,1,1,"a=$(touch {proof})"\n'
+    git('rm', '-q', '-r', 'configs', cwd=repo)
+    git('commit', '-q', '-m', 'any experiment', cwd=repo)
+    for entry, part in (('echo \\{experiment}', 'behind a backslash'), ('cat <<E\n{experiment}\nE', 'behind <<'),
+                        ('echo `echo {experiment}`', 'in backquotes'), ('echo "\\" {experiment} "', 'in quotes'),
+                        ('echo "{overrides}"', 'in quotes'), ('echo \\" $(echo {experiment}) {overrides}; true', None)):
+        task, = run(repo, text, '--json', entry=entry).document
+        assert task['outcome'] == ('FAILED' if part else 'PASSED') and (part or '') in (task['error'] or ''), (entry, task)
+        assert not proof.exists(), entry
+    hotlap('run', table(repo, text), '--entry', ' ', cwd=repo).fails(2, '--entry is empty')
 
 
 SCRIPT = """#!/bin/sh
