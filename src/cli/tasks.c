@@ -228,7 +228,8 @@ static void show_end(const tasks *t, bool interrupted) {
 static int exit_status_of(const tasks *t) {
   size_t passed = count_passed(t, NULL);
   if (passed == t->file.count) return HL_EXIT_OK;
-  return passed ? HL_EXIT_ROW_FAILED : HL_EXIT_NOTHING;
+  if (!passed) return HL_EXIT_NOTHING;
+  return hl_options_on(&t->options, HL_OPTION_SKIP_FAILED) ? HL_EXIT_OK : HL_EXIT_ROW_FAILED;
 }
 
 int hl_cli_tasks(int argc, char **argv) {
@@ -266,11 +267,8 @@ int hl_cli_tasks(int argc, char **argv) {
 
 bool hl_cli_is_tasks(int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
-    size_t length = strlen(argv[i]);
     bool option = argv[i][0] == '-', value = i > 1 && argv[i - 1][0] == '-';
-    if (!option && !value && length > 4 && !strchr(argv[i], '=') &&
-        strcmp(argv[i] + length - 4, ".csv") == 0)
-      return true;
+    if (!option && !value && !strchr(argv[i], '=') && hl_text_ends(argv[i], ".csv")) return true;
   }
   return false;
 }
