@@ -89,8 +89,7 @@ static hl_status write_folder(const char *folder, const volumes *v, hl_error *er
 }
 
 static bool is_npz(const char *path) {
-  size_t length = strlen(path);
-  return length >= 4 && strcmp(path + length - 4, ".npz") == 0;
+  return hl_text_ends(path, ".npz");
 }
 
 static void say_made(const char *path, const volumes *v) {

@@ -95,7 +95,6 @@ static void say_made(const char *path, const hl_ptychography_options *o,
 static int make(const hl_options *options, hl_error *error) {
   const char *kind = options->positional_count > 1 ? options->positionals[1] : "";
   const char *path = options->positional_count > 2 ? options->positionals[2] : "";
-  size_t length = strlen(path);
   hl_ptychography_options o;
   hl_ptychography_simulation *s = NULL;
   hl_status status = HL_OK;
@@ -106,7 +105,7 @@ static int make(const hl_options *options, hl_error *error) {
   else if (options->positional_count != 3)
     status = hl_error_set(error, HL_INVALID_ARGUMENT,
                           "data make %.60s takes one file name. Try hotlap data --help", kind);
-  else if (!nuclei && (length < 5 || strcmp(path + length - 4, ".npz") != 0))
+  else if (!nuclei && !hl_text_ends(path, ".npz"))
     status = hl_error_set(error, HL_INVALID_ARGUMENT,
                           "data make writes .npz files; '%.200s' does not end so", path);
   if (status == HL_OK && nuclei) {

@@ -204,9 +204,8 @@ static hl_status keep_problem(hl_npz *npz, item *it, hl_status status, const hl_
 
 /* The name of an array from the name of a member, in the arena; NULL for other members. */
 static const char *array_name(hl_npz *npz, const char *member) {
-  size_t length = strlen(member);
-  if (length < 4 || strcmp(member + length - 4, ".npy") != 0) return NULL;
-  char *name = hl_arena_text_n(&npz->arena, member, length - 4);
+  if (!hl_text_ends(member, ".npy")) return NULL;
+  char *name = hl_arena_text_n(&npz->arena, member, strlen(member) - 4);
   /* Names are printed: control characters must not reach a terminal. */
   for (char *p = name; p && *p; p++)
     if ((unsigned char)*p < ' ' || *p == 0x7f) *p = '?';

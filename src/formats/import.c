@@ -155,11 +155,6 @@ static bool is_lines(const char *at, const char *end) {
   return stop > at && stop[-1] == '}' && begins_with(at, stop, "{\"build_commit\"");
 }
 
-static bool is_named_csv(const char *name) {
-  size_t length = strlen(name);
-  return length > 4 && strcmp(name + length - 4, ".csv") == 0;
-}
-
 /* The format of a text that says so before it is parsed; HL_IMPORT_FORMATS: it does not. */
 static hl_status parse(hl_importer *importer, json_t **ret_root, hl_import_format *ret_told,
                        hl_error *error) {
@@ -173,7 +168,7 @@ static hl_status parse(hl_importer *importer, json_t **ret_root, hl_import_forma
     return hl__import_csv(importer, source->data, source->bytes, ret_root, error);
   if ((source->format && *source->format == HL_IMPORT_BENCH594) ||
       (!source->format && *at != '{' && *at != '[' &&
-       (is_named_csv(source->name) || hl__import_is_bench594(at, (size_t)(end - at))))) {
+       (hl_text_ends(source->name, ".csv") || hl__import_is_bench594(at, (size_t)(end - at))))) {
     *ret_told = HL_IMPORT_BENCH594;
     return hl__import_csv(importer, source->data, source->bytes, ret_root, error);
   }
