@@ -11,8 +11,8 @@ import pathlib
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
 
 from hotlap import program
 from hotlap.errors import BadRequest, HotlapWarning
@@ -56,8 +56,8 @@ def words(options: Mapping[str, object]) -> list[str]:
             found.append(option)
         elif isinstance(value, Mapping):
             found += [f'{option}={key}={_text(name, item)}' for key, item in value.items()]
-        elif isinstance(value, (list, tuple, set, frozenset, range)):
-            items = [_text(name, item) for item in value]
+        elif isinstance(value, (list, tuple, set, frozenset, range)) or getattr(value, 'ndim', 0) == 1:
+            items = [_text(name, item) for item in cast(Iterable[object], value)]
             if not items:
                 raise ValueError(f'{name}: the list is empty')
             if name in REPEATED:

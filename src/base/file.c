@@ -106,6 +106,7 @@ bool hl_file_is_same(const char *a, const char *b) {
 
 hl_status hl_file_can_replace(const char *path, hl_error *error) {
   struct stat st;
+  if (!path[0]) return hl_error_set(error, HL_IO, "the name of the file to write is empty");
   if (stat(path, &st) != 0 || S_ISREG(st.st_mode)) return HL_OK;
   return hl_error_set(error, HL_IO, "'%s' is %s: it cannot be replaced by a file", path,
                       S_ISDIR(st.st_mode) ? "a directory" : "not a regular file");
@@ -190,7 +191,6 @@ static hl_status give_name(hl_new_file *file, hl_error *error) {
 
 static hl_status begin(const char *path, bool named, hl_new_file *ret_file, hl_error *error) {
   char *target = NULL;
-  if (!path[0]) return hl_error_set(error, HL_IO, "the name of the file to write is empty");
   hl_status status = find_target(path, &target, error);
   if (status != HL_OK) return status;
   *ret_file = (hl_new_file){.fd = named ? -1 : open_nameless(target), .path = path};

@@ -25,7 +25,8 @@ void hl_file_unmap(hl_mapping *mapping);
 hl_status hl_file_read(const char *path, size_t max_bytes, char **ret_data, size_t *ret_bytes,
                        hl_error *error);
 
-/* IO where `path` is there and is no regular file: a device must not be replaced by a file. */
+/* IO where `path` is empty, or is there and is no regular file: a device must not be replaced by a
+ * file. */
 hl_status hl_file_can_replace(const char *path, hl_error *error);
 
 /* Whether both paths lead to one file that is there, however they are written and linked. */

@@ -315,6 +315,8 @@ def what_is_wrong_is_said():
                        ('hotlap.measure("a", device=3)', 'TypeError: measure: device is text'),
                        ('hotlap.measure("a", recorder=3)', 'TypeError: measure: recorder'), ('hotlap.Recorder(store=3)', 'TypeError'),
                        ('hotlap.sweep(3)', 'TypeError: model: expected a name'), ('hotlap.sweep(b"mlp")', 'TypeError: model'),
+                       ('from hotlap.suites.ptychopinn import InferenceBenchmark\nInferenceBenchmark(len)', 'take Python objects'),
+                       ('class Array:\n  ndim = 1\n  def __iter__(self): return iter((0, 1))\nhotlap.sweep("mlp", batch_sizes=Array())', '--batch-sizes'),
                        ('hotlap.sweep("\\ud800")', 'BadRequest: hotlap sweep cannot be started'),
                        ('hotlap.sweep("x" * 200000)', 'BadRequest: hotlap sweep cannot be started'),
                        ('hotlap.measured(3)', 'TypeError: measured: expected a function, not 3'),
@@ -362,9 +364,9 @@ def odd_texts_are_escaped_and_odd_failures_are_not_in_the_way():
 
 @case
 def a_process_forked_beside_threads_that_measure_does_not_hang():
-    done, = told('import threading\nstop = False\nhotlap.measure\n'
+    done, = told('import os, threading\nstop = False\nhotlap.measure\n'
                 'def work():\n  while not stop:\n    with hotlap.measure("thread"): pass\n'
-                'thread = threading.Thread(target=work)\nthread.start()\n'
+                'thread = threading.Thread(target=work, daemon=True)\nthread.start()\n'
                 'for i in range(20):\n  child = os.fork()\n  if child == 0:\n    with hotlap.measure("child"): pass\n    os._exit(0)\n  os.waitpid(child, 0)\n'
                 'stop = True\nthread.join()\nmeasuring._default._clear()\ntell(1)')
     assert done == 1

@@ -172,6 +172,8 @@ def tables_as_programs_write_them():
                                                                             (5, 'main', 'FAILED')], done.explain()
     hotlap('run', 'missing.csv', cwd=repo).fails(2, 'missing.csv')
     hotlap('tasks', cwd=repo).fails(2, '--config FILE.csv')
+    unwritten = run(repo, text, '--output', '', entry=entry).fails(2, 'the name of the file to write is empty')
+    assert unwritten.out == '', unwritten.explain()  # before anything is run
     hotlap('run', table(repo, HEAD + 'main,a\n'), '--entry', 'x {nothing}', '--json', cwd=repo).fails(3)
     many = HEAD + 'none,im2im/seg,cpu,1,1,\n' * 100000
     done = run(repo, many, '--skip-failed', '--quiet', '--output', HOME / 'many.json', entry=entry)

@@ -74,6 +74,9 @@ class InferenceBenchmark:
             if test_data is not None or fields:
                 raise TypeError('InferenceBenchmark: a configuration says it all')
             self.config = model_path
+        elif not isinstance(model_path, (str, os.PathLike)):
+            raise TypeError('InferenceBenchmark: expected a name or a path; benchmark_batch_size and '
+                            f'find_optimal_batch_size take Python objects, such as {model_path!r}')
         else:
             self.config = BenchmarkConfig(model_path, test_data, **fields)
 
