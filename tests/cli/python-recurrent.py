@@ -64,8 +64,13 @@ def jax_agrees_with_the_reference():
 
 
 @case
+def tensorflow_agrees_with_the_reference():
+    agrees('tensorflow')
+
+
+@case
 def what_is_left_out_is_said():
-    for engine in ('torch', 'jax'):
+    for engine in ('torch', 'jax', 'tensorflow'):
         how = [attribute('hidden_size', 2, number(3, HIDDEN)), attribute('clip', 1, b'\x15' + struct.pack('<f', 3))]
         nodes = [node('RNN', ['x', 'w', 'r'], ['y'], 'clipped', how)]
         constants = [numbers('w', 1, HIDDEN, INPUTS), numbers('r', 1, HIDDEN, HIDDEN)]
@@ -81,7 +86,7 @@ def gru_learns_as_natively():
         assert row['outcome'] == 'PASSED', (engine, row['reason'])
         return row['first_loss'], row['final_loss']
     ours = losses('native')
-    for engine in ('torch', 'jax'):
+    for engine in ('torch', 'jax', 'tensorflow'):
         theirs = losses(engine, '--python', with_package(engine))
         assert all(abs(a - b) < 1e-4 * abs(a) for a, b in zip(ours, theirs)), (engine, ours, theirs)
 

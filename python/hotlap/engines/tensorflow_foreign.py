@@ -69,6 +69,24 @@ class Model(foreign.Model):
             raise abi.Unimplemented(f'tensorflow: training of {self.name} is not implemented')
         return Program(self, specification)
 
+    def export_onnx(self, path):
+        """By the package tf2onnx."""
+        foreign.require('tf2onnx', 'to write ONNX')
+        import tf2onnx
+        names = [p.name for p in self.outputs]
+
+        def named(*tensors):
+            return dict(zip(names, self.flat(*tensors)))
+        specs = [tf.TensorSpec([None if d < 0 else d for d in p.dims], DTYPES[p.dtype], p.name)
+                 for p in self.inputs]
+        with foreign.new_file(self, path, 'tf2onnx') as part:
+            made, _ = tf2onnx.convert.from_function(tf.function(named, autograph=False), specs, opset=17)
+            written = {value.name: value for value in made.graph.output}
+            del made.graph.output[:]
+            made.graph.output.extend(written[name] for name in names)  # which it sorts
+            with open(part, 'wb') as file:
+                file.write(made.SerializeToString())
+
 
 class Program(GraphProgram):
     def __init__(self, model, specification):

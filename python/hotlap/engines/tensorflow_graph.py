@@ -502,3 +502,6 @@ def reduce(n, node, value, x, axes=None):
         return moved(value, x, lambda y, place: function(
             y, None if axes is None else [place(a) for a in axes], keepdims=True))
     return function(value(x), axes)
+
+
+from hotlap.engines import tensorflow_recurrent  # noqa: E402,F401  its rules
