@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/plan.h"
+#include "plan/foreign.h"
 #include "run/import-model.h"
 #include <inttypes.h>
 #include <math.h>
@@ -23,7 +24,10 @@ typedef struct command {
 
 static hl_status read_engine(const hl_options *o, command *c, hl_error *error) {
   const char *engine = hl_options_get(o, HL_OPTION_ENGINE);
-  c->configuration.engine = hl_options_given(o, HL_OPTION_ENGINE) ? engine : "torch";
+  const char *usual = hl_foreign_is_path(o->positionals[1]) ? "tensorflow" : "torch";
+  c->configuration.engine = hl_options_given(o, HL_OPTION_ENGINE) ? engine : usual;
+  if (!hl_options_get(o, HL_OPTION_PLUGIN))
+    c->configuration.engine = hl_engine_called(c->configuration.engine);
   if (strpbrk(engine, ", ") || !engine[0])
     return hl_error_set(error, HL_INVALID_ARGUMENT,
                         "--engine: models import asks one engine, that of the model's framework, "

@@ -94,6 +94,9 @@ const hl_method_options *hl_plan_method(const hl_plan *plan, const hl_configurat
 /* The method as options of the command line, all that tells two apart; free() it. */
 char *hl_method_text(const hl_method_options *method);
 
+/* The engine that people and the suites call `name`: tf and pytorch are tensorflow and torch. */
+const char *hl_engine_called(const char *name);
+
 /* A model named on the command line, already checked. */
 typedef struct hl_plan_model {
   const char *name;

@@ -43,10 +43,9 @@ static hl_status split(hl_arena *arena, const char *text, const char *option, wo
   return HL_OK;
 }
 
-/* What people and the suites call an engine, too; `both` are the suites' together. */
-static const char *engine_of_framework(const char *framework) {
-  if (strcmp(framework, "pytorch") == 0) return "torch";
-  return strcmp(framework, "tf") == 0 ? "tensorflow" : framework;
+const char *hl_engine_called(const char *name) {
+  if (strcmp(name, "pytorch") == 0) return "torch";
+  return strcmp(name, "tf") == 0 ? "tensorflow" : name;
 }
 
 static hl_status read_engines(const hl_options *o, hl_arena *arena, words *ret_engines,
@@ -54,13 +53,14 @@ static hl_status read_engines(const hl_options *o, hl_arena *arena, words *ret_e
   const char *framework = hl_options_get(o, HL_OPTION_FRAMEWORK);
   bool by_framework = framework && !hl_options_given(o, HL_OPTION_ENGINE);
   if (!by_framework) framework = hl_options_get(o, HL_OPTION_ENGINE);
+  /* The suites' word for these two. */
   if (by_framework && strcmp(framework, "both") == 0) framework = "pytorch,jax";
   hl_status status =
       split(arena, framework, by_framework ? "framework" : "engine", ret_engines, error);
   /* A plug-in may have such a name. */
   bool translate = by_framework || !hl_options_at(o, HL_OPTION_PLUGIN, 0);
   for (size_t i = 0; status == HL_OK && translate && i < ret_engines->count; i++)
-    ret_engines->items[i] = engine_of_framework(ret_engines->items[i]);
+    ret_engines->items[i] = hl_engine_called(ret_engines->items[i]);
   if (status == HL_OK) drop_repeats(ret_engines); /* pytorch,torch */
   return status;
 }

@@ -11,7 +11,7 @@ typedef struct import {
   const hl_run_environment *environment;
   double setup_s;
   hl_import_result *result;
-  int64_t batch;
+  json_t *limits; /* of the inputs, as the framework has them */
 } import;
 
 static void take_notes(const json_t *reply, hl_import_result *r) {
@@ -50,6 +50,7 @@ static hl_status write_file(import *im, const hl_configuration *c, const char *p
   status = hl_process_configure(&process, c, im->environment->cache_directory, im->setup_s, &reply,
                                 error);
   if (status == HL_OK) {
+    im->limits = json_incref(json_object_get(reply.object, "index_limits"));
     take_notes(reply.object, r);
     r->parameters = hl_json_get_int(reply.object, "parameters", -1);
     snprintf(r->engine_version, sizeof r->engine_version, "%s",
@@ -65,8 +66,15 @@ static hl_status write_file(import *im, const hl_configuration *c, const char *p
   return hl_process_end(&process, status, error);
 }
 
-/* The same inputs, for they are drawn by name, shape and seed; indices are not, where the file does
- * not tell how large a table is. */
+/* Inputs are drawn by name, shape and seed; those that are places in a table also by its length,
+ * which the file may not tell. */
+static hl_status check_inputs(const import *im, const json_t *reply, hl_error *error) {
+  if (json_equal(im->limits, json_object_get(reply, "index_limits"))) return HL_OK;
+  return hl_error_set(error, HL_UNIMPLEMENTED,
+                      "an input has places in a table, whose length the file tells otherwise than "
+                      "the framework, so that the two would get other numbers");
+}
+
 static hl_status run_file(import *im, const hl_configuration *foreign, const char *path,
                           hl_reference *ret_outputs, hl_error *error) {
   hl_configuration c = hl_configuration_without_engine(foreign, foreign->batch_size);
@@ -80,6 +88,7 @@ static hl_status run_file(import *im, const hl_configuration *foreign, const cha
   if (status != HL_OK) return status;
   status = hl_process_configure(&process, &c, im->environment->cache_directory, im->setup_s, &reply,
                                 error);
+  if (status == HL_OK) status = check_inputs(im, reply.object, error);
   hl_message_release(&reply);
   if (status == HL_OK) status = run_once(im, &process, ret_outputs, error);
   return hl_process_end(&process, status, error);
@@ -113,6 +122,7 @@ import im = {.environment = environment, .setup_s = setup_s, .result = & result 
     compare(&im, configuration, path, &theirs);
     *ret_result = result;
   }
+  json_decref(im.limits);
   hl_reference_release(&theirs);
   return status;
 }

@@ -14,6 +14,16 @@ static void shapes_text(const hl_model_file *file, int64_t batch, hl_text *out) 
   }
 }
 
+/* Of inputs of integers, drawn below it: 0 where it is not known; and of others. */
+static json_t *index_limits(const hl_model_file *file) {
+  json_t *limits = json_array();
+  for (size_t i = 0; limits && i < file->input_count; i++) {
+    int64_t limit = file->index_limits ? file->index_limits[i] : 0;
+    if (json_array_append_new(limits, json_integer(limit)) != 0) break;
+  }
+  return limits;
+}
+
 void hl_worker_describe_model(const hl_model_file *file, int64_t batch, json_t *reply) {
   hl_text shape = HL_TEXT_INIT;
   shapes_text(file, batch, &shape);
@@ -24,6 +34,7 @@ void hl_worker_describe_model(const hl_model_file *file, int64_t batch, json_t *
   hl_json_set_real(reply, "operator_bytes_per_image", file->operator_bytes_per_image);
   hl_json_set_int(reply, "patterns_per_input", (uint64_t)file->patterns_per_input);
   hl_json_set_text(reply, "input_shape", shape.data);
+  json_object_set_new(reply, "index_limits", index_limits(file));
   hl_json_set_int(reply, "fixed_batch", (uint64_t)file->fixed_batch);
   hl_json_set_text(reply, "not_a_number", file->not_a_number);
   hl_json_set_text(reply, "infinite", file->infinite);

@@ -115,4 +115,15 @@ def a_keras_file_and_a_saved_model_are_measured():
     assert row['outcome'] == 'UNIMPLEMENTED' and 'tensorflow' in row['reason'], row
 
 
+@case
+def they_become_onnx_files():
+    cases()
+    for path, said in (('net.keras', 'Agrees: the file on the native engine'), ('two', 'Agrees: the file on the native engine'),
+                       ('two.keras', 'places in a table, whose length the file tells otherwise')):
+        run = hotlap('models', 'import', path, '-o', 'made.onnx', '--python', with_package('tensorflow'), cwd=FOLDER).passes()
+        assert said in run.out, run.explain()
+    row = hotlap('sweep', 'made.onnx', '--engine', 'native', *SHORT, '--batch-sizes', '3', cwd=FOLDER).rows[0]
+    assert row['outcome'] == 'PASSED' and row['input_shape'] == 'ids=3x7,row=3x4' and row['output_error'] < 1e-5, row
+
+
 main()
