@@ -1,10 +1,30 @@
 """What the engines on a framework share: finding it, the weights of a file, inputs that are bound."""
+import contextlib
 import ctypes as C
 import importlib
 import importlib.util
+import os
 import sys
+import tempfile
 
 from hotlap.engines import abi, graph
+
+
+@contextlib.contextmanager
+def quiet():
+    """What libraries greet with on standard error is shown only where an exception follows."""
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as said:
+        os.dup2(said.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            said.seek(0)
+            os.write(kept, said.read(65536))
+            raise
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
 
 
 def require(package):
@@ -14,7 +34,8 @@ def require(package):
             f'engine {package}: {sys.executable} has no package {package}. Remedy: {sys.executable} '
             f'-m pip install {package}, or name another interpreter with --python')
     try:
-        importlib.import_module(package)
+        with quiet():
+            importlib.import_module(package)
     except Exception as failure:
         raise abi.Unavailable(f'engine {package}: {sys.executable} cannot import {package}: '
                               f'{type(failure).__name__}: {failure}') from failure
