@@ -156,6 +156,31 @@ if __name__ == '__main__':
 ''')
 
 
+module('keras_net', '''
+import keras, tensorflow as tf
+
+def make():
+    layers = keras.layers
+    return keras.Sequential([layers.Input((12,)), layers.Dense(8, activation='relu'), layers.Dense(5)]), tf.zeros((2, 12))
+
+if __name__ == '__main__':
+    make()[0].save('net.keras')
+''')
+
+
+@case
+def other_frameworks_write_onnx_or_say_what_they_need():
+    subprocess.run([with_package('tensorflow'), 'keras_net.py'], cwd=FOLDER, check=True, capture_output=True)
+    for model, engine, package in (('jnet:make', 'jax', 'jax2onnx'), ('net.keras', 'tensorflow', 'tf2onnx')):
+        python = with_package(engine)
+        there = not subprocess.run([python, '-c', f'import {package}'], capture_output=True).returncode
+        run = hotlap('models', 'import', model, '--engine', engine, '-o', 'other.onnx', '--python', python, '--json', cwd=FOLDER)
+        if there:
+            assert run.status == 0 and run.document['error'] < 1e-4, run.explain()
+        else:
+            run.fails(2, f'pip install {package}')
+
+
 @case
 def weights_from_files_of_torch():
     said = subprocess.run([with_package('torch'), 'saver.py', SOURCE / 'python'], cwd=FOLDER, check=True, capture_output=True, text=True).stdout

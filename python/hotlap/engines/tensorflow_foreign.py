@@ -213,7 +213,11 @@ class KerasFile(PathModel):
         return 'Keras cannot load it'
 
     def call(self, tensors):
-        inputs = self.tree.pack_sequence_as(self.model.input, list(tensors))
+        try:
+            structure = self.model.input
+        except AttributeError:  # of a Sequential from a file
+            structure = self.model.inputs[0]
+        inputs = self.tree.pack_sequence_as(structure, list(tensors))
         return self.model(inputs, training=False)
 
     def count(self):
