@@ -79,6 +79,7 @@ static void write_break_evens(const hl_grid *g, hl_json *json) {
     hl_json_real(json, "compile_ms", e->compile_ms);
     hl_json_real(json, "saving_ms", e->saving_ms);
     hl_json_real(json, "images", e->images);
+    hl_json_text(json, "verdict", hl_verdict_name(e->verdict));
     hl_json_array(json, "images_ci");
     hl_json_real(json, NULL, e->images_ci.low);
     hl_json_real(json, NULL, e->images_ci.high);

@@ -237,6 +237,7 @@ static void add_break_even(hl_grid *grid, size_t model, size_t batch, size_t mem
                      .reference = reference,
                      .batch = batch,
                      .compile_ms = compile_ms,
+                     .verdict = r->verdict,
                      .saving_ms = per_image_ms * (r->ratio - 1),
                      .images = images_until(compile_ms, per_image_ms, r->ratio),
                      .images_ci = {nan, nan}};

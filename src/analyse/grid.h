@@ -35,9 +35,10 @@ typedef struct hl_grid_member {
  * not at all. A row that tells no compilation time counts as needing none. */
 typedef struct hl_break_even {
   size_t model, member, reference, batch;
-  double compile_ms; /* what the member takes longer to compile */
-  double saving_ms;  /* of an image: time of the reference less that of the member */
-  double images;     /* compile_ms / saving_ms, rounded up; NaN: never */
+  double compile_ms;  /* what the member takes longer to compile */
+  double saving_ms;   /* of an image: time of the reference less that of the member */
+  hl_verdict verdict; /* the member's */
+  double images;      /* compile_ms / saving_ms, rounded up; NaN: never */
   /* From the ends of the ratio's interval; high NaN: it may be never, both NaN: no interval. */
   hl_pair images_ci;
 } hl_break_even;

@@ -110,7 +110,9 @@ static void put_break_evens(const hl_grid_drawing *d, const bars *all, size_t co
     const hl_break_even *e = &g->break_evens[i];
     const char *colour = colour_of(e, all, count);
     char number[HL_NUMBER_BYTES];
-    snprintf(number, sizeof number, e->images < 1e9 ? "%.0f" : "%.3g", e->images);
+    bool unsure = e->verdict == HL_VERDICT_INCONCLUSIVE;
+    snprintf(number, sizeof number, e->images < 1e9 ? "%.0f%s" : "%.3g%s", e->images,
+             unsure ? " ?" : "");
     bool interval = isfinite(e->images_ci.low), closed = interval && isfinite(e->images_ci.high);
     if (interval)
       hl_text_format(
@@ -128,7 +130,7 @@ static void put_break_evens(const hl_grid_drawing *d, const bars *all, size_t co
       hl_text_format(d->out,
                      "set label %zu '%s' at graph 0.97, first %.4g right font ',8.5' tc rgb "
                      "'#606060' front\n",
-                     300 + i, "never: it is slower", (double)i);
+                     300 + i, unsure ? "never: it is slower ?" : "never: it is slower", (double)i);
   }
   if (lines == 0)
     hl_text_append(d->out, "set label 300 'nothing to compare with' at graph 0.5, graph 0.5 center "

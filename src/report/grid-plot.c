@@ -76,8 +76,7 @@ void hl__grid_legend(const hl_grid_drawing *d, double screen_y) {
         d->out,
         " at screen %.4g, screen %.4g left offset 1.2,0 font ',10' point pt %d ps 1.1 lc "
         "rgb '%s'\n",
-        0.07 + 0.9 * (double)i / (double)(d->member_count < 4 ? 4 : d->member_count), screen_y,
-        hl__grid_shapes[i], hl_plot_line_colours[i]);
+        0.07 + 0.15 * (double)i, screen_y, hl__grid_shapes[i], hl_plot_line_colours[i]);
   }
 }
 

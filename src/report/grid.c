@@ -177,15 +177,17 @@ static void images_text(const hl_break_even *e, hl_text *out) {
   } else {
     hl_text_append(out, "never: it is slower");
   }
-  if (!interval) return;
-  hl_text_append(out, " [");
-  images(e->images_ci.low, out);
-  hl_text_append(out, ", ");
-  if (isfinite(e->images_ci.high))
-    images(e->images_ci.high, out);
-  else
-    hl_text_append(out, "never");
-  hl_text_append(out, "]");
+  if (interval) {
+    hl_text_append(out, " [");
+    images(e->images_ci.low, out);
+    hl_text_append(out, ", ");
+    if (isfinite(e->images_ci.high))
+      images(e->images_ci.high, out);
+    else
+      hl_text_append(out, "never");
+    hl_text_append(out, "]");
+  }
+  if (e->verdict == HL_VERDICT_INCONCLUSIVE) hl_text_append(out, " ?");
 }
 
 static void put_compiled(const view *v, size_t m, size_t e, size_t k, hl_cells *cells) {
