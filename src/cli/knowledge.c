@@ -30,6 +30,23 @@ hl_status hl_cli_check_libraries(const hl_options *options, hl_error *error) {
   return HL_OK;
 }
 
+static void look(const hl_knowledge *k, const char *engine, bool tables_only,
+                 hl_engine_finding *ret_finding) {
+  size_t plugins = 0;
+  while (hl_options_at(k->options, HL_OPTION_PLUGIN, plugins)) plugins++;
+  const char **paths = calloc(plugins + 1, sizeof *paths);
+  for (size_t i = 0; paths && i < plugins; i++)
+    paths[i] = hl_options_at(k->options, HL_OPTION_PLUGIN, i);
+  hl_engine_look(&(hl_engine_question){.name = engine,
+                                       .plugins = paths,
+                                       .plugin_count = paths ? plugins : 0,
+                                       .python = hl_options_get(k->options, HL_OPTION_PYTHON),
+                                       .tables_only = tables_only,
+                                       .limit_s = HL_CLI_LOOK_S},
+                 ret_finding);
+  free(paths);
+}
+
 /* What is known of `engine`; NULL without memory. */
 static const hl_engine_finding *find(hl_knowledge *k, const char *engine) {
   for (size_t i = 0; i < k->count; i++)
@@ -38,26 +55,35 @@ static const hl_engine_finding *find(hl_knowledge *k, const char *engine) {
   if (findings) k->findings = findings;
   char **names = realloc(k->names, (k->count + 1) * sizeof *names);
   if (names) k->names = names;
-  size_t plugins = 0;
-  while (hl_options_at(k->options, HL_OPTION_PLUGIN, plugins)) plugins++;
-  const char **paths = calloc(plugins + 1, sizeof *paths);
+  char **devices = realloc(k->devices, (k->count + 1) * sizeof *devices);
+  if (devices) k->devices = devices;
   char *name = hl_strdup(engine);
-  if (!findings || !names || !paths || !name) {
-    free(paths);
+  if (!findings || !names || !devices || !name) {
     free(name);
     return NULL;
   }
-  for (size_t i = 0; i < plugins; i++) paths[i] = hl_options_at(k->options, HL_OPTION_PLUGIN, i);
-  hl_engine_look(&(hl_engine_question){.name = engine,
-                                       .plugins = paths,
-                                       .plugin_count = plugins,
-                                       .python = hl_options_get(k->options, HL_OPTION_PYTHON),
-                                       .tables_only = true,
-                                       .limit_s = HL_CLI_LOOK_S},
-                 &findings[k->count]);
-  free(paths);
+  look(k, engine, true, &findings[k->count]);
   names[k->count] = name;
+  devices[k->count] = NULL;
   return &k->findings[k->count++];
+}
+
+const char *hl_knowledge_devices(void *context, const char *engine) {
+  hl_knowledge *k = context;
+  const hl_engine_finding *known = find(k, engine);
+  if (!known || !hl_engine_finding_has_option(known, "python")) return NULL;
+  char **devices = &k->devices[known - k->findings];
+  if (!*devices) {
+    hl_engine_finding f;
+    const char *found = "";
+    look(k, engine, false, &f);
+    for (size_t i = 0; f.usable && i < f.fact_count; i++)
+      if (f.facts[i].kind == HL_FACT_PLAIN && strcmp(f.facts[i].name, "devices") == 0)
+        found = f.facts[i].text;
+    *devices = hl_strdup(found);
+    hl_engine_finding_release(&f);
+  }
+  return *devices && **devices ? *devices : NULL;
 }
 
 /* An engine that cannot be opened, or has no table, may know any option: its row will tell. */
@@ -83,9 +109,12 @@ void hl_knowledge_release(hl_knowledge *knowledge) {
   for (size_t i = 0; i < knowledge->count; i++) {
     hl_engine_finding_release(&knowledge->findings[i]);
     free(knowledge->names[i]);
+    free(knowledge->devices[i]);
   }
   free(knowledge->findings);
   free(knowledge->names);
+  free(knowledge->devices);
+  knowledge->devices = NULL;
   knowledge->findings = NULL;
   knowledge->names = NULL;
   knowledge->count = 0;

@@ -18,11 +18,16 @@
 typedef struct hl_knowledge {
   const hl_options *options; /* where plug-ins and libraries are named */
   hl_engine_finding *findings;
-  char **names; /* the engine's name of each */
+  char **names;   /* the engine's name of each */
+  char **devices; /* its list, "" if there is none, NULL if it was not asked */
   size_t count;
 } hl_knowledge;
 
 hl_plan_engines hl_knowledge_for_plan(hl_knowledge *knowledge);
+/* For hl_device_inventory.devices_of: what `hotlap engines` shows as the devices of an engine that
+ * runs in an interpreter, whose framework is started for it; NULL of every other. `context` is the
+ * hl_knowledge. */
+const char *hl_knowledge_devices(void *context, const char *engine);
 void hl_knowledge_release(hl_knowledge *knowledge);
 
 /* The path that --engine-library names for `engine` (with ENGINE=), or NULL. */

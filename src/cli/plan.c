@@ -44,6 +44,8 @@ hl_status hl_cli_plan(const hl_options *options, const hl_plan_model *models, si
   const hl_gpu_set *gpus = &machine->gpus;
   const hl_device_inventory here = {
       .cuda_count = hl_gpu_visible(gpus, getenv("CUDA_VISIBLE_DEVICES")),
+      .devices_of = hl_knowledge_devices,
+      .context = &knowledge,
       .cuda_reason = gpus->count ? "CUDA_VISIBLE_DEVICES shows no GPU" : gpus->reason};
   hl_status status =
       hl_plan_build(options, models, model_count, machine->cores, &engines, &here, ret_plan, error);

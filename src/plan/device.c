@@ -1,6 +1,7 @@
 #include "plan/device.h"
 
 #include "base/text.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,6 +145,31 @@ static const char *family_of_engine(hl_arena *arena, const char *name, const cha
   return cuda ? hl_arena_text(arena, cuda) : NULL;
 }
 
+/* `name`, or its first device where it has no number, in a list with commas. */
+static bool is_listed(const char *list, const char *name) {
+  size_t length = strlen(name);
+  for (const char *at = list; *at;) {
+    size_t item = strcspn(at, ",");
+    bool same = item >= length && strncmp(at, name, length) == 0;
+    if (same && (item == length || at[length] == ':')) return true;
+    at += item;
+    at += strspn(at, ", ");
+  }
+  return false;
+}
+
+static char *objection_of_list(const char *list, const char *name, const char *engine) {
+  int ordinals[HL_DEVICE_MOST];
+  size_t count = hl_device_ordinals(name, ordinals);
+  bool all = count > 0 || is_listed(list, name);
+  for (size_t i = 0; i < count; i++) {
+    char one[HL_DEVICE_NAME];
+    snprintf(one, sizeof one, "cuda:%d", ordinals[i]);
+    all = all && is_listed(list, one);
+  }
+  return all ? NULL : hl_format("%s's devices here are: %s", engine, list);
+}
+
 /* Why the preferred device cannot be used; NULL where nothing speaks against it. */
 static char *objection(const char *name, const char *engine, const hl_device_inventory *here) {
   int ordinals[HL_DEVICE_MOST];
@@ -165,10 +191,14 @@ const char *hl_device_for_engine(hl_arena *arena, const hl_device_choice *choice
   const char *name = family_of_engine(arena, choice->name, engine);
   *ret_note = NULL;
   if (!name || !choice->preferred) return name;
-  HL_CLEANUP(hl_free_pointer) char *why = objection(name, engine, here);
-  if (!why) return name;
+  bool matters = strcmp(name, "cpu") != 0 && here && here->devices_of;
+  const char *list = matters ? here->devices_of(here->context, engine) : NULL;
   HL_CLEANUP(hl_free_pointer)
-  char *note = hl_format("%s was preferred; the row ran on cpu, since %s", choice->name, why);
+  char *why = list ? objection_of_list(list, name, engine) : objection(name, engine, here);
+  if (!why) return name;
+  const char *other = list && is_listed(list, "mps") ? "mps" : "cpu";
+  HL_CLEANUP(hl_free_pointer)
+  char *note = hl_format("%s was preferred; the row ran on %s, since %s", choice->name, other, why);
   *ret_note = note ? hl_arena_text(arena, note) : NULL;
-  return *ret_note ? "cpu" : NULL;
+  return *ret_note ? other : NULL;
 }

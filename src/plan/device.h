@@ -26,6 +26,10 @@ typedef struct hl_device_inventory {
   int cuda_count;
   const char *cuda_reason; /* why there is none; NULL: unknown */
   bool mps, tpu;
+  /* The devices of an engine that has its own list, "cpu, cuda:0, mps", which then counts alone;
+   * NULL: it has none. Borrowed until the next call; the member may be NULL. */
+  const char *(*devices_of)(void *context, const char *engine);
+  void *context;
 } hl_device_inventory;
 
 typedef struct hl_device_choice {
@@ -41,7 +45,8 @@ hl_status hl_device_choices(hl_arena *arena, const char *list, const char *prefe
                             size_t *ret_count, hl_error *error);
 
 /* The device that `engine` is given for a choice, and in `ret_note` what the row has to say about
- * it (NULL: nothing). NULL without memory. */
+ * it (NULL: nothing). A preference that cannot be met gives way to mps where the engine lists it,
+ * else to cpu. NULL without memory. */
 const char *hl_device_for_engine(hl_arena *arena, const hl_device_choice *choice,
                                  const char *engine, const hl_device_inventory *here,
                                  const char **ret_note);

@@ -82,6 +82,9 @@ def devices_that_are_not_here_are_stood_in_for():
         assert run.stdout.endswith('right\n'), run.stdout + run.stderr
     row = swept('torch', '--device', 'mps', '--json').rows[0]
     assert row['outcome'] == 'SKIPPED' and 'this PyTorch has cpu' in row['reason'], row
+    row = swept('torch', '--device-prefer', 'tpu', '--json').rows[0]
+    assert (row['outcome'], row['device_id']) == ('PASSED', 'cpu'), row
+    assert "tpu was preferred; the row ran on cpu, since torch's devices here are: cpu" in row['notes'], row['notes']
 
 
 @case

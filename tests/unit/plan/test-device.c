@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -65,6 +66,42 @@ static void words_become_names(void **state) {
   }
 }
 
+/* An engine with a list of its own: its name. */
+static const char *devices_of(void *context, const char *engine) {
+  return strcmp(engine, "torch") == 0 ? context : NULL;
+}
+
+static void a_preference_is_met_by_the_engines_own_list(void **state) {
+  (void)state;
+  static const struct {
+    const char *list, *name, *device, *note;
+  } cases[] = {
+      {"cpu", "cuda:0", "cpu", "ran on cpu, since torch's devices here are: cpu"},
+      {"cpu, cuda:0, cuda:1", "cuda:1", "cuda:1", NULL},
+      {"cpu, cuda:0, cuda:1", "cuda:0+1", "cuda:0+1", NULL},
+      {"cpu, cuda:0", "cuda:0+1", "cpu", "cpu, cuda:0"},
+      {"cpu, cuda:10", "cuda:1", "cpu", "cpu, cuda:10"},
+      {"cpu, mps", "mps", "mps", NULL},
+      {"cpu, mps", "cuda:0", "mps", "cuda:0 was preferred; the row ran on mps, since"},
+      {"cpu, tpu:0", "tpu", "tpu", NULL},
+      {"cpu", "cpu", "cpu", NULL},
+  };
+  for (size_t i = 0; i < HL_COUNT(cases); i++) {
+    hl_arena arena;
+    const char *note;
+    char list[64];
+    snprintf(list, sizeof list, "%s", cases[i].list);
+    const hl_device_inventory here = {.cuda_count = 2, .devices_of = devices_of, .context = list};
+    hl_device_choice choice = {cases[i].name, true};
+    hl_arena_init(&arena, 1 << 20);
+    assert_string_equal(hl_device_for_engine(&arena, &choice, "torch", &here, &note),
+                        cases[i].device);
+    assert_int_equal(note != NULL, cases[i].note != NULL);
+    if (note) assert_non_null(strstr(note, cases[i].note));
+    hl_arena_release(&arena);
+  }
+}
+
 static void a_preference_gives_way(void **state) {
   (void)state;
   static const struct {
@@ -111,6 +148,7 @@ static void ordinals_are_read(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(words_become_names),
+      cmocka_unit_test(a_preference_is_met_by_the_engines_own_list),
       cmocka_unit_test(a_preference_gives_way),
       cmocka_unit_test(ordinals_are_read),
   };
