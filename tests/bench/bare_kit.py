@@ -27,14 +27,14 @@ TURN_S = 0.3  # a turn is about this long
 class Worker:
     """`hotlap worker`, driven by docs/protocol.md."""
 
-    def __init__(self, program, engine, library, model, batch, threads):
+    def __init__(self, program, engine, library, model, batch, threads, **more):
         self.process = subprocess.Popen([program, 'worker'], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE)
         self.call('hello', protocol=1)
-        self.call('configure', model=str(model), builtin=False, engine=engine, plugins=[],
-                  engine_options=[['library', str(library)]], dtype='float32', device='cpu',
-                  batch_size=batch, threads=threads, test_data=None, n_images=0, seed=42,
-                  cache_directory=None)
+        how = dict(plugins=[], n_images=0, engine_options=[['library', str(library)]]) | more
+        self.call('configure', model=str(model), builtin=False, engine=engine, dtype='float32',
+                  device='cpu', batch_size=batch, threads=threads, test_data=None, seed=42,
+                  cache_directory=None, **how)
         self.call('load')
         self.call('prepare')
         self.turn(2)
@@ -42,7 +42,9 @@ class Worker:
     def call(self, verb, **members):
         self.process.stdin.write(json.dumps({'id': 1, 'verb': verb, **members}).encode() + b'\n')
         self.process.stdin.flush()
-        reply = json.loads(self.process.stdout.readline())
+        reply = {'state': ''}
+        while 'state' in reply:  # of a worker that becomes an interpreter
+            reply = json.loads(self.process.stdout.readline())
         data = self.process.stdout.read(reply.get('bytes', 0))
         if not reply['ok']:
             raise SystemExit(f'hotlap worker: {reply}')

@@ -222,6 +222,8 @@ class Table:
                 tells = hook._restype_ is C.c_int
                 setattr(self.ops, name[5:], self.keep(hook(
                     self.guard(function) if tells else functools.partial(function, self))))
+        for function in self.step_hooks():
+            setattr(self.ops, function.__name__, self.keep(TYPES[function.__name__](function)))
         options = engine_class.options
         if options is None:  # it does not tell
             return
@@ -247,6 +249,35 @@ class Table:
                 except BaseException:  # a failure that cannot even be told
                     return self.fail(Failure(type(failure).__name__), arguments[-1])
         return hook
+
+    def step_hooks(self):
+        """What is called at each step: guarded, in as few instructions as it takes."""
+        objects = self.objects
+
+        def bind(request, number, view, error):
+            try:
+                r, v = objects[request], TensorView.from_address(view)
+                rebind = getattr(r, 'rebind', None)
+                if rebind is None or not rebind(number, v.data):
+                    r.bind(number, v.dtype, v.dims[:v.rank], v.data, v.bytes)
+                return OK
+            except BaseException as failure:
+                return self.fail(failure, error)
+
+        def submit(request, error):
+            try:
+                objects[request].submit()
+                return OK
+            except BaseException as failure:
+                return self.fail(failure, error)
+
+        def wait(request, error):
+            try:
+                objects[request].wait()
+                return OK
+            except BaseException as failure:
+                return self.fail(failure, error)
+        return bind, submit, wait
 
     def fail(self, failure, address):
         if isinstance(failure, Failure):  # others may have a status that means something else
@@ -342,16 +373,6 @@ class Table:
 
     def hook_request(self, program, ret):
         self.add(self.objects[program].request(), ret)
-
-    def hook_bind(self, request, number, view):
-        v = TensorView.from_address(view)
-        self.objects[request].bind(number, v.dtype, v.dims[:v.rank], v.data, v.bytes)
-
-    def hook_submit(self, request):
-        self.objects[request].submit()
-
-    def hook_wait(self, request):
-        self.objects[request].wait()
 
     def hook_output(self, request, number, ret):
         port, address, count = self.objects[request].output(number)

@@ -160,7 +160,7 @@ class Request(kit.Request):
         super().__init__(program)
         self.torch, self.types = torch, program.engine.types
         self.module, self.place = program.module, program.engine.placed
-        self.synchronize = program.engine.synchronize
+        self.synchronize, self.mode = program.engine.synchronize, torch.inference_mode()
 
     def view(self, buffer, dtype, dims):
         with warnings.catch_warnings():
@@ -168,7 +168,7 @@ class Request(kit.Request):
             return self.torch.frombuffer(buffer, dtype=self.types[dtype]).reshape(dims)
 
     def submit(self):
-        with self.torch.inference_mode():
+        with self.mode:
             self.results = self.module(*self.place(self.bound))
 
     def wait(self):
