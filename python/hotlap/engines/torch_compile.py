@@ -7,6 +7,7 @@ import torch
 from hotlap.engines import abi
 
 MODES = 'off', 'default', 'reduce-overhead', 'max-autotune'
+MOST_PROGRAMS = 64
 
 
 class Compiler:
@@ -22,7 +23,11 @@ class Compiler:
         if self.mode == 'off':
             return module
         self.listen()
-        return torch.compile(module, mode=None if self.mode == 'default' else self.mode)
+        # A user's module has programs for several batches: each is compiled for its own.
+        config = torch._dynamo.config
+        limit = 'recompile_limit' if hasattr(config, 'recompile_limit') else 'cache_size_limit'
+        setattr(config, limit, max(getattr(config, limit), MOST_PROGRAMS))
+        return torch.compile(module, mode=None if self.mode == 'default' else self.mode, dynamic=False)
 
     def listen(self):
         """To Dynamo, which tells of each compilation, also of those that a model asks for itself."""
