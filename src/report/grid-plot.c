@@ -39,16 +39,7 @@ hl_grid_colour hl__grid_blend(const double light[3], const double dark[3], doubl
 void hl__grid_begin(const hl_grid_drawing *d, const char *title, const char *remark, double width,
                     double height) {
   hl_text line = HL_TEXT_INIT;
-  if (d->kind == HL_PLOT_SVG)
-    hl_text_format(d->out,
-                   "set terminal svg size %.0f,%.0f noenhanced font 'sans-serif,11' background rgb "
-                   "'white'\n",
-                   72 * width, 72 * height);
-  else
-    hl_text_format(d->out,
-                   "set terminal pngcairo size %.0f,%.0f noenhanced font 'sans-serif,11' fontscale "
-                   "3.125 linewidth 4.1667 pointscale 4.1667 background rgb 'white'\n",
-                   300 * width, 300 * height);
+  hl_plot_terminal(d->out, d->kind, width, height);
   if (remark) hl_text_append(&line, remark);
   if (d->all_models > d->model_count)
     hl_text_format(&line, "%s%zu of %zu models drawn", line.length ? " · " : "", d->model_count,
@@ -121,17 +112,6 @@ hl_status hl_grid_plot_script(hl_grid_plot plot, const hl_grid *grid, const hl_r
     break;
   }
   return HL_OK;
-}
-
-hl_status hl_grid_plot_draw(hl_grid_plot plot, const hl_grid *grid, const hl_report_input *input,
-                            hl_plot_kind kind, const char *program, hl_text *ret_picture,
-                            hl_error *error) {
-  hl_text script = HL_TEXT_INIT;
-  hl_status status = hl_grid_plot_script(plot, grid, input, kind, &script, error);
-  if (status == HL_OK)
-    status = hl_gnuplot_picture(program, &script, kind == HL_PLOT_PNG, ret_picture, error);
-  hl_text_release(&script);
-  return status;
 }
 
 /* ---- curves over batch sizes ---- */

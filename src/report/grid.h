@@ -3,7 +3,7 @@
  *
  *     hl_grid grid;
  *     if (hl_grid_make(...) == HL_OK) hl_report_grid(&grid, input, false, &text);
- *     hl_grid_plot_draw(HL_GRID_PLOT_ROOFLINE, &grid, input, HL_PLOT_PNG, NULL, &picture, &error);
+ *     hl_grid_plot_script(HL_GRID_PLOT_ROOFLINE, &grid, input, HL_PLOT_PNG, &script, &error);
  */
 #ifndef HL_REPORT_GRID_H
 #define HL_REPORT_GRID_H
@@ -35,13 +35,8 @@ typedef enum hl_grid_plot {
 const char *hl_grid_plot_name(hl_grid_plot plot);
 const char *hl_grid_plot_title(hl_grid_plot plot);
 
-/* Draws a picture. UNAVAILABLE where there is nothing of that kind to draw, with the reason, or no
- * gnuplot; `program` NULL is "gnuplot". */
-hl_status hl_grid_plot_draw(hl_grid_plot plot, const hl_grid *grid, const hl_report_input *input,
-                            hl_plot_kind kind, const char *program, hl_text *ret_picture,
-                            hl_error *error);
-
-/* The script alone. */
+/* Appends the script of a picture, for hl_gnuplot_picture. UNAVAILABLE where there is nothing of
+ * that kind to draw, with the reason. */
 hl_status hl_grid_plot_script(hl_grid_plot plot, const hl_grid *grid, const hl_report_input *input,
                               hl_plot_kind kind, hl_text *out, hl_error *error);
 

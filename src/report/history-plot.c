@@ -293,23 +293,9 @@ static void put_panel(const plot *p, size_t number) {
   hl_text_char(p->out, '\n');
 }
 
-static void put_terminal(const plot *p, hl_plot_kind kind) {
-  int width = drawn(p) > 2 ? 15 : 10, height = drawn(p) == 1 ? 6 : 10; /* inches */
-  if (kind == HL_PLOT_SVG)
-    hl_text_format(p->out,
-                   "set terminal svg size %d,%d noenhanced font 'sans-serif,11' background rgb "
-                   "'white'\n",
-                   72 * width, 72 * height);
-  else
-    hl_text_format(p->out,
-                   "set terminal pngcairo size %d,%d noenhanced font 'sans-serif,11' fontscale "
-                   "3.125 linewidth 4.1667 pointscale 4.1667 background rgb 'white'\n",
-                   300 * width, 300 * height);
-}
-
 static void put_script(const plot *p, hl_plot_kind kind) {
   size_t count = drawn(p), columns = count > 2 ? 2 : 1, lines = (count + columns - 1) / columns;
-  put_terminal(p, kind);
+  hl_plot_terminal(p->out, kind, count > 2 ? 15 : 10, count == 1 ? 6 : 10);
   for (size_t i = 0; i < count; i++) put_data(p, i);
   hl_text_format(p->out,
                  "set datafile missing 'NaN'\nset encoding utf8\n"

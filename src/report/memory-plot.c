@@ -27,16 +27,7 @@ static hl_status nothing(hl_error *error, const char *what) {
 }
 
 static void begin(hl_text *out, hl_plot_kind kind, double width, double height) {
-  if (kind == HL_PLOT_SVG)
-    hl_text_format(out,
-                   "set terminal svg size %.0f,%.0f noenhanced font 'sans-serif,11' background rgb "
-                   "'white'\n",
-                   width * 72, height * 72);
-  else
-    hl_text_format(out,
-                   "set terminal pngcairo size %.0f,%.0f noenhanced font 'sans-serif,11' fontscale "
-                   "3.125 linewidth 4.1667 pointscale 4.1667 background rgb 'white'\n",
-                   width * 300, height * 300);
+  hl_plot_terminal(out, kind, width, height);
   hl_text_format(out,
                  "set datafile missing 'NaN'\nset encoding utf8\nset border 3 lc rgb '%s' lw 0.8\n"
                  "set tics nomirror out scale 0.6 tc rgb '#202020'\n"

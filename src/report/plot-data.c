@@ -31,6 +31,19 @@ void hl_plot_quote(hl_text *out, const char *text, size_t columns) {
   hl_text_char(out, '"');
 }
 
+void hl_plot_terminal(hl_text *out, hl_plot_kind kind, double width, double height) {
+  if (kind == HL_PLOT_SVG)
+    hl_text_format(out,
+                   "set terminal svg size %.0f,%.0f noenhanced font 'sans-serif,11' background rgb "
+                   "'white'\n",
+                   72 * width, 72 * height);
+  else
+    hl_text_format(out,
+                   "set terminal pngcairo size %.0f,%.0f noenhanced font 'sans-serif,11' fontscale "
+                   "3.125 linewidth 4.1667 pointscale 4.1667 background rgb 'white'\n",
+                   300 * width, 300 * height);
+}
+
 void hl_plot_heading(hl_text *out, const char *title, const char *remark, const hl_run_info *info) {
   hl_text line = HL_TEXT_INIT;
   hl_text_append(out, "set label 20 ");

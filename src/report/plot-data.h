@@ -8,7 +8,7 @@
 #ifndef HL_REPORT_PLOT_DATA_H
 #define HL_REPORT_PLOT_DATA_H
 
-#include "report/report.h"
+#include "report/plot.h"
 
 enum plot_column { /* of $s<g> */
                    PLOT_X = 1,
@@ -45,6 +45,9 @@ void hl_plot_data(const hl_report_input *input, size_t max_series, hl_plot_facts
  * beside marks in these colours mean neither. */
 enum { HL_PLOT_LINES = 6 };
 extern const char *const hl_plot_line_colours[HL_PLOT_LINES];
+
+/* What is drawn on, in inches: SVG in 1/72 inch, PNG with 300/72 dots for each of them. */
+void hl_plot_terminal(hl_text *out, hl_plot_kind kind, double width, double height);
 
 /* The heading of a picture: `title`, and below it the processor, `remark` (NULL: none), the day and
  * the version. */

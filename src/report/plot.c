@@ -415,17 +415,6 @@ static void front_panel(plot *p) {
 
 /* ---- the whole ---- */
 
-static void terminal(hl_plot_kind kind, hl_text *out) {
-  /* Both are 15 x 10 inches: SVG in 1/72 inch, PNG with 300/72 dots for each of them. */
-  if (kind == HL_PLOT_SVG)
-    hl_text_append(out, "set terminal svg size 1080,720 noenhanced font 'sans-serif,11' "
-                        "background rgb 'white'\n");
-  else
-    hl_text_append(out, "set terminal pngcairo size 4500,3000 noenhanced font 'sans-serif,11' "
-                        "fontscale 3.125 linewidth 4.1667 pointscale 4.1667 background rgb "
-                        "'white'\n");
-}
-
 static void heading(plot *p) {
   const hl_analysis_group *g = group_of(p, 0);
   const hl_run_info *info = p->input->info;
@@ -457,7 +446,7 @@ static void heading(plot *p) {
 
 void hl_plot_script(const hl_report_input *input, hl_plot_kind kind, hl_text *out) {
   plot p = {.input = input, .out = out};
-  terminal(kind, out);
+  hl_plot_terminal(out, kind, 15, 10);
   hl_plot_data(input, HL_PLOT_MAX_SERIES, &p.facts, out);
   if (p.facts.series == 0) return;
   hl_text_format(out,
@@ -496,11 +485,11 @@ static bool any_passed(const hl_records *records) {
 static hl_status make_script(const hl_report_input *input, hl_plot_kind kind, hl_text *out,
                              hl_error *error) {
   if (hl_load_plot_fits(input->records)) {
-    terminal(kind, out);
+    hl_plot_terminal(out, kind, 15, 10);
     return hl_load_plot_script(input, out, error);
   }
   if (hl_training_plot_fits(input->records)) {
-    terminal(kind, out);
+    hl_plot_terminal(out, kind, 15, 10);
     return hl_training_plot_script(input, out, error);
   }
   size_t points = 0;

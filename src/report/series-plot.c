@@ -396,17 +396,7 @@ static void put_heading(const drawing *d) {
 static void put_script(const drawing *d, hl_plot_kind kind) {
   size_t rows_of_legend = (d->series_count + legend_columns - 1) / legend_columns;
   const layout *l = layout_of(d);
-  if (kind == HL_PLOT_SVG)
-    hl_text_format(d->out,
-                   "set terminal svg size %d,%d noenhanced font 'sans-serif,11' background "
-                   "rgb 'white'\n",
-                   72 * l->width, 72 * l->height);
-  else
-    hl_text_format(d->out,
-                   "set terminal pngcairo size %d,%d noenhanced font 'sans-serif,11' "
-                   "fontscale 3.125 linewidth 4.1667 pointscale 4.1667 background rgb "
-                   "'white'\n",
-                   300 * l->width, 300 * l->height);
+  hl_plot_terminal(d->out, kind, l->width, l->height);
   put_data(d);
   hl_text_format(
       d->out,
