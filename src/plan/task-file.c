@@ -125,7 +125,6 @@ static hl_status read_header(reader *r, hl_error *error) {
                             "branch,experiment,trainer,max_epochs,batch_size,overrides",
                             r->name, names[c]);
   f->training = r->place[CHECKPOINT] < 0 && r->place[DATA] < 0;
-  f->has_expected = r->place[EXPECTED] >= 0;
   return status;
 }
 

@@ -36,7 +36,6 @@ typedef struct hl_task_row {
 typedef struct hl_task_file {
   hl_arena arena; /* all strings */
   bool training;
-  bool has_expected; /* there is such a column */
   const char *const *columns;
   size_t column_count;
   const char *unknown; /* columns that mean nothing here, with commas; NULL: none */

@@ -100,8 +100,8 @@ static char *find_path(const hl_task_how *how, const hl_task_place *place, const
 
 /* -- command lines ---------------------------------------------------------------------------- */
 
-static void add_option(hl_text *text, const char *format, const char *value) {
-  HL_CLEANUP(hl_free_pointer) char *word = value ? hl_format("%s%s", format, value) : NULL;
+static void add_option(hl_text *text, const char *name, const char *value) {
+  HL_CLEANUP(hl_free_pointer) char *word = value ? hl_format("%s%s", name, value) : NULL;
   if (word) hl_task_word(text, word);
 }
 
@@ -112,18 +112,18 @@ static void add_number(hl_text *text, const char *name, int64_t value) {
 }
 
 /* gpu is what --device calls cuda; of training --trainer says it. */
-static void add_device(hl_text *text, const char *format, const char *trainer) {
+static void add_device(hl_text *text, const char *name, const char *trainer) {
   if (!trainer) return;
   bool gpu = strcmp(trainer, "gpu") == 0 || strcmp(trainer, "gpu.yaml") == 0;
-  add_option(text, format, gpu ? "cuda" : trainer);
+  add_option(text, name, gpu ? "cuda" : trainer);
 }
 
 static void plan_words(const hl_task_how *how, const hl_task_row *row, bool training,
                        hl_text *text) {
-  static const char *const fixed[] = {
-      "run", "--json", "--quiet", "--store=none", "--export-format=json", "--output-dir="};
-  for (size_t i = 0; i + 1 < HL_COUNT(fixed); i++) hl_task_word(text, fixed[i]);
-  add_option(text, fixed[HL_COUNT(fixed) - 1], how->scratch);
+  static const char *const fixed[] = {"run", "--json", "--quiet", "--store=none",
+                                      "--export-format=json"};
+  for (size_t i = 0; i < HL_COUNT(fixed); i++) hl_task_word(text, fixed[i]);
+  add_option(text, "--output-dir=", how->scratch);
   add_option(text, "--only=", training ? "training" : "inference");
   hl_task_word(text, row->experiment);
   add_number(text, "batch-sizes=", row->batch_size);
@@ -309,9 +309,7 @@ static void set_process(hl_task *task, const hl_execution *e) {
 static void set_totals(hl_task *task, bool gpu) {
   hl_task_id total = hl_task_total(task->training);
   hl_task_id memory = task->training ? HL_TASK_TRAINING_MEMORY : HL_TASK_INFERENCE_MEMORY;
-  if (isnan(task->values[total])) {
-    hl_task_set(task, total, task->values[HL_TASK_PROCESS_TIME]);
-  }
+  if (isnan(task->values[total])) hl_task_set(task, total, task->values[HL_TASK_PROCESS_TIME]);
   if (!isnan(task->values[memory])) return;
   if (gpu)
     hl_task_explain(task, memory, "the memory of a GPU is known to the entry only");

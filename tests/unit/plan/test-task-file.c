@@ -44,7 +44,6 @@ static void rows_say_what_is_run(void **unused) {
             "seg,dev\n",
             &f);
   assert_true(f.training);
-  assert_false(f.has_expected);
   assert_string_equal(f.unknown, "colour");
   assert_int_equal(f.count, 2);
   static const char *const overrides[] = {"a=1", "b=[2,3]", "c={x: (1,2)}", "d='4,5'"};
@@ -65,7 +64,6 @@ static void a_column_of_inference_makes_it_one(void **unused) {
   hl_task_file f;
   read_text("branch,experiment,data_path,expected\nmain,a,,\n,a,d,10%\nmain,,,\nmain,a,,,x\n", &f);
   assert_false(f.training);
-  assert_true(f.has_expected);
   assert_null(f.rows[0].data_path);
   assert_string_equal(f.rows[1].expected, "10%");
   assert_non_null(strstr(f.rows[1].fault, "no branch"));
