@@ -70,6 +70,8 @@ static bool open_reader(reader *r, const void *data, size_t bytes) {
 }
 
 static hl_status failed(const reader *r, const char *what, hl_error *error) {
+  if (r->error.msg_code == JERR_OUT_OF_MEMORY && !r->is_cut)
+    return hl_error_set(error, HL_OUT_OF_MEMORY, "%s: no memory to read a JPEG", what);
   return hl_error_set(error, HL_BAD_DATA, "%s is a broken JPEG: %s. Write it again, or remove it",
                       what, r->message);
 }
