@@ -78,7 +78,9 @@ static int facts_file(const hl_record *record, hl_error *error) {
                              : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for its facts");
   if (status == HL_OK && record) status = write_values(fd, record->outputs, error);
   hl_text_release(&text);
-  if (status == HL_OK && lseek(fd, 0, SEEK_SET) == 0) return fd;
+  if (status == HL_OK && lseek(fd, 0, SEEK_SET) < 0)
+    status = hl_error_errno(error, HL_IO, "cannot read its facts again");
+  if (status == HL_OK) return fd;
   if (fd >= 0) close(fd);
   return -1;
 }
@@ -148,7 +150,10 @@ hl_status hl_custom_python_open(const char *path, const char *python, const hl_r
                                 const hl_custom_metric *const **ret_list, hl_error *error) {
   int pipes[2], facts = facts_file(record, error);
   if (facts < 0) return HL_OUT_OF_MEMORY;
-  if (pipe(pipes) < 0) return hl_error_errno(error, HL_IO, "cannot make a pipe");
+  if (pipe(pipes) < 0) {
+    close(facts);
+    return hl_error_errno(error, HL_IO, "cannot make a pipe");
+  }
   interpreter = fork(); /* in this process' group: it is ended with it */
   if (interpreter == 0) {
     close(pipes[0]);
