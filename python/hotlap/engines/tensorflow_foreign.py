@@ -53,9 +53,9 @@ class Model(foreign.Model):
 
     def examine(self, variables):
         """Counts their elements, and finds those that are no numbers."""
-        for test, what, place in ((np.isnan, 'NaN', 'not_a_number'), (np.isinf, 'infinity', 'infinite')):
+        for test, what, place in ((np.isnan, 'NaN', 'not_a_number'), (np.isposinf, '+Inf', 'infinite')):
             for v in variables:
-                if v.dtype in (tf.float32, tf.float64, tf.float16) and test(v.numpy()).any():
+                if tf.as_dtype(v.dtype).is_floating and test(v.numpy()).any():
                     setattr(self, place, f"weight '{v.name}' of {self.name} holds {what}")
                     break
         return sum(int(np.prod(v.shape)) for v in variables)
