@@ -314,6 +314,12 @@ class Model:
         self.parameters = self.count()
         self.tell_source(module, function, weights)
 
+    def note_loss(self):
+        """Said of training."""
+        if self.loss:
+            self.engine.note("the loss is the function's own, in place of --loss, which only "
+                             'shapes the targets')
+
     def look(self):
         """Runs the model on the examples, and once more with another batch."""
         a = self.arguments
@@ -396,7 +402,10 @@ def check_weights(name, path, own, given):
 
 
 def loss_of(program, results, targets):
-    """By the function's own loss: an array of one number."""
+    """By the function's own loss, whose arguments are lists only of several outputs: an array of one
+    number."""
+    if len(results) == 1:
+        results, targets = results[0], targets[0]
     try:
         loss = program.own_loss(results, targets)
     except BaseException as failure:

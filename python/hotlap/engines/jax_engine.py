@@ -118,9 +118,8 @@ class Program:
         import jax
 
         from hotlap.engines import jax_graph
-        dtype = jax_graph.DTYPES.get(specification.dtype)
-        if specification.dtype not in (1, 10, 16):
-            raise abi.Unimplemented('jax: arithmetic is float32, bfloat16 or float16')
+        kit.check_arithmetic('jax', specification)
+        dtype = jax_graph.DTYPES[specification.dtype]
         with self.network(model, specification, dtype) as network:
             shapes = [jax.ShapeDtypeStruct(p.dims, jax_graph.DTYPES[p.dtype])
                       for p in specification.inputs]
@@ -148,12 +147,11 @@ class Program:
         return Request(self)
 
 
-class Request(kit.Request):
+class Request(kit.ArrayRequest):
     def __init__(self, program):
         import jax
-        import numpy
         super().__init__(program)
-        self.numpy, self.types = numpy, program.engine.types
+        self.types = program.engine.types
         self.put, self.ready = jax.device_put, jax.block_until_ready
         self.device = program.engine.device
 
@@ -166,8 +164,3 @@ class Request(kit.Request):
 
     def wait(self):
         self.ready(self.results)
-
-    def output(self, number):
-        port = self.program.outputs[number]
-        array = self.kept[number] = self.numpy.ascontiguousarray(self.results[number])
-        return abi.Port(port.name, port.dtype, array.shape), array.ctypes.data, array.nbytes

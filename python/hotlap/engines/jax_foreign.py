@@ -96,6 +96,7 @@ class Model(foreign.Model):
 
     def prepare(self, specification):
         if specification.mode == abi.TRAINING:
+            self.note_loss()
             from hotlap.engines.jax_foreign_training import Program as Training
             return Training(self, specification)
         return Program(self, specification)

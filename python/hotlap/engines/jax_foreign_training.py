@@ -20,6 +20,4 @@ class Program(jax_training.Program):
     def loss_of(self, results, targets):
         if not self.own_loss:
             return super().loss_of(results, targets)
-        one = len(results) == 1
-        return foreign.loss_of(self, results[0] if one else results,
-                               targets[0] if one else targets).astype(np.float32)
+        return foreign.loss_of(self, results, targets).astype(np.float32)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hotlap.engines import abi, graph, jax_graph, training
+from hotlap.engines import graph, jax_graph, training
 from hotlap.engines.jax_engine import Request as InferenceRequest
 
 
@@ -184,7 +184,3 @@ class Request(training.Step, InferenceRequest):
         run = p.add if step % self.every else p.update
         learnt.states, loss, norm = run(learnt.states, p.constants, *given)
         self.results = loss, norm
-
-    def output(self, number):
-        array = self.kept[number] = self.numpy.ascontiguousarray(self.results[number])
-        return self.port(number), array.ctypes.data, array.nbytes

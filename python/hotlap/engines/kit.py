@@ -52,6 +52,12 @@ def switch(engine, options, key):
     return ON_OFF[text]
 
 
+def check_arithmetic(engine, specification):
+    """Raises for a type that no framework's engine computes in."""
+    if specification.dtype not in (1, 10, 16):
+        raise abi.Unimplemented(f'{engine}: arithmetic is float32, bfloat16 or float16')
+
+
 def adder(rules):
     """A decorator that puts a function into `rules`, once for each operator it is given."""
     def rule(*names):
@@ -88,9 +94,9 @@ class Model:
         finally:
             g.close()
 
-
     def look_first(self, g):
         """At what an engine wants to know of the file before weights are taken."""
+
 
 class Request:
     """Holds a view of each buffer that was bound, made by `view(buffer, dtype, dims)` of the class
@@ -113,3 +119,21 @@ class Request:
             return False
         self.bound[number] = view
         return True
+
+    def port(self, number, shape):
+        """Of an output."""
+        port = self.program.outputs[number]
+        return abi.Port(port.name, port.dtype, shape)
+
+
+class ArrayRequest(Request):
+    """Of a framework whose results numpy reads."""
+
+    def __init__(self, program):
+        import numpy
+        super().__init__(program)
+        self.numpy = numpy
+
+    def output(self, number):
+        array = self.kept[number] = self.numpy.ascontiguousarray(self.results[number])
+        return self.port(number, array.shape), array.ctypes.data, array.nbytes

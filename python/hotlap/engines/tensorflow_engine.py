@@ -152,8 +152,7 @@ class Program:
         import tensorflow as tf
 
         from hotlap.engines import tensorflow_graph
-        if specification.dtype not in (1, 10, 16):
-            raise abi.Unimplemented('tensorflow: arithmetic is float32, bfloat16 or float16')
+        kit.check_arithmetic('tensorflow', specification)
         self.engine, self.inputs = model.engine, specification.inputs
         dtype = tensorflow_graph.DTYPES[specification.dtype]
         weights = model.weights
@@ -183,14 +182,13 @@ class Program:
         return Request(self)
 
 
-class Request(kit.Request):
+class Request(kit.ArrayRequest):
     def __init__(self, program):
-        import numpy
         import tensorflow as tf
 
         from hotlap.engines.tensorflow_graph import DTYPES
         super().__init__(program)
-        self.numpy, self.types = numpy, DTYPES
+        self.types = DTYPES
         self.constant = tf.constant
         self.share = tf.experimental.dlpack.from_dlpack
         self.tensor = tf.Tensor
@@ -213,8 +211,3 @@ class Request(kit.Request):
     def wait(self):
         if self.synchronize:
             self.synchronize()
-
-    def output(self, number):
-        port = self.program.outputs[number]
-        array = self.kept[number] = self.numpy.ascontiguousarray(self.results[number])
-        return abi.Port(port.name, port.dtype, array.shape), array.ctypes.data, array.nbytes

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import tensorflow as tf
 
-from hotlap.engines import abi, graph, tensorflow_graph, training
+from hotlap.engines import graph, tensorflow_graph, training
 from hotlap.engines.tensorflow_engine import Request as InferenceRequest
 from hotlap.engines.tensorflow_engine import failures
 
@@ -191,8 +191,5 @@ class Request(training.Step, InferenceRequest):
         given = self.tensors(self.bound[:-2])
         numbers = training.numbers_of(self.training, rate, max(1, step // self.every))
         run = p.add if step % self.every else p.update
-        self.results = run(*given, self.constant(numbers, tf.float32), self.constant(step, tf.int64), self.counts)
-
-    def output(self, number):
-        array = self.kept[number] = np.ascontiguousarray(self.results[number])
-        return self.port(number), array.ctypes.data, array.nbytes
+        self.results = run(*given, self.constant(numbers, tf.float32), self.constant(step, tf.int64),
+                           self.counts)

@@ -124,12 +124,9 @@ class Model(kit.Model):
 
 class Program:
     def __init__(self, model, specification):
-        import torch
-
         from hotlap.engines import torch_graph
-        dtype = torch_graph.DTYPES.get(specification.dtype)
-        if dtype not in (torch.float32, torch.bfloat16, torch.float16):
-            raise abi.Unimplemented('torch: arithmetic is float32, bfloat16 or float16')
+        kit.check_arithmetic('torch', specification)
+        dtype = torch_graph.DTYPES[specification.dtype]
         engine = model.engine
         g = graph.Graph(model.path, specification)
         try:
@@ -176,7 +173,6 @@ class Request(kit.Request):
             self.synchronize()
 
     def output(self, number):
-        port = self.program.outputs[number]
         tensor = self.kept[number] = self.results[number].cpu().contiguous()
-        return (abi.Port(port.name, port.dtype, tuple(tensor.shape)), tensor.data_ptr(),
+        return (self.port(number, tuple(tensor.shape)), tensor.data_ptr(),
                 tensor.numel() * tensor.element_size())

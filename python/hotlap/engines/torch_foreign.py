@@ -1,7 +1,7 @@
 """Models of a torch user's own: package.module:function returns a module and example inputs."""
 import torch
 
-from hotlap.engines import abi, foreign, torch_graph, torch_weights
+from hotlap.engines import abi, foreign, kit, torch_graph, torch_weights
 from hotlap.engines.torch_engine import Program as GraphProgram
 
 ELEMENTS = {dtype: number for number, dtype in torch_graph.DTYPES.items()}
@@ -108,9 +108,7 @@ class Model(foreign.Model):
 
     def prepare(self, specification):
         if specification.mode == abi.TRAINING:
-            if self.loss:
-                self.engine.note("the loss is the function's own, in place of --loss, which only "
-                                 'shapes the targets')
+            self.note_loss()
             from hotlap.engines.torch_foreign_training import Program as Training
             return Training(self, specification)
         return Program(self, specification)
@@ -118,9 +116,8 @@ class Model(foreign.Model):
 
 class Program(GraphProgram):
     def __init__(self, model, specification):
-        dtype = torch_graph.DTYPES.get(specification.dtype)
-        if dtype not in (torch.float32, torch.bfloat16, torch.float16):
-            raise abi.Unimplemented('torch: arithmetic is float32, bfloat16 or float16')
+        kit.check_arithmetic('torch', specification)
+        dtype = torch_graph.DTYPES[specification.dtype]
         self.engine, self.inputs, self.outputs = model.engine, specification.inputs, model.outputs
         module = model.module.eval().to(self.engine.device, dtype)
         self.engine.lay_out(module)

@@ -20,6 +20,4 @@ class Program(torch_training.Program):
     def loss_of(self, results, targets):
         if not self.own_loss:
             return super().loss_of(results, targets)
-        one = len(results) == 1
-        return foreign.loss_of(self, results[0] if one else results,
-                               targets[0] if one else targets)
+        return foreign.loss_of(self, results, targets)

@@ -178,7 +178,3 @@ class Request(training.Step, InferenceRequest):
 
     def phases(self):
         return self.times
-
-    def output(self, number):
-        tensor = self.kept[number] = self.results[number].cpu().contiguous()
-        return self.port(number), tensor.data_ptr(), 4

@@ -80,5 +80,5 @@ class Step:
         return float(self.bound[-2]), int(self.bound[-1])
 
     @staticmethod
-    def port(number):
+    def port(number, _):
         return abi.Port(('loss', 'gradient_norm')[number], FLOAT32, ())
