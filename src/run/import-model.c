@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct import {
+typedef struct importing {
   const hl_run_environment *environment;
   double setup_s;
   hl_import_result *result;
   json_t *limits; /* of the inputs, as the framework has them */
-} import;
+} importing;
 
 static void take_notes(const json_t *reply, hl_import_result *r) {
   const json_t *notes = json_object_get(reply, "notes");
@@ -24,7 +24,7 @@ static void take_notes(const json_t *reply, hl_import_result *r) {
 }
 
 /* Load, prepare, and the outputs of the first input. */
-static hl_status run_once(const import *im, hl_process *process, hl_reference *ret_outputs,
+static hl_status run_once(const importing *im, hl_process *process, hl_reference *ret_outputs,
                           hl_error *error) {
   static const char *const verbs[] = {"load", "prepare", "output"};
   hl_message reply = {0};
@@ -39,7 +39,7 @@ static hl_status run_once(const import *im, hl_process *process, hl_reference *r
 }
 
 /* In the framework: writes the file and runs the model. */
-static hl_status write_file(import *im, const hl_configuration *c, const char *path,
+static hl_status write_file(importing *im, const hl_configuration *c, const char *path,
                             hl_reference *ret_outputs, hl_error *error) {
   hl_import_result *r = im->result;
   hl_process process;
@@ -68,14 +68,14 @@ static hl_status write_file(import *im, const hl_configuration *c, const char *p
 
 /* Inputs are drawn by name, shape and seed; those that are places in a table also by its length,
  * which the file may not tell. */
-static hl_status check_inputs(const import *im, const json_t *reply, hl_error *error) {
+static hl_status check_inputs(const importing *im, const json_t *reply, hl_error *error) {
   if (json_equal(im->limits, json_object_get(reply, "index_limits"))) return HL_OK;
   return hl_error_set(error, HL_UNIMPLEMENTED,
                       "an input has places in a table, whose length the file tells otherwise than "
                       "the framework, so that the two would get other numbers");
 }
 
-static hl_status run_file(import *im, const hl_configuration *foreign, const char *path,
+static hl_status run_file(importing *im, const hl_configuration *foreign, const char *path,
                           hl_reference *ret_outputs, hl_error *error) {
   hl_configuration c = hl_configuration_without_engine(foreign, foreign->batch_size);
   c.engine = "native";
@@ -94,7 +94,7 @@ static hl_status run_file(import *im, const hl_configuration *foreign, const cha
   return hl_process_end(&process, status, error);
 }
 
-static void compare(import *im, const hl_configuration *c, const char *path,
+static void compare(importing *im, const hl_configuration *c, const char *path,
                     const hl_reference *theirs) {
   hl_import_result *r = im->result;
   hl_error failure = {0};
@@ -115,7 +115,7 @@ hl_status hl_import_model(const hl_run_environment *environment,
                           const hl_configuration *configuration, const char *path, double setup_s,
                           hl_import_result *ret_result, hl_error *error) {
   hl_import_result result = {.parameters = -1, .error = (double)NAN};
-import im = {.environment = environment, .setup_s = setup_s, .result = & result };
+  importing im = {.environment = environment, .setup_s = setup_s, .result = &result};
   hl_reference theirs = {0};
   hl_status status = write_file(&im, configuration, path, &theirs, error);
   if (status == HL_OK) {
