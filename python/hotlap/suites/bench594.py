@@ -9,7 +9,6 @@ The frameworks are those of the interpreter that calls, unless `python` names an
 from __future__ import annotations
 
 import csv
-import glob
 import importlib
 import pathlib
 import sys
@@ -29,8 +28,8 @@ class BenchmarkConfig:
     framework: str
     model_name: str
     device_prefer: str | None = None
-    """None: a GPU where there is one. Where the device is not, rows run on the processor, and their
-    notes say why."""
+    """None: the best that there is (cuda, mps, else cpu). Where the device is not, rows run on the
+    processor, and their notes say why."""
     batch_sizes: Sequence[int] = field(default_factory=lambda: list(BATCH_SIZES))
     warmup_iterations: int = 10
     measurement_iterations: int = 50
@@ -46,16 +45,12 @@ class BenchmarkConfig:
     """Seconds of a row at most, warm-up included; hotlap's own limit if None."""
 
 
-def _best_device() -> str | None:
-    return 'cuda' if glob.glob('/dev/nvidia[0-9]*') else None
-
-
 def _run(models: Sequence[str], frameworks: Sequence[str], config: BenchmarkConfig) -> Results:
     arguments = words({
         'framework': frameworks, 'model': models, 'batch_sizes': list(config.batch_sizes),
         'warmup_iterations': config.warmup_iterations, 'iterations': config.measurement_iterations,
         'dtype': config.dtype, 'test_data': config.data_source, 'input_shape': config.input_shape,
-        'device_prefer': config.device_prefer or _best_device(), 'python': config.python, 'max_time': config.max_time,
+        'device_prefer': config.device_prefer, 'python': config.python, 'max_time': config.max_time,
         'output_dir': config.csv_output_dir, 'export_format': ['csv', 'json']})
     if not config.verbose:
         return measure_rows('sweep', arguments)
