@@ -5,7 +5,6 @@ import importlib
 import importlib.util
 import os
 import sys
-import tempfile
 
 from hotlap.engines import abi, graph
 
@@ -13,18 +12,17 @@ from hotlap.engines import abi, graph
 @contextlib.contextmanager
 def quiet():
     """What libraries greet with on standard error is shown only where an exception follows."""
-    kept = os.dup(2)
-    with tempfile.TemporaryFile() as said:
-        os.dup2(said.fileno(), 2)
-        try:
-            yield
-        except BaseException:
-            said.seek(0)
-            os.write(kept, said.read(65536))
-            raise
-        finally:
-            os.dup2(kept, 2)
-            os.close(kept)
+    kept, said = os.dup(2), os.memfd_create('hotlap-said')  # also where no folder can be written
+    os.dup2(said, 2)
+    try:
+        yield
+    except BaseException:
+        os.write(kept, os.pread(said, 65536, 0))
+        raise
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(said)
 
 
 def require(package):
