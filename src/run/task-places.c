@@ -54,6 +54,7 @@ static hl_status find_remote(const hl_task_places *p, const char *branch, char *
   const char *second = e.output + length + (length > 0);
   if (length && !*second) {
     *ret_reference = strndup(e.output, length);
+    if (!*ret_reference) return no_memory(error);
   } else if (length) {
     *ret_fault = hl_format("branch '%.200s' is on several remotes: %.*s and %.*s; name one of them",
                            branch, (int)length, e.output, (int)strcspn(second, "\n"), second);

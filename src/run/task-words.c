@@ -54,42 +54,65 @@ static size_t place_length(const char *entry, const char *at) {
   return length && at[1 + length] == '}' ? length : 0;
 }
 
+/* Where a shell is in the words so far. */
+typedef struct scanner {
+  char quote;               /* the open one, or 0 */
+  bool backquote, document; /* within backquotes; behind << */
+} scanner;
+
+/* Copies the character at `at`, with the one that it escapes; returns the last that was copied. */
+static const char *copy(scanner *s, const char *at, hl_text *text) {
+  if (*at == '\\' && s->quote != '\'' && at[1] && at[1] != '{')
+    hl_text_char(text, *at++);
+  else if (s->quote ? *at == s->quote : *at == '\'' || *at == '"')
+    s->quote = s->quote ? '\0' : *at;
+  else if (*at == '<' && at[1] == '<' && !s->quote)
+    s->document = true;
+  else if (*at == '`' && s->quote != '\'')
+    s->backquote = !s->backquote;
+  hl_text_char(text, *at);
+  return at;
+}
+
+/* Whether a quoted value may stand for the {name} at `at`. */
+static hl_status check_place(const scanner *s, bool escaped, const char *name, size_t length,
+                             hl_error *error) {
+  if (s->backquote || s->document || escaped)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "--entry: {%.*s} stands %s, where no value can be quoted", (int)length,
+                        name,
+                        s->backquote  ? "in backquotes (write $(...))"
+                        : s->document ? "behind <<"
+                                      : "behind a backslash");
+  if (s->quote)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "--entry: {%.*s} stands in quotes; leave them out: each value is quoted",
+                        (int)length, name);
+  return HL_OK;
+}
+
+static void put_overrides(const hl_task_row *row, hl_text *text) {
+  for (size_t i = 0; i < row->override_count; i++) {
+    if (i) hl_text_char(text, ' ');
+    append_quoted(text, row->overrides[i]);
+  }
+}
+
 static hl_status fill(const char *entry, const value *values, size_t count, const hl_task_row *row,
                       bool *ret_overrides, hl_text *text, hl_error *error) {
-  char quote = '\0';
-  bool backquote = false, document = false;
+  scanner s = {0};
   hl_status status = HL_OK;
   for (const char *c = entry; *c && status == HL_OK; c++) {
     size_t length = place_length(entry, c);
     if (!length) {
-      if (*c == '\\' && quote != '\'' && c[1] && c[1] != '{')
-        hl_text_char(text, *c++);
-      else if (quote ? *c == quote : *c == '\'' || *c == '"')
-        quote = quote ? '\0' : *c;
-      else if (*c == '<' && c[1] == '<' && !quote)
-        document = true;
-      else if (*c == '`' && quote != '\'')
-        backquote = !backquote;
-      hl_text_char(text, *c);
+      c = copy(&s, c, text);
       continue;
     }
-    if (backquote || document || (c > entry && c[-1] == '\\'))
-      return hl_error_set(error, HL_INVALID_ARGUMENT,
-                          "--entry: {%.*s} stands %s, where no value can be quoted", (int)length,
-                          c + 1,
-                          backquote  ? "in backquotes (write $(...))"
-                          : document ? "behind <<"
-                                     : "behind a backslash");
-    if (quote)
-      return hl_error_set(error, HL_INVALID_ARGUMENT,
-                          "--entry: {%.*s} stands in quotes; leave them out: each value is quoted",
-                          (int)length, c + 1);
+    status = check_place(&s, c > entry && c[-1] == '\\', c + 1, length, error);
+    if (status != HL_OK) return status;
     if (length == strlen(overrides_name) && strncmp(c + 1, overrides_name, length) == 0) {
       *ret_overrides = true;
-      for (size_t i = 0; i < row->override_count; i++) {
-        if (i) hl_text_char(text, ' ');
-        append_quoted(text, row->overrides[i]);
-      }
+      put_overrides(row, text);
     } else {
       status = put(values, count, c + 1, length, text, error);
     }
