@@ -133,5 +133,5 @@ class ArrayRequest(Request):
         self.numpy = numpy
 
     def output(self, number):
-        array = self.kept[number] = self.numpy.ascontiguousarray(self.results[number])
+        array = self.kept[number] = self.numpy.asarray(self.results[number], order='C')
         return self.port(number, array.shape), array.ctypes.data, array.nbytes

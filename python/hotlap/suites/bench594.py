@@ -110,7 +110,7 @@ class DataLoader:
     BenchmarkConfig takes the same `data_source` and loads it with hotlap's own loader."""
 
     SHORT_SIDE, MEAN, DEVIATION = 256, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-    PICTURES = {'.jpg', '.jpeg', '.png', '.tif', '.tiff'}
+    PICTURES = {'.jpg', '.jpeg', '.png'}
 
     def __init__(self, data_source: Path, batch_size: int, input_shape: Sequence[int],
                  n_images: int | None, seed: int):
