@@ -62,16 +62,25 @@ def a_perceptron_has_its_closed_form():
     assert round(more['gradients_mb'] * 1e6) >= WEIGHTS, 'accumulated gradients stay'
 
 
+def own(r, key):
+    """Without pages of libraries: how many of those are mapped depends on what else the machine has read and how."""
+    return r[key] - (r['resident_library_mb'] or 0)
+
+
+def told(r):
+    return {k: v for k, v in r.items() if k.endswith('_mb') and v is not None or k in ('model', 'mode', 'batch_size', 'outcome', 'reason')}
+
+
 @case
 def the_engine_holds_what_it_planned():
     """Its own account, which counts mappings, against the plan."""
     for r in rows('--batch-sizes', '1,64', models=('mlp:hidden_dim=512', 'ptychopinn')):
         assert abs(r['engine_memory_mb'] - r['planned_memory_mb']) <= 0.01 * r['planned_memory_mb'] + 0.02, r
         assert r['allocated_mb'] <= r['reserved_mb'] <= r['engine_memory_mb'] + 1e-9, r
-        assert r['resident_mb'] >= 0.99 * r['allocated_mb'], r
-        told = abs(r['plan_error_percent']) > 5
-        assert bool(r['plan_difference']) == told, r
-        if told:
+        assert own(r, 'resident_mb') >= 0.99 * r['allocated_mb'], told(r)
+        far = abs(r['plan_error_percent']) > 5
+        assert bool(r['plan_difference']) == far, told(r)
+        if far:
             assert all(name in r['plan_difference'] for name in ('libraries ', 'compiled code ', 'files ', 'other ')), r
         parts = r['allocated_mb'] + sum(r[f'resident_{k}_mb'] or 0 for k in ('library', 'heap', 'code', 'file', 'other'))
         assert abs(parts - r['resident_mb']) < 1e-6, r
@@ -85,11 +94,11 @@ def what_is_resident_has_a_name():
         raise Skip("a sanitizer's allocator keeps no account")
     state = {'resnet50': (25557032, 26560), 'ptychopinn': (None, 0), 'mlp': (None, 0)}  # parameters, channels of batch norms
     for r in rows('--batch-sizes', 8, models=tuple(state)):
-        assert abs(r['named_percent'] - 100) <= 5 and abs(r['resident_other_mb']) <= 0.05 * r['resident_mb'], r
-        assert r['resident_library_mb'] > 0 and r['resident_heap_mb'] > 0 and r['resident_code_mb'] >= 0, r
+        assert abs(r['named_percent'] - 100) <= 5 and abs(r['resident_other_mb']) <= 0.05 * r['resident_mb'], told(r)
+        assert r['resident_library_mb'] is not None and r['resident_heap_mb'] > 0 and r['resident_code_mb'] >= 0, told(r)
         # Nothing lies in memory twice: what was read of the file, oneDNN's code that chose kernels, freed heap.
-        assert r['resident_mb'] <= 1.05 * r['planned_memory_mb'] + 8, r
-        assert r['memory_mb'] <= 1.05 * r['planned_memory_mb'] + 26, r
+        assert own(r, 'resident_mb') <= 1.05 * r['planned_memory_mb'] + 8, told(r)
+        assert own(r, 'memory_mb') <= 1.05 * r['planned_memory_mb'] + 26, told(r)
         parameters, channels = state[r['model']]
         if parameters and r['mode'] == 'training':
             for shown, floats in ((r['weights_mb'], parameters + 2 * channels), (r['optimizer_state_mb'], 2 * parameters)):
