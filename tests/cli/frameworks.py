@@ -1,7 +1,7 @@
 """PyTorch, JAX and TensorFlow as engines: what they compile, when they lack memory, which devices they have."""
 import subprocess
 
-from harness import PROGRAM, SOURCE, case, environment, hotlap, main
+from harness import PROGRAM, SOURCE, case, environment, hotlap, main, some
 from python_kit import with_package
 
 ENGINES = 'torch', 'jax', 'tensorflow'
@@ -57,7 +57,7 @@ def want_of_memory_is_an_outcome_of_its_own():
 @case
 def memory_is_what_is_resident():
     small, large = 'mlp:dims=16-16', 'mlp:dims=2048-2048'
-    for engine, kept in (('torch', 'PyTorch keeps no account of memory on the processor'), ('jax', 'JAX keeps no account of memory on cpu')):
+    for engine, kept in some((('torch', 'PyTorch keeps no account of memory on the processor'), ('jax', 'JAX keeps no account of memory on cpu')), 0):
         run = hotlap('memory', small, large, '--engine', engine, '--python', with_package(engine), '--batch-sizes', '1,1024',
                      '--mode', 'inference', '--store', 'none', '--json').passes()
         for r in run.rows:

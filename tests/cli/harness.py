@@ -25,10 +25,25 @@ FAULTY = os.path.join(ENGINES, 'faulty.so')
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 HOME = pathlib.Path(tempfile.mkdtemp(prefix='hotlap-test-'))
 CASES = []
+# ./check --all, or HOTLAP_TEST_WHOLE=1: what takes minutes and goes ways that others go, too.
+WHOLE = os.environ.get('HOTLAP_TEST_WHOLE') == '1'
 
 
 class Skip(Exception):
     pass
+
+
+def whole(function):
+    """A case for WHOLE only."""
+    def skipped():
+        raise Skip('only with HOTLAP_TEST_WHOLE=1')
+    skipped.__name__ = function.__name__
+    return function if WHOLE else skipped
+
+
+def some(many, *indices):
+    """All of them where WHOLE, else those at the indices."""
+    return list(many) if WHOLE else [many[i] for i in indices]
 
 
 def cmdline(pid):

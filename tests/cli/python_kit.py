@@ -37,10 +37,13 @@ def with_package(name):
     raise Skip(f'{name} is not installed')
 
 
-def networks_agree(engine, sizes='1,3'):
+NETWORKS = ('mlp:dims=64-64', 'ptychopinn', 'dynunet:patch=8x16x16', 'fft', 'prism_generator',
+            'transformer_encoder_layer:tokens=16', 'multihead_attention:tokens=16')
+
+
+def networks_agree(engine, sizes='1,3', names=NETWORKS):
     python = with_package(engine)
-    for name in ('mlp:dims=64-64', 'ptychopinn', 'dynunet:patch=8x16x16', 'fft', 'prism_generator',
-                 'transformer_encoder_layer:tokens=16', 'multihead_attention:tokens=16'):
+    for name in names:
         run = hotlap('sweep', name, '--engine', engine, '--python', python, '--batch-sizes', sizes,
                      '--iterations', '2', '--warmup', '1', '--json')
         for row in run.rows:

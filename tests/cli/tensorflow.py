@@ -3,8 +3,8 @@ import json
 import os
 import subprocess
 
-from harness import HOME, SOURCE, case, hotlap, main
-from python_kit import SHORT, networks_agree, odd_networks_agree, with_package
+from harness import HOME, SOURCE, case, hotlap, main, some, whole
+from python_kit import NETWORKS, SHORT, networks_agree, odd_networks_agree, with_package
 
 FOLDER = HOME / 'models'
 INVALID_ARGUMENT, BAD_DATA, UNIMPLEMENTED = 1, 2, 6
@@ -17,7 +17,7 @@ def rows(model, *options, cwd=None):
 
 @case
 def networks_agree_with_the_reference():
-    networks_agree('tensorflow', '3')
+    networks_agree('tensorflow', '3', some(NETWORKS, 0, 1, 6))
 
 
 @case
@@ -26,6 +26,7 @@ def odd_networks_are_right_or_refused():
 
 
 @case
+@whole
 def the_large_ones_too():
     for model in ('resnet50', 'vit_b_16'):
         row = rows(model, '--iterations', '1', '--warmup', '0', '--max-time', '300')[0]
