@@ -1,7 +1,7 @@
 """ONNX Runtime as an engine: found, refused with a remedy, and right beside native."""
 import os
 
-from harness import ENGINES, HOME, PROGRAM, SOURCE, Skip, case, environment, hotlap, main, standing_apart
+from harness import ENGINES, HOME, PROGRAM, SOURCE, Skip, case, environment, hotlap, main, plain_python, standing_apart
 
 SHORT = ('--iterations', '3', '--warmup', '1', '--max-time', '20', '--json')
 PLACE = 'lib/python3*/site-packages/onnxruntime/capi/libonnxruntime.so.1*'
@@ -17,7 +17,7 @@ def bare(**changes):
 
 def listed(env, **more):
     """What `hotlap engines` says of the engine."""
-    engines = hotlap('engines', '--json', env=env, **more).passes().document
+    engines = hotlap('engines', '--python', plain_python(), '--json', env=env, **more).passes().document
     return next(e for e in engines if e['engine'] == 'onnxruntime')
 
 

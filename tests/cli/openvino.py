@@ -2,7 +2,7 @@
 import functools
 import os
 
-from harness import HOME, SOURCE, Skip, case, environment, hotlap, main, standing_apart
+from harness import HOME, SOURCE, Skip, case, environment, hotlap, main, plain_python, standing_apart
 
 SHORT = ('--iterations', '3', '--warmup', '1', '--max-time', '20', '--json')
 PLACE = 'lib/python3*/site-packages/openvino/libs/libopenvino_c.so*'
@@ -32,7 +32,7 @@ def found():
 
 def listed(env, **more):
     """What `hotlap engines` says of the engine."""
-    engines = hotlap('engines', '--json', env=env, **more).passes().document
+    engines = hotlap('engines', '--python', plain_python(), '--json', env=env, **more).passes().document
     return next(e for e in engines if e['engine'] == 'openvino')
 
 
