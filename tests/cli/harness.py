@@ -24,6 +24,7 @@ ENGINES = os.path.abspath(sys.argv[2])
 FAULTY = os.path.join(ENGINES, 'faulty.so')
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 HOME = pathlib.Path(tempfile.mkdtemp(prefix='hotlap-test-'))
+PLAIN = pathlib.Path(tempfile.mkdtemp(prefix='hotlap-test-python-'))  # not in HOME, which is the tests'
 CASES = []
 # ./check --all, or HOTLAP_TEST_WHOLE=1: what takes minutes and goes ways that others go, too.
 WHOLE = os.environ.get('HOTLAP_TEST_WHOLE') == '1'
@@ -77,7 +78,7 @@ def shared(**changes):
 
 def plain_python():
     """An interpreter without frameworks: to import each takes `hotlap engines` seconds."""
-    place = HOME / 'plain' / 'bin' / 'python3'
+    place = PLAIN / 'bin' / 'python3'
     if not place.is_symlink():
         place.parent.mkdir(parents=True, exist_ok=True)
         place.symlink_to(os.path.realpath(sys.executable))
@@ -86,7 +87,8 @@ def plain_python():
 
 def environment(**changes):
     env = {k: v for k, v in os.environ.items() if not k.startswith(('XDG_', 'NO_COLOR'))}
-    env.update(VIRTUAL_ENV=str(plain_python().parents[1]))
+    plain_python()
+    env.update(VIRTUAL_ENV=str(PLAIN))
     env.update(HOME=str(HOME), XDG_CACHE_HOME=str(HOME / 'cache'), XDG_DATA_HOME=str(HOME / 'data'),
                HOTLAP_TEST_WITHOUT_LIMITS='1')
     # A crash of a test engine is to reach hotlap as the signal it is, also in a sanitized build.
@@ -200,4 +202,5 @@ def main():
             for line in text.splitlines():
                 print('# ' + line, flush=True)
     shutil.rmtree(HOME, ignore_errors=True)
+    shutil.rmtree(PLAIN, ignore_errors=True)
     sys.exit(1 if failed else 0)
