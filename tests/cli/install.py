@@ -50,7 +50,7 @@ def the_tree_is_complete_and_may_be_moved():
     run('meson', 'install', '-C', BUILD, '--no-rebuild', '--destdir', STAGE)
     STAGE.rename(MOVED)
     for name in ('hotlap-engine-native.so', 'hotlap-engine-onnxruntime.so',
-                 'hotlap-engine-openvino.so', 'engine.h', 'hotlap.pc', 'LICENSE', 'README.md',
+                 'hotlap-engine-openvino.so', 'engine.h', 'hotlap.h', 'libhotlap.so', 'hotlap.pc', 'LICENSE', 'README.md',
                  'skeleton.c', 'options.md'):
         assert any(MOVED.rglob(name)), f'{name} is not installed'
     assert os.access(program(), os.X_OK)
@@ -112,6 +112,25 @@ def the_skeleton_compiles_against_the_installed_header_and_runs():
     out = run(program(), 'sweep', 'mlp', '--plugin', plugin, '--engine', 'skeleton', '--batch-sizes',
               '1,2', '--max-time', '0.5', '--json', '--store', 'none')
     assert '"not checked: the engine gives no outputs"' in out, out
+
+
+@case
+def a_program_links_the_installed_library():
+    compiler = os.environ.get('CC', 'cc').split()
+    needs(compiler[0])
+    source = HOME / 'serve.c'
+    source.write_text('#include <hotlap/hotlap.h>\n#include <stdio.h>\n'
+                      'int main(void) {\n  hl_monitor *monitor;\n  hl_error error = {0};\n'
+                      '  hl_monitor_config config = HL_MONITOR_CONFIG;\n  config.path = "serve.jsonl";\n'
+                      '  if (hl_monitor_new(&config, &monitor, &error)) return puts(error.msg), 1;\n'
+                      '  hl_monitor_log_inference(monitor, 32, 0.0125, 812.5);\n'
+                      '  hl_monitor_free(monitor);\n  return puts(hl_version()) < 0;\n}\n')
+    libraries = pkg_config('--libs').split()
+    assert '-lhotlap' in libraries, libraries
+    run(*compiler, '-std=c17', '-Wall', '-Wextra', '-Werror', *pkg_config('--cflags').split(), source,
+        '-o', HOME / 'serve', *libraries, f'-Wl,-rpath,{next(MOVED.rglob("libhotlap.so")).parent}')
+    assert run(HOME / 'serve').strip() in run(program(), '--version')
+    assert '"batch_size":32,"elapsed_time":0.0125,' in (HOME / 'serve.jsonl').read_text()
 
 
 main()

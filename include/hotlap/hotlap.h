@@ -1,0 +1,101 @@
+/*
+ * hotlap/hotlap.h - the library: what a program that runs a network in production asks of hotlap.
+ *
+ *     // cc serve.c $(pkg-config --cflags --libs hotlap)
+ *     #include <hotlap/hotlap.h>
+ *     hl_error error = {0};
+ *     hl_monitor *monitor;
+ *     hl_monitor_config config = HL_MONITOR_CONFIG;
+ *     config.path = "inference.jsonl";
+ *     if (hl_monitor_new(&config, &monitor, &error)) fail(error.msg);
+ *     ...                                                      // in any thread, after each batch:
+ *     hl_monitor_log_inference(monitor, 32, elapsed_s, memory_mb);
+ *     ...
+ *     hl_monitor_free(monitor);
+ *
+ * `hotlap monitor inference.jsonl` shows the log while it grows.
+ *
+ * A function that can fail returns a status and fills `error` (which may be NULL). Structs that the
+ * caller fills begin with their size and only grow at their end: begin with their initialiser. What
+ * is passed in is copied. Nothing is printed and the process never ends from in here.
+ */
+#ifndef HOTLAP_HOTLAP_H
+#define HOTLAP_HOTLAP_H
+
+#include <hotlap/engine.h> /* hl_status, hl_error */
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HL_PUBLIC __attribute__((visibility("default")))
+
+/* "0.1.0" */
+HL_PUBLIC const char *hl_version(void);
+
+/* ---- Monitor ---------------------------------------------------------------------------------
+ *
+ * A call in the serving threads leaves 32 bytes in a ring; one thread of the monitor's own writes
+ * the log. A line is one JSON object:
+ *
+ *     {"timestamp":"2026-11-29T12:00:00.123456Z","batch_size":32,"elapsed_time":0.0125,
+ *      "memory_usage":812.5,"throughput":2560}
+ *
+ * seconds, MB (10^6 bytes; null: unknown), images a second. Lines with an "event" are the
+ * monitor's own. Whole lines are appended by single writes: a process that is killed loses the
+ * records of the last `flush_ms` and leaves a valid log, but for a last line that a full disk may
+ * tear; the next monitor of this path goes on behind it. */
+
+typedef struct hl_monitor hl_monitor;
+
+typedef struct hl_monitor_config {
+  uint32_t size;
+  uint32_t flush_ms;     /* records are in the file after so long at most; 100 */
+  const char *path;      /* of the log; NULL: none is written */
+  uint64_t rotate_bytes; /* the log becomes PATH.1, that PATH.2, ... at this size; 64 MiB */
+  uint32_t rotate_keep;  /* so many old ones are kept, 1 to 1000; 8 */
+  uint32_t ring_records; /* capacity of the rings, all threads together; 65536 (2.5 MB) */
+} hl_monitor_config;
+
+#define HL_MONITOR_CONFIG                                                                          \
+  { .size = sizeof(hl_monitor_config) }
+
+/* What has been logged so far. Numbers of records: logged = written + waiting. */
+typedef struct hl_monitor_stats {
+  uint32_t size;
+  uint32_t padding;
+  uint64_t logged;        /* taken by hl_monitor_log_inference */
+  uint64_t dropped;       /* refused because the ring was full; a line of the log tells them, too */
+  uint64_t invalid;       /* refused: batch size 0, or a time that is not above 0 */
+  uint64_t written;       /* seen by the monitor's thread */
+  uint64_t failed_writes; /* lines that could not be written */
+} hl_monitor_stats;
+
+/* Starts the thread and opens the log for appending. Members that are 0 or NULL have their
+ * defaults. INVALID_ARGUMENT; IO: the log cannot be opened; UNAVAILABLE: another monitor writes
+ * it. Free with hl_monitor_free. */
+HL_PUBLIC hl_status hl_monitor_new(const hl_monitor_config *config, hl_monitor **ret_monitor,
+                                   hl_error *error);
+
+/* One batch took `elapsed_s` seconds; `memory_mb` is what it used, NaN: unknown. Any thread, at any
+ * time; takes no lock, allocates nothing and never waits. False: refused, and counted in the
+ * stats. */
+HL_PUBLIC bool hl_monitor_log_inference(hl_monitor *monitor, uint32_t batch_size, double elapsed_s,
+                                        double memory_mb);
+
+/* Waits until everything that was logged before the call is in the file. IO: lines could not be
+ * written since the last flush. */
+HL_PUBLIC hl_status hl_monitor_flush(hl_monitor *monitor, hl_error *error);
+
+/* `ret_stats->size` is set by the caller. */
+HL_PUBLIC void hl_monitor_get_stats(hl_monitor *monitor, hl_monitor_stats *ret_stats);
+
+/* Flushes, ends the thread and closes the log; NULL is allowed. No other thread may be in a call
+ * of this monitor. In a child of fork, which has no such thread, it only gives memory back. */
+HL_PUBLIC void hl_monitor_free(hl_monitor *monitor);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,281 @@
+/* The monitor through its public header: every record is in the log once, whatever the threads; the
+ * log is rotated, locked, and gone on with after a line that was torn. */
+#include <hotlap/hotlap.h>
+
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { THREADS = 8, RECORDS = 5000 };
+
+static char path[64];
+
+static void remove_logs(void) {
+  char name[96];
+  unlink(path);
+  for (int k = 1; k <= 20; k++) {
+    snprintf(name, sizeof name, "%s.%d", path, k);
+    unlink(name);
+  }
+}
+
+static int set_up(void **state) {
+  (void)state;
+  snprintf(path, sizeof path, "/tmp/hotlap-monitor-%lld.jsonl", (long long)getpid());
+  remove_logs();
+  return 0;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  remove_logs();
+  return 0;
+}
+
+static hl_monitor *open_monitor(hl_monitor_config config) {
+  hl_monitor *monitor = NULL;
+  hl_error error = {0};
+  config.path = path;
+  if (hl_monitor_new(&config, &monitor, &error) != HL_OK) fail_msg("%s", error.msg);
+  return monitor;
+}
+
+static hl_monitor_stats stats_of(hl_monitor *monitor) {
+  hl_monitor_stats stats = {.size = sizeof stats};
+  hl_monitor_get_stats(monitor, &stats);
+  return stats;
+}
+
+static char *text_of(const char *name) {
+  FILE *file = fopen(name, "r");
+  if (!file) return NULL;
+  char *text = calloc(1, 16 << 20);
+  assert_non_null(text);
+  size_t n = fread(text, 1, (16 << 20) - 1, file);
+  text[n] = '\0';
+  fclose(file);
+  return text;
+}
+
+static size_t count_of(const char *text, const char *word) {
+  size_t n = 0;
+  for (const char *at = strstr(text, word); at; at = strstr(at + 1, word)) n++;
+  return n;
+}
+
+typedef struct job {
+  hl_monitor *monitor;
+  uint32_t number, refused;
+} job;
+
+/* The batch size of a record is its name. */
+static void *log_many(void *argument) {
+  job *j = argument;
+  for (uint32_t i = 0; i < RECORDS; i++)
+    while (!hl_monitor_log_inference(j->monitor, j->number * RECORDS + i + 1, 0.001, 12.5))
+      j->refused++;
+  return NULL;
+}
+
+static void every_record_is_there_once(void **state) {
+  (void)state;
+  /* A ring that the threads fill again and again. */
+  hl_monitor *monitor = open_monitor(
+      (hl_monitor_config){.size = sizeof(hl_monitor_config), .ring_records = 256, .flush_ms = 1});
+  pthread_t threads[THREADS];
+  job jobs[THREADS];
+  uint64_t refused = 0;
+  for (uint32_t i = 0; i < THREADS; i++) {
+    jobs[i] = (job){.monitor = monitor, .number = i};
+    assert_int_equal(pthread_create(&threads[i], NULL, log_many, &jobs[i]), 0);
+  }
+  for (uint32_t i = 0; i < THREADS; i++) {
+    pthread_join(threads[i], NULL);
+    refused += jobs[i].refused;
+  }
+  assert_int_equal(hl_monitor_flush(monitor, NULL), HL_OK);
+  hl_monitor_stats stats = stats_of(monitor);
+  assert_int_equal(stats.logged, THREADS * RECORDS);
+  assert_int_equal(stats.written, THREADS * RECORDS);
+  assert_int_equal(stats.dropped, refused);
+  hl_monitor_free(monitor);
+
+  static unsigned char seen[THREADS * RECORDS + 1];
+  uint32_t last[THREADS] = {0};
+  uint64_t told = 0;
+  FILE *file = fopen(path, "r");
+  assert_non_null(file);
+  char line[512];
+  while (fgets(line, sizeof line, file)) {
+    assert_non_null(strchr(line, '\n'));
+    const char *batch = strstr(line, "\"batch_size\":"), *drop = strstr(line, "\"count\":");
+    if (drop) told += strtoull(drop + 8, NULL, 10);
+    if (!batch) continue;
+    unsigned long name = strtoul(batch + 13, NULL, 10);
+    assert_in_range(name, 1, THREADS * RECORDS);
+    assert_int_equal(seen[name]++, 0);
+    uint32_t thread = (uint32_t)(name - 1) / RECORDS;
+    assert_true(name > last[thread]); /* those of one thread in their order */
+    last[thread] = (uint32_t)name;
+    assert_non_null(strstr(line, "\"elapsed_time\":0.001,\"memory_usage\":12.5,\"throughput\":"));
+  }
+  fclose(file);
+  for (size_t i = 1; i <= THREADS * RECORDS; i++) assert_int_equal(seen[i], 1);
+  assert_int_equal(told, refused);
+}
+
+static void refuses_what_is_no_inference(void **state) {
+  (void)state;
+  hl_monitor *monitor = open_monitor((hl_monitor_config)HL_MONITOR_CONFIG);
+  assert_false(hl_monitor_log_inference(monitor, 0, 1, 1));
+  assert_false(hl_monitor_log_inference(monitor, 1, 0, 1));
+  assert_false(hl_monitor_log_inference(monitor, 1, -1, 1));
+  assert_false(hl_monitor_log_inference(monitor, 1, (double)NAN, 1));
+  assert_false(hl_monitor_log_inference(monitor, 1, (double)INFINITY, 1));
+  assert_true(hl_monitor_log_inference(monitor, 1, 1e-320, (double)NAN));
+  hl_monitor_stats stats = stats_of(monitor);
+  assert_int_equal(stats.invalid, 5);
+  assert_int_equal(stats.logged, 1);
+  hl_monitor_free(monitor);
+  char *text = text_of(path);
+  assert_non_null(strstr(text, "\"memory_usage\":null,\"throughput\":null}\n"));
+  free(text);
+}
+
+static void rotates(void **state) {
+  (void)state;
+  hl_monitor *monitor = open_monitor((hl_monitor_config){
+      .size = sizeof(hl_monitor_config), .rotate_bytes = 4096, .rotate_keep = 3, .flush_ms = 1});
+  for (uint32_t i = 1; i <= 300; i++) {
+    assert_true(hl_monitor_log_inference(monitor, i, 0.5, 1));
+    if (i % 10 == 0) assert_int_equal(hl_monitor_flush(monitor, NULL), HL_OK);
+  }
+  hl_monitor_free(monitor);
+  uint32_t expected = 300;
+  for (int k = 0; k <= 3; k++) { /* the youngest lines, without a gap */
+    char name[96];
+    snprintf(name, sizeof name, k ? "%s.%d" : "%s", path, k);
+    struct stat file;
+    assert_int_equal(stat(name, &file), 0);
+    assert_true(file.st_size <= 4096);
+    char *text = text_of(name);
+    assert_int_equal(strncmp(text, "{\"timestamp\":", 13), 0);
+    assert_non_null(strstr(text, "\"schema\":\"hotlap.monitor/1\""));
+    uint32_t lines = (uint32_t)count_of(text, "\"batch_size\":");
+    assert_true(lines > 10);
+    char last[32];
+    snprintf(last, sizeof last, "\"batch_size\":%" PRIu32 ",", expected);
+    assert_non_null(strstr(text, last));
+    expected -= lines;
+    free(text);
+  }
+  char name[96];
+  snprintf(name, sizeof name, "%s.4", path);
+  assert_int_not_equal(access(name, F_OK), 0);
+}
+
+static void goes_on_behind_a_torn_line(void **state) {
+  (void)state;
+  FILE *file = fopen(path, "w");
+  fputs("{\"timestamp\":\"2026-01-01T00:00:00Z\",\"batch_size\":3,\"elap", file);
+  fclose(file);
+  hl_monitor_free(open_monitor((hl_monitor_config)HL_MONITOR_CONFIG));
+  char *text = text_of(path);
+  assert_non_null(strstr(text, ",\"elap\n{\"timestamp\":"));
+  assert_int_equal(text[strlen(text) - 1], '\n');
+  free(text);
+}
+
+static void one_writer(void **state) {
+  (void)state;
+  hl_monitor *first = open_monitor((hl_monitor_config)HL_MONITOR_CONFIG), *second = NULL;
+  hl_monitor_config config = HL_MONITOR_CONFIG;
+  config.path = path;
+  hl_error error = {0};
+  assert_int_equal(hl_monitor_new(&config, &second, &error), HL_UNAVAILABLE);
+  assert_non_null(strstr(error.msg, "is written by another monitor"));
+  hl_monitor_free(first);
+  assert_int_equal(hl_monitor_new(&config, &second, &error), HL_OK);
+  hl_monitor_free(second);
+  config.path = "/nowhere/at/all";
+  assert_int_equal(hl_monitor_new(&config, &second, &error), HL_IO);
+  config.path = "/dev/null";
+  assert_int_equal(hl_monitor_new(&config, &second, &error), HL_IO);
+  config.path = path;
+  config.rotate_bytes = 1;
+  assert_int_equal(hl_monitor_new(&config, &second, &error), HL_INVALID_ARGUMENT);
+  config = (hl_monitor_config){0};
+  assert_int_equal(hl_monitor_new(&config, &second, &error), HL_INVALID_ARGUMENT);
+}
+
+/* What was flushed is there after SIGKILL, and every line is whole. */
+static void survives_a_kill(void **state) {
+  (void)state;
+  int ready[2];
+  assert_int_equal(pipe(ready), 0);
+  pid_t child = fork();
+  if (child == 0) {
+    hl_monitor *monitor = open_monitor((hl_monitor_config)HL_MONITOR_CONFIG);
+    for (uint32_t i = 1; i <= 1000; i++) hl_monitor_log_inference(monitor, i, 0.5, 1);
+    hl_monitor_flush(monitor, NULL);
+    if (write(ready[1], "x", 1) != 1) _exit(1);
+    for (uint32_t i = 1;; i++) hl_monitor_log_inference(monitor, i, 0.25, 1);
+  }
+  char byte;
+  assert_int_equal(read(ready[0], &byte, 1), 1);
+  kill(child, SIGKILL);
+  waitpid(child, NULL, 0);
+  close(ready[0]);
+  close(ready[1]);
+  hl_monitor_free(open_monitor((hl_monitor_config)HL_MONITOR_CONFIG));
+  FILE *file = fopen(path, "r");
+  char line[512];
+  size_t flushed = 0;
+  while (fgets(line, sizeof line, file)) {
+    size_t n = strlen(line);
+    assert_true(n > 2 && line[0] == '{' && line[n - 2] == '}' && line[n - 1] == '\n');
+    flushed += strstr(line, "\"elapsed_time\":0.5,") != NULL;
+  }
+  fclose(file);
+  assert_int_equal(flushed, 1000);
+}
+
+/* A child of fork has no thread: it must not wait for one. */
+static void ends_in_a_forked_child(void **state) {
+  (void)state;
+  hl_monitor *monitor = open_monitor((hl_monitor_config)HL_MONITOR_CONFIG);
+  pid_t child = fork();
+  if (child == 0) {
+    hl_status status = hl_monitor_flush(monitor, NULL);
+    hl_monitor_free(monitor);
+    _exit(status == HL_UNAVAILABLE ? 0 : 1);
+  }
+  int status;
+  waitpid(child, &status, 0);
+  assert_int_equal(status, 0);
+  hl_monitor_free(monitor);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(every_record_is_there_once, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(refuses_what_is_no_inference, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(rotates, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(goes_on_behind_a_torn_line, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(one_writer, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(survives_a_kill, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(ends_in_a_forked_child, set_up, tear_down),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
