@@ -101,8 +101,9 @@ static hl_status build_all(builder *b, hl_error *error) {
     status = build_part(b, step, &s->parts[i], &inner);
     if (status == HL_OK) status = add_rows(b, i, &inner);
     if (status != HL_OK)
-      return hl_error_set(error, status, "%.150s:%zu:%zu: entry '%s': %.250s", b->file->yaml.name,
-                          step->where->line, step->where->column, step->entry, inner.msg);
+      return hl_error_set(error, status, "%.150s:%zu:%zu: entry '%s': %.250s",
+                          hl_yaml_name(&b->file->yaml, step->where), step->where->line,
+                          step->where->column, step->entry, inner.msg);
   }
   if (s->plan.count == 0)
     return hl_error_set(error, HL_BAD_DATA, "%s: its excludes leave nothing to measure",

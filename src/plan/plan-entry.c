@@ -1,6 +1,7 @@
 #include "plan/plan-entry.h"
 
 #include "base/text.h"
+#include "plan/plan-matrix.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -195,9 +196,10 @@ static hl_status add_matrix(hl__entry *e, const hl_yaml *matrix, hl_error *error
 /* -- an entry ---------------------------------------------------------------------------------- */
 
 static bool good_name(const char *name) {
-  static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
-  size_t length = strlen(name);
-  return length > 0 && length <= 60 && strspn(name, good) == length;
+  /* '/' stands between the parts of a name that a matrix made. */
+  static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_/";
+  size_t length = strlen(name), most = strchr(name, '/') ? 4 * HL__MATRIX_NAME + 3 : 60;
+  return length > 0 && length <= most && strspn(name, good) == length;
 }
 
 static hl_status read_name(hl__entry *e, const hl_yaml *node, size_t index, hl_error *error) {
@@ -379,16 +381,13 @@ hl_status hl__entry_read(hl_plan_file *file, const hl_yaml *node, const hl_yaml 
   return status;
 }
 
-hl_status hl_plan_file_only(hl_plan_file *file, const char *workload, hl_error *error) {
-  size_t which = 0, kept = 0;
-  while (which < HL_COUNT(workloads) && strcmp(workloads[which].name, workload) != 0) which++;
-  if (which == HL_COUNT(workloads))
-    return hl_error_set(error, HL_INVALID_ARGUMENT,
-                        "--only: '%.60s' is none of inference, load, training, memory", workload);
-  for (size_t i = 0; i < file->step_count; i++)
-    if (file->steps[i].command == workloads[which].command) file->steps[kept++] = file->steps[i];
-  file->step_count = kept;
-  if (kept) return HL_OK;
-  return hl_error_set(error, HL_INVALID_ARGUMENT, "%.200s: no entry of it is of the workload %s",
-                      file->yaml.name, workload);
+char hl__workload_command(const char *name) {
+  for (size_t i = 0; i < HL_COUNT(workloads); i++)
+    if (strcmp(workloads[i].name, name) == 0) return workloads[i].command;
+  return '\0';
+}
+
+size_t hl__workload_names(const char *ret_names[HL__WORKLOADS]) {
+  for (size_t i = 0; i < HL_COUNT(workloads); i++) ret_names[i] = workloads[i].name;
+  return HL_COUNT(workloads);
 }

@@ -4,7 +4,7 @@
 
 #include "plan/plan-file.h"
 
-enum { HL__ENTRY_KEYS = 128 };
+enum { HL__ENTRY_KEYS = 128, HL__WORKLOADS = 8 };
 
 /* A key with one value. */
 typedef struct hl__setting {
@@ -63,6 +63,10 @@ bool hl__entry_option(char command, const char *key, size_t length, hl_option_id
 
 /* Whether `hotlap run` itself has the option of that name. */
 bool hl__run_option(const char *key, hl_option_id *ret_id);
+
+/* The command whose options the entries of a workload take; 0 for what is none. */
+char hl__workload_command(const char *name);
+size_t hl__workload_names(const char *ret_names[HL__WORKLOADS]);
 
 /* `text` split at commas, empty items as they are; NULL without memory. */
 const char **hl__split(hl_arena *arena, const char *text, size_t *ret_count);

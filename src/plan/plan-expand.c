@@ -137,7 +137,7 @@ bool hl_plan_step_excludes(const hl_plan_step *step, const hl_configuration *con
       char text[32];
       const char *value;
       all = value_of(configuration, c->id, text, &value) &&
-            has_value(c->values, c->value_count, value);
+            has_value(c->values, c->value_count, value) != c->others;
     }
     if (all) return true;
   }
@@ -195,7 +195,8 @@ static hl_status narrow(expansion *x, const hl_yaml *map, bool *ret_holds, hl_pl
     if (axis)
       *ret_holds = has_value(values, count, axis->values[x->place[axis - e->axes]]);
     else if (hl__entry_option(e->command, key, strlen(key), &id))
-      ret->conditions[ret->condition_count++] = (hl_plan_condition){id, values, count};
+      ret->conditions[ret->condition_count++] =
+          (hl_plan_condition){.id = id, .values = values, .value_count = count};
   }
   return HL_OK;
 }
@@ -299,9 +300,10 @@ static hl_status count_steps(const expansion *x, size_t *ret_count) {
     if (count <= HL_PLAN_STEPS) count *= e->axes[i].count;
   }
   if (count > HL_PLAN_STEPS - e->file->step_count)
-    return hl_error_set(
-        x->error, HL_LIMIT, "%s:%zu:%zu: with entry '%s' the plan has more than %d combinations",
-        e->file->yaml.name, e->where->line, e->where->column, e->name, HL_PLAN_STEPS);
+    return hl_error_set(x->error, HL_LIMIT,
+                        "%s:%zu:%zu: with entry '%s' the plan has more than %d combinations",
+                        hl_yaml_name(&e->file->yaml, e->where), e->where->line, e->where->column,
+                        e->name, HL_PLAN_STEPS);
   *ret_count = count;
   return HL_OK;
 }

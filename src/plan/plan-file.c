@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "plan/plan-entry.h"
+#include "plan/plan-matrix.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,8 +13,8 @@ enum { most_overrides = 64, override_bytes = 4096 };
 static const hl_option_id of_run[] = {HL_OPTION_OUTPUT_DIR, HL_OPTION_EXPORT_FORMAT,
                                       HL_OPTION_PLOT_RESULTS, HL_OPTION_SKIP_FAILED};
 
-static const char *const own_keys[] = {"name",    "description", "defaults",
-                                       "entries", "plots",       "quick"};
+static const char *const own_keys[] = {"name",  "description", "defaults",           "entries",
+                                       "plots", "quick",       "test_configurations"};
 
 static hl_status no_memory(hl_error *error) {
   return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the plan");
@@ -53,7 +54,9 @@ static hl_status unknown_key(const hl_plan_file *file, const hl_yaml *key, hl_er
   return hl_yaml_refuse(
       &file->yaml, key, error, "unknown key '%.60s'%s%s%s", key->text,
       nearest ? "; did you mean '" : "", nearest ? nearest : "",
-      nearest ? "'?" : "; a plan has name, description, defaults, entries, plots, quick");
+      nearest
+          ? "'?"
+          : "; a plan has name, description, defaults, entries, test_configurations, plots, quick");
 }
 
 /* -- the whole --------------------------------------------------------------------------------- */
@@ -337,7 +340,12 @@ static hl_status read_only_entry(hl_plan_file *file, hl__override *overrides, si
   const hl_yaml **keys = hl_arena_array(&file->yaml.arena, root->count, sizeof *keys);
   const hl_yaml **items = hl_arena_array(&file->yaml.arena, root->count, sizeof *items);
   if (!entry || !keys || !items) return no_memory(error);
-  *entry = (hl_yaml){HL_YAML_MAP, root->line, root->column, NULL, false, keys, items, 0};
+  *entry = (hl_yaml){.kind = HL_YAML_MAP,
+                     .line = root->line,
+                     .column = root->column,
+                     .keys = keys,
+                     .items = items,
+                     .file = root->file};
   for (size_t i = 0; i < root->count; i++) {
     hl_option_id id;
     const char *key = root->keys[i]->text;
@@ -358,7 +366,8 @@ static hl_status interpret(hl_plan_file *file, const char *const *given, size_t 
   const hl_yaml *root = file->yaml.root;
   if (root->kind != HL_YAML_MAP)
     return hl_yaml_refuse(&file->yaml, root, error,
-                          "a plan is a mapping that begins with 'entries:' or 'model:'");
+                          "a plan is a mapping that begins with 'entries:', 'model:' or "
+                          "'test_configurations:'");
   if (given_count > most_overrides)
     return hl_error_set(error, HL_LIMIT, "more than %d KEY=VALUE for a plan", most_overrides);
   const char *texts[2 * most_overrides] = {0};
@@ -366,8 +375,10 @@ static hl_status interpret(hl_plan_file *file, const char *const *given, size_t 
   size_t count = 0;
   file->steps = hl_arena_array(&file->yaml.arena, HL_PLAN_STEPS + 1, sizeof *file->steps);
   if (!file->steps) return no_memory(error);
-  const hl_yaml *entries = hl_yaml_find(root, "entries");
-  hl_status status = read_quick(file, quick, texts, &count, error);
+  hl_status status = hl__matrix_rewrite(file, error);
+  if (status != HL_OK) return status;
+  const hl_yaml *entries = hl_yaml_find(file->yaml.root, "entries");
+  status = read_quick(file, quick, texts, &count, error);
   for (size_t i = 0; i < given_count && status == HL_OK; i++)
     texts[count++] = given[i]; /* behind those of the plan: they are stronger */
   for (size_t i = 0; i < count && status == HL_OK; i++)

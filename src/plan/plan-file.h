@@ -27,9 +27,11 @@
 
 enum { HL_PLAN_STEPS = 10000, HL_PLAN_ENTRIES = 1000, HL_PLAN_PLOTS = 32, HL_PLAN_PANELS = 6 };
 
-/* Leaves out what has one of `values` in the option, of an entry that lists several itself. */
+/* Leaves out what has one of `values` in the option (`others`: none of them), of an entry that
+ * lists several itself. */
 typedef struct hl_plan_condition {
   hl_option_id id;
+  bool others;
   const char *const *values;
   size_t value_count;
 } hl_plan_condition;
@@ -65,6 +67,11 @@ typedef struct hl_plan_plot {
   const hl_yaml *where;
 } hl_plan_plot;
 
+/* Batch sizes by a name, of a test matrix. */
+typedef struct hl_plan_set {
+  const char *name, *sizes; /* "1,2,4" */
+} hl_plan_set;
+
 typedef struct hl_plan_file {
   hl_yaml_file yaml;
   const char *name, *description; /* NULL: none */
@@ -74,6 +81,8 @@ typedef struct hl_plan_file {
   size_t step_count;
   hl_plan_plot *plots;
   size_t plot_count;
+  hl_plan_set *sets;
+  size_t set_count;
 } hl_plan_file;
 
 /* `overrides`: KEY=VALUE for every entry, ENTRY.KEY=VALUE for one; ENGINE.KEY=VALUE is an option of
@@ -87,9 +96,12 @@ hl_status hl_plan_file_parse(const char *bytes, size_t count, const char *name,
                              hl_plan_file *ret_file, hl_error *error);
 void hl_plan_file_release(hl_plan_file *file);
 
-/* Leaves only the steps of a workload, by its name in a plan. INVALID_ARGUMENT for a name that is
- * none, and where no step is left. */
-hl_status hl_plan_file_only(hl_plan_file *file, const char *workload, hl_error *error);
+/* Leaves what `only` names: a workload, or KEY=VALUE with commas, several values of a key being
+ * alternatives: "model=standard,batch_sizes=quick", "hardware=cpu_baseline,batch-sizes=8,16". Keys
+ * are workload and entry; dataset, model, hardware and scenario of a matrix (of other plans model
+ * is the network); and engine, precision, device, threads and batch-sizes of rows.
+ * INVALID_ARGUMENT for a key or value that is none, and where nothing is left. */
+hl_status hl_plan_file_only(hl_plan_file *file, const char *only, hl_error *error);
 
 /* Whether the step's excludes leave the configuration out. */
 bool hl_plan_step_excludes(const hl_plan_step *step, const hl_configuration *configuration);

@@ -22,6 +22,10 @@ static hl_status refuse_at(const char *name, size_t line, size_t column, hl_stat
   return hl_error_set(error, status, "%.200s:%zu:%zu: %s", name, line, column, text);
 }
 
+const char *hl_yaml_name(const hl_yaml_file *file, const hl_yaml *node) {
+  return node->file ? node->file : file->name;
+}
+
 hl_status hl_yaml_refuse(const hl_yaml_file *file, const hl_yaml *where, hl_error *error,
                          const char *format, ...) {
   char text[512];
@@ -29,7 +33,7 @@ hl_status hl_yaml_refuse(const hl_yaml_file *file, const hl_yaml *where, hl_erro
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  return refuse_at(file->name, where->line, where->column, HL_BAD_DATA, error, text);
+  return refuse_at(hl_yaml_name(file, where), where->line, where->column, HL_BAD_DATA, error, text);
 }
 
 static hl_status no_memory(const reader *r) {
@@ -167,7 +171,9 @@ static hl_status convert(reader *r, int index, size_t depth, const hl_yaml **ret
   const yaml_node_t *from = yaml_document_get_node(r->document, index);
   hl_yaml *to = hl_arena_alloc(&r->file->arena, sizeof *to);
   if (!from || !to) return no_memory(r);
-  *to = (hl_yaml){.line = from->start_mark.line + 1, .column = from->start_mark.column + 1};
+  *to = (hl_yaml){.line = from->start_mark.line + 1,
+                  .column = from->start_mark.column + 1,
+                  .file = r->file->name};
   if (++r->values > HL_YAML_VALUES)
     return refuse_at(r->file->name, to->line, to->column, HL_LIMIT, r->error,
                      "more than 20000 values, aliases counted as what they stand for");

@@ -40,6 +40,7 @@ struct hl_yaml {
   const hl_yaml *const *keys;  /* of a map: scalars */
   const hl_yaml *const *items; /* of a list, or the values of a map */
   size_t count;
+  const char *file; /* that it was read from; NULL: the file that is at hand */
 };
 
 typedef struct hl_yaml_file {
@@ -61,6 +62,9 @@ const hl_yaml *hl_yaml_find(const hl_yaml *map, const char *key);
 bool hl_yaml_is_null(const hl_yaml *node);
 /* true, yes, on or false, no, off in any of YAML's spellings; false for another text. */
 bool hl_yaml_bool(const hl_yaml *node, bool *ret_value);
+
+/* The file of a node, for messages. */
+const char *hl_yaml_name(const hl_yaml_file *file, const hl_yaml *node);
 
 /* BAD_DATA: "FILE:LINE:COLUMN: " and the message. */
 hl_status hl_yaml_refuse(const hl_yaml_file *file, const hl_yaml *where, hl_error *error,

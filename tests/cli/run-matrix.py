@@ -1,0 +1,159 @@
+"""hotlap run of a test matrix: datasets x models x hardware x scenarios, and batch sizes by name."""
+import json
+
+from harness import HOME, SOURCE, case, file, hotlap, main
+
+# As PtychoPINN's benchmark plan has it, word for word.
+SUITE = '''test_configurations:
+  datasets:
+    small:
+      n_images: 100
+      description: "Quick validation"
+    medium:
+      n_images: 1000
+      description: "Standard benchmark"
+    large:
+      n_images: 5000
+      description: "Stress test"
+      
+  models:
+    standard:
+      gridsize: 1
+      N: 64
+    memory_intensive:
+      gridsize: 2
+      N: 128
+      
+  hardware:
+    - gpu_single: "Single GPU benchmark"
+    - gpu_multi: "Multi-GPU scaling"
+    - cpu_baseline: "CPU performance baseline"
+    
+  batch_sizes:
+    comprehensive: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
+    quick: [8, 16, 32, 64, 128]
+    memory_test: [1, 256, 512, 1024]
+'''
+# Steps of 1 ms + 0.1 ms an image on a simulated clock: a row takes no time.
+CLOCK = 'defaults: {engine: "null", no-check: true, simulated-clock: 1e6+1e5}\n'
+SMALL = CLOCK + '''test_configurations:
+  datasets: {few: {n_images: 4}, many: 8}
+  models: {thin: {model: mlp, hidden_dim: 8, input_dim: 4}, fat: "mlp:hidden_dim=16,input_dim=4"}
+  hardware: [gpu_single: "absent here", cpu_baseline: "present"]
+  batch_sizes: {one: [1, 2], memory_test: [4]}
+'''
+
+
+def plan(text, name='matrix.yaml'):
+    return file(name, text.encode())
+
+
+def rows(text, *options):
+    return hotlap('run', plan(text), '--json', '--store', 'none', *options)
+
+
+@case
+def the_suites_own_words_are_understood():
+    found = hotlap('run', plan(SUITE), '--dry-run', '--json').passes().rows
+    # Three data sets, two models, three kinds of hardware, eleven different sizes.
+    assert len(found) == 3 * 2 * 3 * 11, len(found)
+    assert sum('--n-images 5000' in row for row in found) == 66
+    assert sum('ptychopinn:N=128,gridsize=2' in row for row in found) == 99, found[0]
+    assert sum('--device cuda:0 ' in row for row in found) == sum('--device cuda:0+1' in row for row in found) == 66
+    assert sum('--engine torch' in row for row in found) == 132
+    assert sum('--batch-sizes 1024' in row for row in found) == 18
+    shown = hotlap('run', plan(SUITE), '--dry-run').passes('# large/memory_intensive/cpu_baseline/throughput')
+    assert shown.out.count('\n# ') == 17, shown.explain()
+
+
+@case
+def rows_say_where_they_belong():
+    run = rows(SMALL)
+    found = run.passes().rows
+    assert [(r['entry'], r['outcome'], r['batch_size']) for r in found][:6] == [
+        ('few/thin/gpu_single/throughput', 'SKIPPED', 1), ('few/thin/gpu_single/throughput', 'SKIPPED', 2),
+        ('few/thin/gpu_single/throughput', 'SKIPPED', 4), ('few/thin/cpu_baseline/throughput', 'PASSED', 1),
+        ('few/thin/cpu_baseline/throughput', 'PASSED', 2), ('few/thin/cpu_baseline/throughput', 'PASSED', 4)], run.explain()
+    assert len(found) == 24 and {r['n_images'] for r in found if r['outcome'] == 'PASSED'} == {4, 8}, run.explain()
+    assert {r['model'] for r in found} == {'mlp:input_dim=4,hidden_dim=8', 'mlp:input_dim=4,hidden_dim=16'}, run.explain()
+    assert all(r['reason'] for r in found if r['outcome'] == 'SKIPPED')
+
+
+@case
+def filters_choose():
+    both = ('--only', 'model=thin,hardware=cpu_baseline,batch_sizes=one')
+    found = rows(SMALL, *both).passes().rows
+    assert [(r['entry'], r['batch_size']) for r in found] == [
+        ('few/thin/cpu_baseline/throughput', 1), ('few/thin/cpu_baseline/throughput', 2),
+        ('many/thin/cpu_baseline/throughput', 1), ('many/thin/cpu_baseline/throughput', 2)]
+    found = rows(SMALL, '--only', 'hardware=cpu_baseline,datasets=few,many,model=fat,batch-sizes=2,4').passes().rows
+    assert [(r['entry'].split('/')[0], r['batch_size']) for r in found] == [('few', 2), ('few', 4), ('many', 2), ('many', 4)]
+    assert len(rows(SMALL, '--only', 'entry=many/fat/cpu_baseline/throughput').passes().rows) == 3
+    assert len(rows(SMALL, '--only', 'device=cpu,scenario=throughput').passes().rows) == 12
+    for only, message in (
+            ('model=thick', "--only: no model 'thick'; there is thin, fat"),
+            ('modle=thin', "--only: unknown key 'modle'; did you mean 'model'?"),
+            ('batch-sizes=two', "'two' is no set of batch sizes of the plan, and no size"),
+            ('training', "no entry of it is of --only training"),
+            ('trianing', "--only: no workload 'trianing'; there is inference, load, training, memory"),
+            ('threads=77', 'leave nothing to measure'),
+            ('model=', "'model=' has no value")):
+        rows(SMALL, '--only', only).fails(2, message)
+    # Of a plan without a matrix as well.
+    plain = CLOCK + 'entries: [{name: a, model: mlp, batch-sizes: [1, 8]}, {name: b, model: linear, batch-sizes: 1}]\n'
+    found = rows(plain, '--only', 'model=mlp,batch-sizes=8').passes().rows
+    assert [(r['entry'], r['batch_size']) for r in found] == [('a', 8)]
+    assert len(rows(plain, '--only', 'inference').passes().rows) == 3
+    rows(plain, '--only', 'dataset=x').fails(2, "--only: no dataset 'x'; there is none")
+
+
+@case
+def scenarios_ask_what_they_need():
+    text = SMALL.replace('[gpu_single: "absent here", cpu_baseline: "present"]', '[cpu_baseline]') + '''
+  scenarios: [throughput, memory, latency: {batch_sizes: one}, energy: {batch_sizes: [2], min-time: 1}]
+'''
+    found = hotlap('run', plan(text), '--only', 'dataset=few,model=thin', '--dry-run', '--json').passes().rows
+    assert [row.split('--batch-sizes ')[1].split()[0] for row in found] == ['1', '2', '4', '4', '1', '2', '2'], found
+    assert all('--iterations 400' in row for row in found[4:6]) and '--min-time 1' in found[6], found
+    assert 'adaptive-sizing' not in found[0] and 'then the search for the largest batch' in hotlap(
+        'run', plan(text), '--only', 'scenario=memory', '--dry-run').passes().out
+    for scenario in ('latncy', 'speed'):
+        hint = "; did you mean 'latency'?" if scenario == 'latncy' else '; there are throughput, memory, latency, energy'
+        hotlap('run', plan(text.replace('memory, latency', f'{scenario}: ~, latency')), '--dry-run').fails(
+            2, f"matrix.yaml:8:27: unknown scenario '{scenario}'{hint}")
+
+
+@case
+def mistakes_have_a_place_and_a_remedy():
+    for old, new, message in (
+            ('  datasets:', '  datsets:', "matrix.yaml:3:3: unknown key of test_configurations 'datsets'; did you mean 'datasets'?"),
+            ('n_images: 4', 'n_imagse: 4', "matrix.yaml:3:20: unknown key 'n_imagse'; did you mean 'n-images'?"),
+            ('hidden_dim: 8', 'hiden_dim: 8', "matrix.yaml:4:12: entry 'few/thin/gpu_single/throughput':"),
+            ('hidden_dim: 8', 'hidden_dim: [8, 9]', "matrix.yaml:4:43: 'hidden_dim' takes one value; several are several models"),
+            ('gpu_single', 'gpu_sinlge', "matrix.yaml:5:14: unknown hardware (or give it {device: ...}) 'gpu_sinlge'; did you mean 'gpu_single'?"),
+            ('[1, 2]', '[1, zwei]', "matrix.yaml:6:22: --batch-sizes: 'zwei' is not a whole number"),
+            ('[1, 2]', '{a: 1}', "'one' takes a list of batch sizes"),
+            ('few:', '"a b":', "a name under 'datasets' has 1 to 30 letters"),
+            ('many: 8', 'few: 8', "key 'few' is given twice; first in line 3"),
+            ('[gpu_single: "absent here", cpu', '[cpu_baseline, cpu', "'cpu_baseline' is twice under 'hardware'"),
+            ('[gpu_single: "absent here", cpu_baseline: "present"]', '[]', "'hardware' takes a mapping of names"),
+            ('test_configurations:', 'test_configuratoins:', "unknown key 'test_configuratoins'; did you mean 'test_configurations'?")):
+        assert old in SMALL, old
+        hotlap('run', plan(SMALL.replace(old, new) if 'configuratoins' not in new else SMALL.replace(old, 'entries: [{model: mlp}]\n' + new)),
+               '--dry-run').fails(2, message)
+    many = CLOCK + 'test_configurations:\n  models: {' + ', '.join(f'm{i}: {{N: 64}}' for i in range(99)) + '}\n'
+    many += '  datasets: {' + ', '.join(f'd{i}: {i + 1}' for i in range(99)) + '}\n'
+    hotlap('run', plan(many), '--dry-run').fails(2, 'the matrix has more than 1000 combinations')
+
+
+@case
+def the_suite_comes_with_hotlap():
+    quick = ('--quick', '--only', 'dataset=small,hardware=cpu_baseline', '--dry-run', '--json')
+    found = hotlap('run', 'ptychopinn-throughput', *quick).passes().rows
+    assert len(found) == 2 * 4 * 3, found
+    whole = (SOURCE / 'plans' / 'ptychopinn-throughput.yaml').read_text()
+    theirs = [line.strip() for line in SUITE.splitlines() if line.strip()]
+    assert [line.strip() for line in whole.splitlines() if line.strip() in theirs] == theirs  # the suite's own words
+
+
+main()
