@@ -15,7 +15,7 @@ SUITE = '''test_configurations:
     large:
       n_images: 5000
       description: "Stress test"
-      
+
   models:
     standard:
       gridsize: 1
@@ -23,12 +23,12 @@ SUITE = '''test_configurations:
     memory_intensive:
       gridsize: 2
       N: 128
-      
+
   hardware:
     - gpu_single: "Single GPU benchmark"
     - gpu_multi: "Multi-GPU scaling"
     - cpu_baseline: "CPU performance baseline"
-    
+
   batch_sizes:
     comprehensive: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
     quick: [8, 16, 32, 64, 128]
