@@ -13,17 +13,13 @@ static bool is_member(const hl_record *r) {
          strcmp(r->trainer, "ddp") == 0 && r->ranks > 0 && r->throughput_ips > 0;
 }
 
-static bool same_text(const char *a, const char *b) {
-  return strcmp(a ? a : "", b ? b : "") == 0;
-}
-
 static int64_t batch_of(const hl_record *r, scaling kind) {
   return kind == WEAK ? r->batch_size : r->joint_batch_size;
 }
 
 static bool same_group(const hl_record *a, const hl_record *b, scaling kind) {
-  return is_member(b) && same_text(a->entry, b->entry) && same_text(a->model, b->model) &&
-         same_text(a->engine, b->engine) && same_text(a->dtype, b->dtype) &&
+  return is_member(b) && hl_text_same(a->entry, b->entry) && hl_text_same(a->model, b->model) &&
+         hl_text_same(a->engine, b->engine) && hl_text_same(a->dtype, b->dtype) &&
          batch_of(a, kind) == batch_of(b, kind) && a->threads * b->ranks == b->threads * a->ranks;
 }
 

@@ -7,10 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool same_text(const char *a, const char *b) {
-  return a && b && strcmp(a, b) == 0;
-}
-
 /* What rows have in common that differ only in their batch sizes. */
 typedef struct group {
   const char *entry, *model, *engine, *dtype, *device;
@@ -33,8 +29,9 @@ static group group_of_record(const hl_record *r) {
 
 static bool same_group(group a, group b) {
   return hl_text_same(a.entry, b.entry) && hl_text_same(a.mode, b.mode) &&
-         same_text(a.model, b.model) && same_text(a.engine, b.engine) &&
-         same_text(a.dtype, b.dtype) && same_text(a.device, b.device) && a.threads == b.threads;
+         hl_text_same(a.model, b.model) && hl_text_same(a.engine, b.engine) &&
+         hl_text_same(a.dtype, b.dtype) && hl_text_same(a.device, b.device) &&
+         a.threads == b.threads;
 }
 
 bool hl_run_same_group(const hl_record *record, const hl_configuration *configuration) {

@@ -57,15 +57,8 @@ static hl_task *task_of(const comparer *c, const member *m) {
 /* -- one execution ---------------------------------------------------------------------------- */
 
 static hl_status run_once(comparer *c, member *m, hl_task *ret_task, hl_error *error) {
-  const hl_task *task = task_of(c, m);
-  hl_task_init(ret_task, task->training);
-  ret_task->line = task->line;
-  ret_task->branch = task->branch;
-  ret_task->experiment = task->experiment;
-  ret_task->columns = task->columns;
-  ret_task->cells = task->cells;
-  ret_task->column_count = task->column_count;
-  ret_task->command = hl_strdup(task->command);
+  hl__task_init(c->tasks->file, m->index, ret_task);
+  ret_task->command = hl_strdup(task_of(c, m)->command);
   if (!ret_task->command) return no_memory(error);
   return hl_task_execute(&c->tasks->how, m->place, ret_task, error);
 }
@@ -320,10 +313,6 @@ static hl_status run_group(comparer *c, group *g, hl_error *error) {
 
 /* -- groups ----------------------------------------------------------------------------------- */
 
-static bool same(const char *a, const char *b) {
-  return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 static bool same_overrides(const hl_task_row *a, const hl_task_row *b) {
   if (a->override_count != b->override_count) return false;
   for (size_t i = 0; i < a->override_count; i++)
@@ -333,9 +322,10 @@ static bool same_overrides(const hl_task_row *a, const hl_task_row *b) {
 
 /* All but the branch and what is overridden. */
 static bool same_work(const hl_task_row *a, const hl_task_row *b) {
-  return same(a->experiment, b->experiment) && same(a->trainer, b->trainer) &&
-         same(a->checkpoint_path, b->checkpoint_path) && same(a->data_path, b->data_path) &&
-         a->max_epochs == b->max_epochs && a->batch_size == b->batch_size;
+  return hl_text_same(a->experiment, b->experiment) && hl_text_same(a->trainer, b->trainer) &&
+         hl_text_same(a->checkpoint_path, b->checkpoint_path) &&
+         hl_text_same(a->data_path, b->data_path) && a->max_epochs == b->max_epochs &&
+         a->batch_size == b->batch_size;
 }
 
 /* The row of the baseline that row `index` is compared with: of several that with its overrides,
@@ -343,7 +333,8 @@ static bool same_work(const hl_task_row *a, const hl_task_row *b) {
 static size_t baseline_of(const hl_task_file *file, const char *branch, size_t index) {
   size_t found = SIZE_MAX;
   for (size_t i = 0; i < file->count; i++) {
-    if (!same(file->rows[i].branch, branch) || !same_work(&file->rows[i], &file->rows[index]))
+    if (!hl_text_same(file->rows[i].branch, branch) ||
+        !same_work(&file->rows[i], &file->rows[index]))
       continue;
     if (same_overrides(&file->rows[i], &file->rows[index])) return i;
     if (found == SIZE_MAX) found = i;
@@ -431,7 +422,7 @@ static hl_status check_table(const hl__tasks *t, const char *branch, hl_error *e
     const hl_task_row *row = &t->file->rows[i];
     hl_task_expected expected;
     hl_error why = {0};
-    found |= same(row->branch, branch);
+    found |= hl_text_same(row->branch, branch);
     if (row->expected &&
         hl_task_expected_parse(row->expected, t->file->training, &expected, &why) != HL_OK)
       return hl_error_set(error, HL_INVALID_ARGUMENT, "line %zu: %s", row->line, why.msg);

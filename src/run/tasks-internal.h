@@ -13,6 +13,9 @@ typedef struct hl__tasks {
   hl_task_places places;
 } hl__tasks;
 
+/* A task of row `index`, of which nothing is known yet; it borrows from the file. */
+void hl__task_init(const hl_task_file *file, size_t index, hl_task *ret_task);
+
 /* Marks when the task began. */
 void hl__task_begin(const hl__tasks *tasks, hl_task *task);
 

@@ -128,7 +128,7 @@ static hl_status run_sequence(hl__tasks *t, hl_error *error) {
 
 /* -- all of it -------------------------------------------------------------------------------- */
 
-static void init_task(const hl_task_file *file, size_t index, hl_task *task) {
+void hl__task_init(const hl_task_file *file, size_t index, hl_task *task) {
   const hl_task_row *row = &file->rows[index];
   hl_task_init(task, file->training);
   task->line = row->line;
@@ -145,7 +145,7 @@ hl_status hl_tasks_run(const hl_task_file *file, const hl_tasks_options *options
       .file = file, .options = options, .view = view, .found = found, .how = options->how};
   found->tasks.items = calloc(file->count + 1, sizeof *found->tasks.items);
   if (!found->tasks.items) return no_memory(error);
-  for (size_t i = 0; i < file->count; i++) init_task(file, i, &found->tasks.items[i]);
+  for (size_t i = 0; i < file->count; i++) hl__task_init(file, i, &found->tasks.items[i]);
   found->tasks.allocated = file->count;
   hl_status status = hl_task_places_open(&t.places, options->cache_directory, options->build,
                                          options->how.verbose, options->how.wake_fd, error);

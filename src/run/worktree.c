@@ -189,10 +189,6 @@ static hl_status check_out(hl_worktrees *w, const char *reference, hl_worktree *
                       w->repository.prefix);
 }
 
-static bool same(const char *a, const char *b) {
-  return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 hl_status hl_worktrees_add(hl_worktrees *w, const char *reference, size_t *ret_index,
                            hl_error *error) {
   bool here = strcmp(reference, HL_WORKTREE_HERE) == 0;
@@ -204,7 +200,7 @@ hl_status hl_worktrees_add(hl_worktrees *w, const char *reference, size_t *ret_i
   for (size_t i = w->count; i-- > 0;)
     if (w->items[i].gone)
       free_place = i;
-    else if (here == !w->items[i].root && (here || same(w->items[i].commit, tree.commit))) {
+    else if (here == !w->items[i].root && (here || hl_text_same(w->items[i].commit, tree.commit))) {
       free(tree.commit);
       *ret_index = i;
       return HL_OK;
@@ -260,7 +256,8 @@ static bool lacks_changes(const hl_worktrees *w, const hl_worktree *tree) {
 char *hl_worktrees_remark(const hl_worktrees *w, size_t a, size_t b) {
   hl_text text = HL_TEXT_INIT;
   const hl_worktree *const pair[2] = {&w->items[a], &w->items[b]};
-  if (same(pair[0]->commit, pair[1]->commit)) hl_text_append(&text, "both are the same commit");
+  if (hl_text_same(pair[0]->commit, pair[1]->commit))
+    hl_text_append(&text, "both are the same commit");
   for (size_t i = 0; i < (a == b ? 1 : 2); i++) {
     if (lacks_changes(w, pair[i]))
       hl_text_format(&text, "%scommit %.12s lacks changes of the working tree, which is git:.",
