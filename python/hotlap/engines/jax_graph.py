@@ -222,10 +222,8 @@ def layer_norm(n, node, value, x, weight, bias=None):
 
 @rule('Softmax', 'LogSoftmax')
 def softmax(n, node, value, x):
-    if n.graph.opset < 13:
-        raise abi.Unimplemented(f'jax: {node} before opset 13 is not implemented')
     function = jax.nn.softmax if node.op == 'Softmax' else jax.nn.log_softmax
-    return function(value(x), node.attributes.get('axis', -1))
+    return function(value(x), kit.softmax_axis('jax', n.graph.opset, node))
 
 
 @rule('Reshape', 'Flatten', 'Squeeze', 'Unsqueeze')

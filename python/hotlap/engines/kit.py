@@ -56,6 +56,13 @@ def check_arithmetic(engine, specification):
         raise abi.Unimplemented(f'{engine}: arithmetic is float32, bfloat16 or float16')
 
 
+def softmax_axis(engine, opset, node):
+    """Of Softmax and LogSoftmax, which before opset 13 flattened what follows it."""
+    if opset < 13:
+        raise abi.Unimplemented(f'{engine}: {node} before opset 13 is not implemented')
+    return node.attributes.get('axis', -1)
+
+
 def adder(rules):
     """A decorator that puts a function into `rules`, once for each operator it is given."""
     def rule(*names):

@@ -27,3 +27,30 @@ class Cell:
              DEFAULTS[node.op] * self.directions)) if found]
         if odd:
             raise abi.Unimplemented(f'{framework}: {node}: {odd[0]} is not implemented')
+
+
+# One step in time of each, for engines that scan over it. `f` has the framework's functions: sigmoid,
+# tanh, relu of a tensor; parts(x, count), equal ones of its columns; times(x, weights), the product
+# with the transposed weights.
+def gru(f, cell, given, states, r, inner):
+    (h,), hidden = states, r.shape[1]
+    z, reset = f.parts(f.sigmoid(given[:, :2 * hidden] + f.times(h, r[:2 * hidden]) + inner[:2 * hidden]), 2)
+    r, inner = r[2 * hidden:], inner[2 * hidden:]
+    more = reset * (f.times(h, r) + inner) if cell.before_reset else f.times(reset * h, r) + inner
+    new = f.tanh(given[:, 2 * hidden:] + more)
+    return ((1 - z) * new + z * h,)
+
+
+def lstm(f, cell, given, states, r, inner):
+    h, c = states
+    i, o, forget, new = f.parts(given + f.times(h, r) + inner, 4)
+    c = f.sigmoid(forget) * c + f.sigmoid(i) * f.tanh(new)
+    return f.sigmoid(o) * f.tanh(c), c
+
+
+def rnn(f, cell, given, states, r, inner):
+    return ((f.relu if cell.relu else f.tanh)(given + f.times(states[0], r) + inner),)
+
+
+# (functions, cell, product of the inputs with W plus its bias, states, R, its bias) -> new states
+STEPS = {'GRU': gru, 'LSTM': lstm, 'RNN': rnn}

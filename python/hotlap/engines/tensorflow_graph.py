@@ -367,10 +367,8 @@ def layer_norm(n, node, value, x, weight, bias=None):
 
 @rule('Softmax', 'LogSoftmax')
 def softmax(n, node, value, x):
-    if n.graph.opset < 13:
-        raise abi.Unimplemented(f'tensorflow: {node} before opset 13 is not implemented')
     function = tf.nn.softmax if node.op == 'Softmax' else tf.nn.log_softmax
-    return function(value(x), node.attributes.get('axis', -1))
+    return function(value(x), kit.softmax_axis('tensorflow', n.graph.opset, node))
 
 
 # -- order and shape ---------------------------------------------------------------------------------

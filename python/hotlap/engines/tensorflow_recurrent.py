@@ -4,30 +4,16 @@ import tensorflow as tf
 from hotlap.engines import recurrent, tensorflow_graph
 
 
-def gru(cell, given, states, r, inner):
-    (h,), hidden = states, r.shape[1]
-    gates = given[:, :2 * hidden] + tf.matmul(h, r[:2 * hidden], transpose_b=True) + inner[:2 * hidden]
-    z, reset = tf.split(tf.sigmoid(gates), 2, 1)
-    r, inner = r[2 * hidden:], inner[2 * hidden:]
-    more = reset * (tf.matmul(h, r, transpose_b=True) + inner) if cell.before_reset else \
-        tf.matmul(reset * h, r, transpose_b=True) + inner
-    new = tf.tanh(given[:, 2 * hidden:] + more)
-    return ((1 - z) * new + z * h,)
+class Functions:
+    sigmoid, tanh, relu = tf.sigmoid, tf.tanh, tf.nn.relu
 
+    @staticmethod
+    def parts(x, count):
+        return tf.split(x, count, 1)
 
-def lstm(cell, given, states, r, inner):
-    h, c = states
-    i, o, f, new = tf.split(given + tf.matmul(h, r, transpose_b=True) + inner, 4, 1)
-    c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(new)
-    return tf.sigmoid(o) * tf.tanh(c), c
-
-
-def rnn(cell, given, states, r, inner):
-    function = tf.nn.relu if cell.relu else tf.tanh
-    return (function(given + tf.matmul(states[0], r, transpose_b=True) + inner),)
-
-
-STEPS = {'GRU': gru, 'LSTM': lstm, 'RNN': rnn}
+    @staticmethod
+    def times(x, weights):
+        return tf.matmul(x, weights, transpose_b=True)
 
 
 @tensorflow_graph.rule('GRU', 'LSTM', 'RNN')
@@ -37,7 +23,7 @@ def rule(n, node, value, *inputs):
                            for name in (cell.x, cell.w, cell.r, cell.b, cell.h, cell.c))
     w, r = tf.convert_to_tensor(w), tf.convert_to_tensor(r)
     steps, batch, width = x.shape
-    step, rows, hidden = STEPS[cell.op], w.shape[1], r.shape[2]
+    step, rows, hidden = recurrent.STEPS[cell.op], w.shape[1], r.shape[2]
     outputs, last = [], []
     for d in range(cell.directions):
         backwards = cell.direction == 'reverse' or d == 1
@@ -45,7 +31,7 @@ def rule(n, node, value, *inputs):
         first = tuple(tf.zeros([batch, hidden], x.dtype) if s is None else s[d]
                       for s in states[:2 if cell.op == 'LSTM' else 1])
         given = tf.matmul(tf.reshape(x, [-1, width]), w[d], transpose_b=True) + bias
-        made = tf.scan(lambda states, given: step(cell, given, states, r[d], inner),
+        made = tf.scan(lambda states, given: step(Functions, cell, given, states, r[d], inner),
                        tf.reshape(given, [steps, batch, rows]), first, reverse=backwards)
         outputs.append(made[0])
         last.append([s[0 if backwards else -1] for s in made])

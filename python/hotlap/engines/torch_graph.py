@@ -424,9 +424,7 @@ def layer_norm(t, node, x, weight, bias=None):
 @rule('Softmax', 'LogSoftmax')
 def softmax(t, node, x):
     function = F.softmax if node.op == 'Softmax' else F.log_softmax
-    if t.graph.opset < 13:
-        raise abi.Unimplemented(f'torch: {node} before opset 13 is not implemented')
-    return t.call(function, t.value(x), node.attributes.get('axis', -1))
+    return t.call(function, t.value(x), kit.softmax_axis('torch', t.graph.opset, node))
 
 
 @rule('Reshape')
