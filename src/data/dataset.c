@@ -5,7 +5,7 @@
 #include "data/kind.h"
 #include "data/neighbours.h"
 #include "data/npz.h"
-#include "data/ptychography.h"
+#include "data/scan-inputs.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -72,37 +72,25 @@ static bool is_diffraction(const hl_port *port, int *ret_channels, int64_t *ret_
   return true;
 }
 
-/* Patterns of each group, normalised, as the input array. */
-static hl_status fill_diffraction(const hl_scan *scan, const hl_port *port, const int64_t *groups,
-                                  int channels, int64_t count, hl_tensor_view *ret,
-                                  hl_error *error) {
+/* Patterns of each input, as the input array. */
+static hl_status fill_diffraction(const hl_scan_inputs *inputs, const hl_port *port, int64_t count,
+                                  hl_tensor_view *ret, hl_error *error) {
   int64_t dims[HL_MAX_RANK] = {0};
   hl_status status = hl__dataset_dims(port, (hl_data_rule){0}, count, dims, error);
-  if (status != HL_OK) return status;
-  double factor = hl_scan_normalise_factor(scan, HL_SCAN_PHOTONS);
-  if (factor <= 0)
-    return hl_error_set(error, HL_BAD_DATA,
-                        "the patterns are dark within the part that is used: %s", scan->notes);
-  status = hl_array_new(port->name, port->dtype, port->rank, dims, ret, error);
-  if (status != HL_OK) return status;
-  int64_t pixels = scan->size * scan->size;
-  float *to = ret->data;
-  for (int64_t i = 0; i < count * channels; i++) {
-    const float *from = scan->amplitude + groups[i] * pixels;
-    for (int64_t p = 0; p < pixels; p++) *to++ = (float)((double)from[p] * factor);
-  }
-  return HL_OK;
+  if (status == HL_OK) status = hl_array_new(port->name, port->dtype, port->rank, dims, ret, error);
+  if (status == HL_OK) hl_scan_inputs_patterns(inputs, 0, count, ret->data);
+  return status;
 }
 
-/* Relative positions -(coordinate - mean of the group). The port's axis of size 2 is (x, y), its
- * axis of size C the patterns: PtychoPINN has (-1, 1, 2, C). */
-static hl_status fill_positions(const hl_scan *scan, const hl_port *port, const int64_t *groups,
-                                int channels, int64_t count, hl_tensor_view *ret, hl_error *error) {
+/* Relative positions. The port's axis of size 2 is (x, y), its axis of size C the patterns:
+ * PtychoPINN has (-1, 1, 2, C). */
+static hl_status fill_positions(const hl_scan_inputs *inputs, const hl_port *port, int64_t count,
+                                hl_tensor_view *ret, hl_error *error) {
+  int channels = inputs->channels;
   int64_t dims[HL_MAX_RANK] = {0}, elements = 0;
   hl_status status = hl__dataset_dims(port, (hl_data_rule){0}, count, dims, error);
   if (status != HL_OK) return status;
-  int32_t last = port->rank - 1;
-  bool axis_last = dims[last] == 2 && channels != 2;
+  bool axis_last = dims[port->rank - 1] == 2 && channels != 2;
   hl_tensor_view array;
   status = hl_array_new(port->name, HL_FLOAT32, port->rank, dims, &array, error);
   if (status != HL_OK) return status;
@@ -114,41 +102,15 @@ static hl_status fill_positions(const hl_scan *scan, const hl_port *port, const 
                         channels);
   }
   float *to = array.data;
-  for (int64_t i = 0; i < count; i++) {
-    const int64_t *group = groups + i * channels;
-    double mean_x = 0, mean_y = 0;
-    for (int c = 0; c < channels && scan->x; c++) {
-      mean_x += scan->x[group[c]] / channels;
-      mean_y += scan->y[group[c]] / channels;
+  for (int64_t i = 0; i < count; i++, to += 2 * channels) {
+    double relative[HL_NEIGHBOURS_MAX][2];
+    hl_scan_inputs_positions(inputs, i, 1, relative[0]);
+    for (int c = 0; c < channels; c++) {
+      to[axis_last ? 2 * c : c] = (float)relative[c][0];
+      to[axis_last ? 2 * c + 1 : channels + c] = (float)relative[c][1];
     }
-    for (int c = 0; c < channels && scan->x; c++) {
-      float x = (float)-(scan->x[group[c]] - mean_x), y = (float)-(scan->y[group[c]] - mean_y);
-      to[axis_last ? 2 * c : c] = x;
-      to[axis_last ? 2 * c + 1 : channels + c] = y;
-    }
-    to += 2 * channels;
   }
   *ret = array;
-  return HL_OK;
-}
-
-static hl_status group(const hl_scan *scan, const char *file, int channels, uint64_t seed,
-                       int64_t **ret_groups, hl_error *error) {
-  if (channels > 1 && !scan->x)
-    return hl_error_set(error, HL_BAD_DATA,
-                        "%s has no positions (xcoords and ycoords), which groups of %d neighbours "
-                        "need. Use gridsize=1",
-                        file, channels);
-  int64_t *groups = calloc((size_t)scan->count * (size_t)channels, sizeof *groups);
-  if (!groups) return no_memory(error);
-  hl_status status =
-      hl_neighbours_group(scan->x, scan->y, scan->count, channels, seed, groups, error);
-  if (status != HL_OK) {
-    free(groups);
-    hl_error_prefix(error, "%s", file);
-    return status;
-  }
-  *ret_groups = groups;
   return HL_OK;
 }
 
@@ -158,17 +120,16 @@ static hl_status read_ptychography(hl_npz *npz, const hl_port *ports, size_t por
   hl_scan *scan = NULL;
   hl_status status = hl_scan_from_npz(npz, size, &scan, error);
   if (status != HL_OK) return status;
-  HL_CLEANUP(hl_free_pointer) int64_t *groups = NULL;
-  status = group(scan, hl_npz_name(npz), channels, seed, &groups, error);
+  hl_scan_inputs *inputs = NULL;
+  status = hl_scan_inputs_new(scan, channels, seed, HL_SCAN_PHOTONS, &inputs, error);
   int64_t count = max_images > 0 && max_images < scan->count ? max_images : scan->count;
   for (size_t i = 0; i < port_count && status == HL_OK; i++) {
     int c;
     int64_t n;
     if (is_diffraction(&ports[i], &c, &n))
-      status =
-          fill_diffraction(scan, &ports[i], groups, channels, count, &dataset->inputs[i], error);
+      status = fill_diffraction(inputs, &ports[i], count, &dataset->inputs[i], error);
     else if (strcmp(ports[i].name, "positions") == 0 && ports[i].dtype == HL_FLOAT32)
-      status = fill_positions(scan, &ports[i], groups, channels, count, &dataset->inputs[i], error);
+      status = fill_positions(inputs, &ports[i], count, &dataset->inputs[i], error);
     else
       status = hl_error_set(error, HL_UNIMPLEMENTED,
                             "input '%s' has no source in a ptychography scan", ports[i].name);
@@ -184,6 +145,7 @@ static hl_status read_ptychography(hl_npz *npz, const hl_port *ports, size_t por
     dataset->description = hl_text_take(&text);
     if (!dataset->description) status = no_memory(error);
   }
+  hl_scan_inputs_free(inputs);
   hl_scan_free(scan);
   return status;
 }

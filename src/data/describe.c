@@ -43,9 +43,9 @@ static range find_range(const hl_tensor_view *array) {
 
 static void format_range(hl_text *text, const hl_tensor_view *array) {
   range r = find_range(array);
-  bool complex = array->dtype == HL_COMPLEX64 || array->dtype == HL_COMPLEX128;
+  bool modulus = array->dtype == HL_COMPLEX64 || array->dtype == HL_COMPLEX128;
   if (!isnan(r.low))
-    hl_text_format(text, "%s%.6g to %.6g", complex ? "modulus " : "", r.low, r.high);
+    hl_text_format(text, "%s%.6g to %.6g", modulus ? "modulus " : "", r.low, r.high);
   else if (!r.bad)
     hl_text_append(text, "empty");
   if (r.bad) hl_text_format(text, "%s%" PRId64 " not finite", isnan(r.low) ? "" : ", ", r.bad);
@@ -93,6 +93,12 @@ static void format_scan(hl_npz *npz, const char *path, hl_text *text) {
                  scan->counts ? "counts (the square root is taken)" : "amplitudes",
                  scan->corner ? "corner (moved to the centre)" : "centre",
                  sum / (double)scan->count, scan->x ? "yes" : "none: gridsize=1 only");
+  hl_text_line(text, "  probe           %s", scan->probe ? "yes" : scan->probe_problem);
+  if (scan->object)
+    hl_text_line(text, "  true object     %" PRId64 " x %" PRId64, scan->object_height,
+                 scan->object_width);
+  else
+    hl_text_line(text, "  true object     %s", scan->object_problem);
   hl_text_line(text, "  read as         %s", scan->notes);
   int n = scan->size >= 128 ? 128 : scan->size >= 64 ? 64 : 0;
   if (n)
@@ -197,6 +203,8 @@ static void write_scan(hl_json *json, hl_npz *npz) {
     hl_json_text(json, "values", scan->counts ? "counts" : "amplitudes");
     hl_json_text(json, "zero_frequency", scan->corner ? "corner" : "centre");
     hl_json_bool(json, "positions", scan->x);
+    hl_json_bool(json, "probe", scan->probe);
+    hl_json_bool(json, "object", scan->object);
     hl_json_text(json, "read_as", scan->notes);
     hl_scan_free(scan);
   }

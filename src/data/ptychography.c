@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "data/array.h"
+#include "data/scan-internal.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -28,6 +29,11 @@ void hl_scan_free(hl_scan *scan) {
   free(scan->amplitude);
   free(scan->x);
   free(scan->y);
+  free(scan->probe);
+  free(scan->probe_problem);
+  free(scan->object);
+  free(scan->object_problem);
+  free(scan->file);
   free(scan->key);
   free(scan->notes);
   free(scan);
@@ -313,7 +319,8 @@ static hl_status read_scan_into(hl_npz *npz, const hl_npz_entry *entry, int64_t 
   source s = {.file = hl_npz_name(npz)};
   HL_CLEANUP(hl_free_pointer) char *what = hl_format("%s: array '%s'", s.file, entry->name);
   scan->key = hl_strdup(entry->name);
-  if (!what || !scan->key) return no_memory(error);
+  scan->file = hl_strdup(s.file);
+  if (!what || !scan->key || !scan->file) return no_memory(error);
   s.what = what;
   if (!entry->problem && !is_real(entry->header.dtype))
     return hl_error_set(
@@ -329,7 +336,7 @@ static hl_status read_scan_into(hl_npz *npz, const hl_npz_entry *entry, int64_t 
   status = set_orientation(&s, positions, error);
   if (status == HL_OK) status = fill(&s, size, scan, notes, error);
   hl_array_release(&s.array);
-  return status;
+  return status == HL_OK ? hl__scan_read_fields(npz, scan, notes, error) : status;
 }
 
 hl_status hl_scan_from_npz(hl_npz *npz, int64_t size, hl_scan **ret_scan, hl_error *error) {

@@ -37,6 +37,63 @@ def normalised(x, size):
     return x * np.sqrt((size / 2) ** 2 / np.mean(np.sum(x**2, axis=(1, 2)))) * intensity_scale
 
 
+def coarse(field, height, width, centred):
+    """The lowest frequencies of a complex picture, its light kept where it stays the centre."""
+    shift = np.fft.ifftshift if centred else np.asarray
+    back = np.fft.fftshift if centred else np.asarray
+    spectrum = np.fft.fftshift(np.fft.fft2(shift(field.astype("c16")), norm="ortho"))
+    top, left = field.shape[0] // 2 - height // 2, field.shape[1] // 2 - width // 2
+    small = np.fft.ifft2(np.fft.ifftshift(spectrum[top : top + height, left : left + width]), norm="ortho")
+    return back(small) if centred else small * np.sqrt(height * width / field.size)
+
+
+def check_fields():
+    x = centred_patterns(6, 32)
+    coords = {"xcoords": np.arange(6.0), "ycoords": np.arange(6.0)}
+    probe = (rng.normal(size=(32, 32)) + 1j * rng.normal(size=(32, 32))).astype("c8")
+    picture = (rng.normal(size=(70, 53)) + 1j * rng.normal(size=(70, 53))).astype("c8")
+
+    def read(size, **arrays):
+        np.savez(WORK / "scan.npz", diff3d=x, **coords, **arrays)
+        notes = succeed("fields", "scan", WORK / "scan.npz", size, WORK / "out.npz")
+        return notes, load(WORK / "out.npz")
+
+    for label, arrays in (
+        ("upstream's names", {"probeGuess": probe, "objectGuess": picture}),
+        ("tike's", {"probe": probe[None, None, None], "object": picture[None]}),
+        ("complex128, column-major", {"probe": np.asfortranarray(probe.astype("c16")), "object": picture.astype("c16")}),
+    ):
+        got = read(0, **arrays)[1]
+        check(np.array_equal(got["probe"], probe) and np.array_equal(got["object"], picture), label)
+    notes, got = read(0, probeGuess=np.stack([probe, 2 * probe]), objectGuess=picture)
+    check("first of 2 modes" in notes and np.array_equal(got["probe"], probe), f"modes: {notes}")
+    for size, (height, width) in ((16, (70, 54)), (24, (72, 56)), (31, (96, 64))):
+        got = read(size, probeGuess=probe, objectGuess=picture)[1]
+        close(got["probe"], coarse(probe, size, size, True), f"probe in {size}", 1e-5)
+        edge = np.pad(picture, [(0, height - 70), (0, width - 53)], mode="edge")
+        close(got["object"], coarse(edge, height * size // 32, width * size // 32, False), f"object in {size}", 1e-5)
+    # Light that is kept: what the coarse probe alone throws is the middle of what the probe throws.
+    fine, small = (
+        np.abs(np.fft.fftshift(np.fft.fft2(p, norm="ortho"))) for p in (probe, read(16, probeGuess=probe)[1]["probe"])
+    )
+    close(small, crop(fine, 16), "pattern of a coarse probe", 1e-5)
+    for arrays, words in (
+        ({}, ["no probe (probeGuess or probe)", "no true object"]),
+        ({"probe": probe[:16, :16]}, ["probe 'probe' is 16 x 16 and the patterns are 32 x 32"]),
+        ({"probe": probe[:, :31]}, ["is 32 x 31"]),
+        ({"probe": probe * 0}, ["zero everywhere"]),
+        ({"probe": np.abs(probe)}, ["is float32, and has to be complex"]),
+        ({"probe": probe[0]}, ["no picture"]),
+        ({"probe": np.where(np.eye(32), np.nan, probe).astype("c8")}, ["array 'probe'", "[0, 0]"]),
+        ({"objectGuess": np.ones((64, 64), "c8")}, ["object 'objectGuess' is constant: no truth"]),
+        ({"objectGuess": np.zeros((0, 64), "c8")}, ["no picture"]),
+    ):
+        notes, got = read(0, **arrays)
+        close(got["amplitude"], x, "a bad field does not hide the patterns", 0)
+        for word in words:
+            check(word in notes, f"{list(arrays)}: '{word}' is not in: {notes}")
+
+
 def variants(x, positions):
     """(label, arrays of the file, words in the notes); all hold the amplitudes x."""
     squared = np.rint(x.astype("f8") ** 2)
@@ -146,6 +203,8 @@ def main():
         check_dataset(path, 30, 32, channels, x, positions, images=7)
         check_dataset(path, 30, 16, channels, crop(x, 16), positions / 2)
 
+    check_fields()
+
     ready = rng.standard_normal((6, 4, 16, 16)).astype("f4")
     np.savez(WORK / "ready.npz", diffraction=ready, positions=np.zeros((6, 1, 2, 4)))
     text = succeed("ready", "dataset", WORK / "ready.npz", 4, 16, 5, 1, WORK / "out.npz")
@@ -154,6 +213,9 @@ def main():
 
     if REAL_SCAN.exists():
         raw = np.load(io.BytesIO(bz2.decompress(REAL_SCAN.read_bytes())))
+        text = succeed("real", "scan", REAL_SCAN, 0, WORK / "out.npz")
+        check("no true object" in text, f"real: {text}")
+        check(np.array_equal(load(WORK / "out.npz")["probe"], raw["probe"].reshape(128, 128)), "the real probe")
         amplitude = np.sqrt(np.fft.fftshift(raw["data"][0], axes=(1, 2)))
         yx = raw["scan"][0].astype("f8")
         for channels in (1, 4):

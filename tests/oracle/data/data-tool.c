@@ -2,7 +2,7 @@
  * data-tool - lets the Python tests beside it compare hotlap's data reading with numpy's.
  *
  *   data-tool arrays FILE OUT.npz            every array of a file
- *   data-tool scan FILE SIZE OUT.npz         a scan: amplitude, x, y
+ *   data-tool scan FILE SIZE OUT.npz         a scan: amplitude, x, y, probe, object
  *   data-tool groups FILE SIZE SEED OUT.npz  groups of SIZE neighbours of the scan's positions
  *   data-tool dataset FILE C N MAX SEED OUT.npz   inputs "diffraction" and "positions"
  *   data-tool plain FILE DIM MAX OUT.npz     one float32 input "input" of shape (any, DIM)
@@ -35,21 +35,33 @@ static hl_status arrays(char **args, hl_error *error) {
   return status;
 }
 
+static hl_tensor_view array(const char *name, hl_dtype dtype, void *data, int rank,
+                            const int64_t *dims) {
+  hl_tensor_view view = {.name = name, .dtype = dtype, .data = data, .rank = rank};
+  int64_t count = 1;
+  for (int i = 0; i < rank; i++) count *= view.dims[i] = dims[i];
+  view.bytes = (uint64_t)count * hl_dtype_bytes(dtype);
+  return view;
+}
+
 static hl_status scan(char **args, hl_error *error) {
   hl_scan *s = NULL;
   hl_status status = hl_scan_read(args[0], atoll(args[1]), &s, error);
   if (status != HL_OK) return status;
-  hl_tensor_view views[] = {
-      {.name = "amplitude",
-       .dtype = HL_FLOAT32,
-       .rank = 3,
-       .dims = {s->count, s->size, s->size},
-       .data = s->amplitude,
-       .bytes = (uint64_t)(s->count * s->size * s->size) * sizeof(float)},
-      {.name = "x", .dtype = HL_FLOAT64, .rank = 1, .dims = {s->count}, .data = s->x},
-      {.name = "y", .dtype = HL_FLOAT64, .rank = 1, .dims = {s->count}, .data = s->y}};
-  views[1].bytes = views[2].bytes = (uint64_t)s->count * sizeof(double);
-  status = hl_npz_write(args[2], views, s->x ? 3 : 1, false, error);
+  int64_t n = s->count, size = s->size, h = s->object_height, w = s->object_width;
+  hl_tensor_view views[5], *view = views;
+  *view++ = array("amplitude", HL_FLOAT32, s->amplitude, 3, (int64_t[]){n, size, size});
+  if (s->x) *view++ = array("x", HL_FLOAT64, s->x, 1, &n);
+  if (s->y) *view++ = array("y", HL_FLOAT64, s->y, 1, &n);
+  if (s->probe)
+    *view++ = array("probe", HL_COMPLEX64, s->probe, 2, (int64_t[]){size, size});
+  else
+    puts(s->probe_problem);
+  if (s->object)
+    *view++ = array("object", HL_COMPLEX64, s->object, 2, (int64_t[]){h, w});
+  else
+    puts(s->object_problem);
+  status = hl_npz_write(args[2], views, (size_t)(view - views), false, error);
   puts(s->notes);
   hl_scan_free(s);
   return status;
