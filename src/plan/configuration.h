@@ -83,6 +83,8 @@ typedef struct hl_plan {
   hl_configuration *items;
   size_t count;
   hl_method_options method;
+  bool shuffled; /* batch sizes in random order, within blocks: run/order.h */
+  uint64_t shuffle_seed;
 } hl_plan;
 
 /* Rows of a plan at most. */
