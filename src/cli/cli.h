@@ -22,6 +22,7 @@ enum {
 };
 
 int hl_cli_sweep(int argc, char **argv);
+int hl_cli_tune(int argc, char **argv);
 int hl_cli_run(int argc, char **argv);
 int hl_cli_tasks(int argc, char **argv);
 int hl_cli_load(int argc, char **argv);

@@ -19,6 +19,7 @@ typedef struct command {
 
 static const command commands[] = {
     {"sweep", hl_cli_sweep, "measure a network over batch sizes and say which to use"},
+    {"tune", hl_cli_tune, "find the best batch, threads, precision and engine of a network"},
     {"run", hl_cli_run, "measure all that a plan file lists"},
     {"tasks", hl_cli_tasks, "run tasks at branches of a repository: also 'run FILE.csv'"},
     {"memory", hl_cli_memory,

@@ -33,7 +33,8 @@ static hl_status build_part(builder *b, const hl_plan_step *step, hl_sweep_part 
       hl_options_parse(step->command, (int)step->word_count, argv, &part->options, error);
   if (status != HL_OK) return status;
   hl_plan_model model = {0};
-  status = find_model(step->model, &model, error);
+  status = hl_cli_settings_apply(&part->options, &part->settings, error);
+  if (status == HL_OK) status = find_model(step->model, &model, error);
   if (status == HL_OK)
     status = hl_cli_plan(&part->options, &model, 1, &b->sweep->machine, &part->plan, error);
   free((char *)(uintptr_t)model.name);

@@ -28,9 +28,11 @@ void hl_sweep_release(hl_sweep *sweep) {
   for (size_t i = 0; i < s->part_count; i++) {
     hl_plan_release(&s->parts[i].plan);
     hl_options_release(&s->parts[i].options);
+    hl_cli_settings_free(s->parts[i].settings);
   }
   free(s->parts);
   hl_options_release(&s->options);
+  hl_cli_settings_free(s->settings);
   free(s->cache_directory);
   free(s->commit);
 }
@@ -63,11 +65,14 @@ static hl_status read_models(hl_sweep *s, hl_error *error) {
   for (size_t i = 0; status == HL_OK && (name = hl_options_at(&s->options, HL_OPTION_MODEL, i));
        i++)
     status = add_model(s, name, error);
+  if (status == HL_OK && s->model_count == 0 && s->settings)
+    status = add_model(s, s->settings->settings.model, error);
   if (status == HL_OK && s->model_count == 0)
     status = hl_error_set(error, HL_INVALID_ARGUMENT,
                           "%s needs a MODEL; 'hotlap models' lists the built-in networks",
                           s->options.command == 'T'   ? "train"
                           : s->options.command == 'L' ? "load"
+                          : s->options.command == 'U' ? "tune"
                                                       : "sweep");
   return status;
 }
@@ -131,7 +136,8 @@ static hl_status open_store(hl_sweep *s, hl_error *error) {
 
 hl_status hl_sweep_prepare(hl_sweep *sweep, int argc, char **argv, hl_error *error) {
   hl_sweep *s = sweep;
-  hl_status status = read_models(s, error);
+  hl_status status = hl_cli_settings_apply(&s->options, &s->settings, error);
+  if (status == HL_OK) status = read_models(s, error);
   if (status == HL_OK) status = hl_machine_read(&s->machine, error);
   if (status == HL_OK)
     status = hl_cli_plan(&s->options, s->models, s->model_count, &s->machine, &s->plan, error);

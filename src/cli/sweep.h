@@ -6,6 +6,7 @@
 
 #include "analyse/analyse.h"
 #include "analyse/engines.h"
+#include "cli/settings.h"
 #include "machine/topology.h"
 #include "plan/plan-file.h"
 #include "run/run.h"
@@ -13,12 +14,14 @@
 /* A command line of a plan, and what became of it: the whole plan's rows point into these. */
 typedef struct hl_sweep_part {
   hl_options options;
+  hl_cli_settings *settings; /* of --settings, or NULL */
   hl_plan plan;
 } hl_sweep_part;
 
 /* Everything of one sweep, released in one place. */
 typedef struct hl_sweep {
   hl_options options;
+  hl_cli_settings *settings; /* of --settings, or NULL */
   hl_plan_model *models;
   size_t model_count;
   hl_plan plan;

@@ -1,0 +1,290 @@
+#include "search/search.h"
+
+#include "machine/memory.h"
+#include "run/compare.h"
+#include "search/boundary.h"
+#include "search/field.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The first goal is searched from nothing; the others begin with what it saw. */
+static const double first_share = 0.6;
+enum { winners_most = 4 }; /* of a goal, that are measured again until one keeps the limits */
+
+typedef struct searching {
+  const hl_search_options *options;
+  const hl_search_view *view;
+  hl_row_context context;
+  hl__field field;
+  hl_search_result *result;
+  hl_tuning *tuning;
+} searching;
+
+void hl_search_result_release(hl_search_result *result) {
+  for (size_t i = 0; i < result->setting_count; i++) {
+    hl_record_release(&result->settings[i].record);
+    free(result->settings[i].reason);
+  }
+  hl_comparison_release(&result->gain);
+  free(result->gain_reason);
+  free(result->boundary.reason);
+  hl_tuning_release(&result->tuning);
+}
+
+static hl_status no_memory(hl_error *error) {
+  return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the search");
+}
+
+/* -- searching --------------------------------------------------------------------------------- */
+
+static hl_status scout(searching *s, size_t index, hl_error *error) {
+  hl_tuning_scout found;
+  char why[768];
+  hl_status status = hl__field_scout(&s->field, &s->tuning->arms[index], index, &found, why, error);
+  if (status != HL_OK) return status;
+  hl_tuning_scouted(s->tuning, index, &found);
+  const hl_arm *arm = &s->tuning->arms[index];
+  const hl_configuration c =
+      hl_configuration_with_batch(&s->options->families[arm->family], arm->batch);
+  if (s->view->arm) s->view->arm(s->view->context, &c, arm, why);
+  for (size_t i = 0; i < s->tuning->count; i++)
+    if (!hl_tuning_may_win(s->tuning, i)) hl__field_close(&s->field, i);
+  return HL_OK;
+}
+
+static hl_status turn(searching *s, const hl_tuning_request *request, hl_error *error) {
+  hl_turn got;
+  uint64_t overhead = 0;
+  hl_error failure = {0};
+  hl_status status = hl__field_turn(&s->field, &s->tuning->arms[request->arm], request->arm,
+                                    &request->turn, &got, &overhead, &failure);
+  if (status == HL_INTERRUPTED) return hl_error_set(error, status, "interrupted");
+  if (status == HL_OK) return hl_tuning_turn(s->tuning, request, &got, overhead, error);
+  hl_tuning_refuse(s->tuning, request->arm);
+  return HL_OK;
+}
+
+static hl_status search(searching *s, hl_error *error) {
+  hl_tuning_request request = {0};
+  hl_status status = HL_OK;
+  size_t races = s->tuning->races;
+  while (status == HL_OK && (status = hl_tuning_next(s->tuning, &request, error)) == HL_OK &&
+         request.kind != HL_TUNING_END) {
+    if (s->tuning->races != races && s->view->race) s->view->race(s->view->context, s->tuning);
+    races = s->tuning->races;
+    status =
+        request.kind == HL_TUNING_SCOUT ? scout(s, request.arm, error) : turn(s, &request, error);
+  }
+  s->result->short_of_time |= s->tuning->short_of_time;
+  return status;
+}
+
+/* -- winners ----------------------------------------------------------------------------------- */
+
+/* What an earlier goal's winner was measured as; NULL: it was another. */
+static hl_search_setting *measured_before(const searching *s, size_t arm) {
+  for (size_t i = 0; i + 1 < s->result->setting_count; i++)
+    if (s->result->settings[i].found && s->result->settings[i].arm == arm)
+      return &s->result->settings[i];
+  return NULL;
+}
+
+/* Of the row, not of its samples. */
+static void copy_record(hl_record *from, hl_record *to) {
+  for (size_t i = 0; i < hl_metric_count; i++) {
+    void *source = hl_record_field_mutable(from, &hl_metrics[i]);
+    void *field = hl_record_field_mutable(to, &hl_metrics[i]);
+    switch (hl_metrics[i].kind) {
+    case HL_METRIC_TEXT:
+      hl_record_set_text(field, *(char **)source);
+      break;
+    case HL_METRIC_INT:
+      *(int64_t *)field = *(int64_t *)source;
+      break;
+    case HL_METRIC_REAL:
+      *(double *)field = *(double *)source;
+      break;
+    case HL_METRIC_BOOL:
+      *(int8_t *)field = *(int8_t *)source;
+      break;
+    case HL_METRIC_PAIR:
+      *(hl_pair *)field = *(hl_pair *)source;
+      break;
+    }
+  }
+}
+
+static void refused(hl_search_setting *setting, int64_t batch, const char *why) {
+  char *more = hl_format("%s%sbatch %" PRId64 ": %s", setting->reason ? setting->reason : "",
+                         setting->reason ? "; " : "", batch, why);
+  if (!more) return;
+  free(setting->reason);
+  setting->reason = more;
+}
+
+/* Why a row that was measured does not keep what was asked for; NULL: it does. */
+static const char *breaks_limit(const searching *s, const hl_record *r) {
+  double most = s->options->max_latency_ms;
+  if (!hl_record_passed(r)) return r->reason ? r->reason : r->outcome;
+  if (most > 0 && (r->latency_p99_ms > most || r->latency_p50_ms > most))
+    return "measured at length, its latency is above --max-latency";
+  return NULL;
+}
+
+static void correct(searching *s, size_t arm, const hl_record *r) {
+  double tail = r->latency_p99_ms / r->latency_p50_ms;
+  hl_tuning_correct(s->tuning, arm, r->latency_p50_ms * 1e6, isfinite(tail) ? tail : 0,
+                    (r->memory_mb + r->baseline_memory_mb) * 1e6, r->power_w);
+}
+
+/* Measures the best again, in a fresh process; the next best where it does not hold. */
+static hl_status confirm(searching *s, hl_search_setting *setting, hl_error *error) {
+  for (int i = 0; i < winners_most; i++) {
+    const hl_arm *best = hl_tuning_best(s->tuning);
+    if (!best) break;
+    size_t arm = (size_t)(best - s->tuning->arms);
+    setting->arm = arm;
+    setting->configuration =
+        hl_configuration_with_batch(&s->options->families[best->family], best->batch);
+    hl_search_setting *before = measured_before(s, arm);
+    hl_status status = HL_OK;
+    hl_record_release(&setting->record);
+    if (before)
+      copy_record(&before->record, &setting->record);
+    else
+      status = hl_row_measure(&s->context, &setting->configuration, &setting->record, error);
+    if (status != HL_OK) return status;
+    const char *broken = breaks_limit(s, &setting->record);
+    if (!broken) {
+      correct(s, arm, &setting->record);
+      setting->found = true;
+      return HL_OK;
+    }
+    refused(setting, best->batch, broken);
+    hl_tuning_refuse(s->tuning, arm);
+  }
+  if (!setting->reason)
+    setting->reason = hl_strdup(s->tuning->short_of_time ? "no time was left to try a setting"
+                                                         : "no setting keeps the limits");
+  return HL_OK;
+}
+
+static hl_status reach(searching *s, size_t index, hl_error *error) {
+  const hl_search_options *o = s->options;
+  hl_search_setting *setting = &s->result->settings[s->result->setting_count++];
+  double share = o->goal_count == 1 ? 1
+                 : index == 0       ? first_share
+                                    : (1 - first_share) / (double)(o->goal_count - 1);
+  *setting = (hl_search_setting){.goal = &o->goals[index]};
+  hl_record_init(&setting->record);
+  if (s->view->goal) s->view->goal(s->view->context, setting->goal);
+  hl_tuning_aim(s->tuning,
+                &(hl_tuning_goal){.weights = o->goals[index].weights,
+                                  .tail = o->goals[index].tail,
+                                  .max_latency_ns = o->max_latency_ms * 1e6,
+                                  .memory_limit_bytes = (double)o->method->memory_limit_mb * 1e6,
+                                  .budget_ns = (uint64_t)(share * o->budget_s * 1e9)});
+  hl_status status = search(s, error);
+  hl__field_release(&s->field); /* what is measured now has the machine for itself */
+  if (status == HL_OK) status = confirm(s, setting, error);
+  if (status == HL_OK && s->view->setting) s->view->setting(s->view->context, setting);
+  return status;
+}
+
+/* -- the gain ---------------------------------------------------------------------------------- */
+
+/* The setting of who does not search: the first family with the batch that everybody takes. */
+static hl_status compare(searching *s, hl_run_info *info, hl_error *error) {
+  const hl_search_options *o = s->options;
+  const hl_search_setting *first = &s->result->settings[0];
+  if (!o->baseline_batch || !first->found) return HL_OK;
+  const hl_configuration baseline = hl_configuration_with_batch(&o->families[0], o->baseline_batch);
+  if (s->tuning->arms[first->arm].family == 0 &&
+      first->configuration.batch_size == o->baseline_batch) {
+    s->result->gain_reason = hl_strdup("it is the best setting itself");
+    return s->result->gain_reason ? HL_OK : no_memory(error);
+  }
+  const hl_configuration *const sides[] = {&baseline, &first->configuration};
+  const hl_compare_options options = {.configurations = sides,
+                                      .count = 2,
+                                      .method = o->method,
+                                      .processes = o->processes,
+                                      .pairs = o->pairs,
+                                      .seed = o->seed,
+                                      .alpha = 0.05,
+                                      .margin = 0.01,
+                                      .force = true};
+  hl_comparisons found = {0};
+  hl_error failure = {0};
+  hl_status status =
+      hl_compare_live(&options, 1, s->context.environment, s->context.view, info, &found, &failure);
+  if (status == HL_OK && found.count) {
+    hl_comparison empty = s->result->gain;
+    s->result->gain = found.items[0];
+    found.items[0] = empty;
+    s->result->compared = true;
+  } else if (status != HL_OK && status != HL_INTERRUPTED) {
+    s->result->gain_reason = hl_strdup(failure.msg);
+    status = HL_OK;
+  }
+  hl_comparisons_release(&found);
+  return status == HL_INTERRUPTED ? hl_error_set(error, status, "interrupted") : status;
+}
+
+/* -- the whole --------------------------------------------------------------------------------- */
+
+static hl_status begin(searching *s, hl_error *error) {
+  const hl_search_options *o = s->options;
+  uint64_t available = hl_memory_available(NULL);
+  hl_tuning_options t = {.families = o->family_count,
+                         .rungs = o->rungs < HL_TUNING_RUNGS ? o->rungs : HL_TUNING_RUNGS,
+                         .refine = o->refine,
+                         .available_bytes =
+                             available == UINT64_MAX || !o->method->predict ? 0 : (double)available,
+                         .seed = o->seed};
+  if (o->family_count == 0 || o->rungs == 0 || o->goal_count == 0 ||
+      o->goal_count > HL_SEARCH_GOALS)
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "nothing to search");
+  memcpy(t.ladder, o->ladder, t.rungs * sizeof *t.ladder);
+  hl_tuning_init(s->tuning, &t);
+  return HL_OK;
+}
+
+static hl_status run(searching *s, hl_run_info *info, hl_error *error) {
+  hl_status status = begin(s, error);
+  for (size_t i = 0; i < s->options->goal_count && status == HL_OK; i++)
+    status = reach(s, i, error);
+  if (status == HL_OK && !s->result->settings[0].found && s->result->settings[0].reason)
+    return hl_error_set(error, HL_UNAVAILABLE, "%s", s->result->settings[0].reason);
+  if (status == HL_OK) status = compare(s, info, error);
+  if (status == HL_OK && s->options->boundary)
+    status = hl__boundary_find(&s->context, s->options, s->result, error);
+  return status;
+}
+
+hl_status hl_search_run(const hl_search_options *options, const hl_run_environment *environment,
+                        const hl_search_view *view, hl_run_info *info, hl_search_result *ret_result,
+                        hl_error *error) {
+  hl_reference_cache references = {0};
+  searching s = {.options = options,
+                 .view = view,
+                 .context = {.environment = environment,
+                             .view = &view->rows,
+                             .method = options->method,
+                             .references = &references,
+                             .info = info,
+                             .bad_input_ends = true},
+                 .result = ret_result,
+                 .tuning = &ret_result->tuning};
+  memset(ret_result, 0, sizeof *ret_result);
+  hl_comparison_init(&ret_result->gain);
+  hl__field_init(&s.field, &s.context, options->families);
+  s.field.context.method = &s.field.method;
+  hl_status status = run(&s, info, error);
+  hl__field_release(&s.field);
+  hl_reference_cache_release(&references);
+  return status;
+}

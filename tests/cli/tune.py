@@ -1,0 +1,127 @@
+"""hotlap tune: the search for the best setting, on a clock of its own, and the settings file."""
+import json
+
+from harness import HOME, case, file, hotlap, main
+
+# A step takes 1 ms and 0.1 ms an input: the throughput rises with the batch, up to 10000 images/s.
+CLOCK = ('mlp', '--engine', 'null', '--simulated-clock', '1000000+100000', '--no-check', '--max-time', '1',
+         '--search-time', '100', '--processes', '2', '--pairs', '20', '--store', 'none')
+
+
+def tune(*more, **keywords):
+    return hotlap('tune', *CLOCK, *more, '--json', **keywords)
+
+
+@case
+def the_best_of_each_goal_is_found():
+    output = HOME / 'best.json'
+    document = json.loads(tune('--threads', '1', '--output', output).passes().out)
+    presets = document['presets']
+    assert list(presets) == ['speed_optimized', 'memory_optimized', 'balanced', 'real_time']
+    assert 96 <= presets['speed_optimized']['batch_size'] <= 128, presets
+    assert presets['real_time']['batch_size'] == 1
+    # The weighted sum 0.5 ln(T / b) + 0.25 ln T has its least near 20, and is flat there.
+    assert 8 <= presets['balanced']['batch_size'] <= 48, presets
+    fastest = presets['speed_optimized']
+    b = fastest['batch_size']
+    assert abs(fastest['expected']['throughput_ips'] / (b * 1e9 / (1e6 + 1e5 * b)) - 1) < 0.01
+    # (1 + 3.2) / 32 over the time of an input of the winner.
+    expected = (4.2 / 32) / ((1 + 0.1 * b) / b)
+    assert abs(document['gain']['ratio'] / expected - 1) < 0.01 and document['gain']['verdict'] == 'faster'
+    assert len(document['tried']) >= 8 and document['search']['settings_of_ladder'] == 8
+    kept = json.loads(output.read_text())
+    document.pop('tried')
+    assert kept == document
+
+
+@case
+def a_latency_limit_gives_the_largest_batch_within():
+    document = json.loads(tune('--threads', '1', '--max-latency', '5', '--objective', 'throughput',
+                               '--baseline-batch', '0').passes().out)
+    found = document['presets']['speed_optimized']
+    # 1 ms + 0.1 ms * 40 is the limit itself.
+    assert 36 <= found['batch_size'] <= 40 and found['expected']['latency_p99_ms'] <= 5.1, found
+    assert document['search']['max_latency_ms'] == 5 and document['gain']['ratio'] is None
+
+
+@case
+def sizes_that_are_named_are_the_only_ones():
+    document = json.loads(tune('--batch-sizes', '3,5,9', '--threads', '1', '--objective',
+                               'throughput').passes().out)
+    assert {arm['batch_size'] for arm in document['tried']} == {3, 5, 9}
+    assert document['presets']['speed_optimized']['batch_size'] == 9
+    assert document['gain']['ratio'] > 0
+
+
+@case
+def threads_are_searched_by_default():
+    document = json.loads(tune('--objective', 'latency', '--baseline-batch', '0', '--max-batch', '4').passes().out)
+    assert len({arm['threads'] for arm in document['tried']}) >= 1
+    assert document['presets']['real_time']['batch_size'] == 1
+
+
+@case
+def limits_that_nothing_keeps():
+    hotlap('tune', *CLOCK, '--threads', '1', '--max-latency', '0.5', '--objective', 'throughput').fails(
+        3, 'no setting keeps the limits')
+
+
+@case
+def no_network_no_search():
+    hotlap('tune').fails(2, 'needs a MODEL')
+    hotlap('tune', 'mlp', 'resnet50').fails(2, 'one MODEL')
+    hotlap('tune', 'mlp', '--objective', 'speed').fails(2, "'speed' is none of")
+    hotlap('tune', 'mlp', '--objective', 'latency,tail-latency').fails(2, 'both are the preset real_time')
+    hotlap('tune', 'mlp', '--balance', 'throughput=0').fails(2, 'no share is above 0')
+    hotlap('tune', 'mlp', '--balance', 'speed=1').fails(2, '--balance')
+    hotlap('tune', 'nothing.onnx').fails(2, 'nothing.onnx')
+
+
+@case
+def a_winner_is_a_row_of_the_store():
+    store = HOME / 'tune.db'
+    hotlap('tune', *CLOCK[:-1], store, '--threads', '1', '--objective', 'throughput', '--baseline-batch',
+           '0').passes('speed_optimized', 'Use:')
+    document = hotlap('report', 'latest', '--store', store, '--json').passes().document
+    assert len(document['rows']) == 1 and document['rows'][0]['batch_size'] >= 96
+
+
+@case
+def a_sweep_takes_a_preset():
+    output = HOME / 'preset.json'
+    hotlap('tune', *CLOCK, '--threads', '1', '--output', output).passes()
+    best = json.loads(output.read_text())['presets']
+    simulated = ('--simulated-clock', '1000000+100000', '--no-check', '--iterations', '20', '--json', '--store', 'none')
+    rows = hotlap('sweep', '--settings', output, *simulated).passes().rows
+    assert [(r['model'], r['engine'], r['threads'], r['batch_size']) for r in rows] == [
+        (rows[0]['model'], 'null', 1, best['speed_optimized']['batch_size'])], rows
+    rows = hotlap('sweep', '--settings', f'{output}:real_time', *simulated).passes().rows
+    assert [r['batch_size'] for r in rows] == [1]
+    rows = hotlap('sweep', 'mlp', '--settings', f'{output}:real_time', '--batch-sizes', '7', *simulated).passes().rows
+    assert [r['batch_size'] for r in rows] == [7], 'what is asked for goes before what a file says'
+    hotlap('sweep', '--settings', f'{output}:fast').fails(2, "no preset 'fast'", 'speed_optimized')
+
+
+@case
+def settings_that_are_none():
+    good = {'schema': 'hotlap.settings/1', 'model': 'mlp',
+            'presets': {'a': {'engine': 'null', 'dtype': 'float32', 'threads': 1, 'batch_size': 2}}}
+
+    def fails(what, *parts):
+        text = what if isinstance(what, bytes) else json.dumps(what).encode()
+        hotlap('sweep', '--settings', file('bad.json', text)).fails(2, 'bad.json', *parts)
+
+    fails(b'{', 'not JSON')
+    fails({**good, 'schema': 'x'}, 'schema')
+    fails({**good, 'presets': {}}, 'presets')
+    fails({**good, 'presets': {'a': 3}}, 'not an object')
+    for key in ('engine', 'dtype', 'threads', 'batch_size'):
+        preset = {k: v for k, v in good['presets']['a'].items() if k != key}
+        fails({**good, 'presets': {'a': preset}}, f"'{key}'")
+    for value in (0, -1, 1.5, '2', 10**12):
+        fails({**good, 'presets': {'a': {**good['presets']['a'], 'batch_size': value}}}, 'batch_size')
+    fails(b'{"schema": "hotlap.settings/1", "schema": "hotlap.settings/1"}', 'not JSON')
+    hotlap('sweep', '--settings', HOME / 'absent.json').fails(2, 'absent.json')
+
+
+main()
