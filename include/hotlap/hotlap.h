@@ -42,12 +42,30 @@ HL_PUBLIC const char *hl_version(void);
  *     {"timestamp":"2026-11-29T12:00:00.123456Z","batch_size":32,"elapsed_time":0.0125,
  *      "memory_usage":812.5,"throughput":2560}
  *
- * seconds, MB (10^6 bytes; null: unknown), images a second. Lines with an "event" are the
- * monitor's own. Whole lines are appended by single writes: a process that is killed loses the
- * records of the last `flush_ms` and leaves a valid log, but for a last line that a full disk may
- * tear; the next monitor of this path goes on behind it. */
+ * seconds, MB (10^6 bytes; null: unknown), images a second; one that is slow has "slow", its
+ * throughput by the median. Lines with an "event" are the monitor's own. Whole lines are appended
+ * by single writes: a process that is killed loses the records of the last `flush_ms` and leaves a
+ * valid log, but for a last line that a full disk may tear; the next monitor of this path goes on
+ * behind it. */
 
 typedef struct hl_monitor hl_monitor;
+
+typedef enum hl_monitor_kind {
+  HL_MONITOR_DEGRADED = 0,  /* `persist` slow inferences in succession */
+  HL_MONITOR_RECOVERED = 1, /* as many in succession that are not slow any more */
+  HL_MONITOR_CHANGE = 2     /* another level, slower or faster, found by its persistence */
+} hl_monitor_kind;
+
+/* What the monitor has found; valid during the call. Times are nanoseconds of CLOCK_REALTIME. */
+typedef struct hl_monitor_event {
+  uint32_t size;
+  hl_monitor_kind kind;
+  uint32_t batch_size;
+  uint32_t padding;
+  uint64_t time_ns, since_ns;  /* when it was seen, and with which inference it begins */
+  double throughput, baseline; /* images a second: now, and what it was before */
+  const char *message;         /* a sentence for people */
+} hl_monitor_event;
 
 typedef struct hl_monitor_config {
   uint32_t size;
@@ -56,6 +74,23 @@ typedef struct hl_monitor_config {
   uint64_t rotate_bytes; /* the log becomes PATH.1, that PATH.2, ... at this size; 64 MiB */
   uint32_t rotate_keep;  /* so many old ones are kept, 1 to 1000; 8 */
   uint32_t ring_records; /* capacity of the rings, all threads together; 65536 (2.5 MB) */
+  /* When inference is slow: its throughput is below `drop` times the median of the last `window` of
+   * the same batch size. `persist` in succession are a degradation. A change of level of at least
+   * `change` (a ratio less 1) is found over longer; below 0: not looked for. */
+  uint32_t window;  /* 100 */
+  uint32_t persist; /* 5 */
+  double drop;      /* 0.8 */
+  double change;    /* 0.05 */
+  /* Who is told of degradations, recoveries and changes to slower, once in `alert_interval_s` (60).
+   * A command is a NULL-terminated list of words, run with the message as one more word and the
+   * event as JSON on standard input; no shell is in between. A webhook is an address (http or
+   * https) to which curl posts the JSON. */
+  const char *const *alert_command;
+  const char *webhook;
+  double alert_interval_s;
+  /* Called for every event, in the monitor's thread. */
+  void (*on_event)(void *context, const hl_monitor_event *event);
+  void *context;
 } hl_monitor_config;
 
 #define HL_MONITOR_CONFIG                                                                          \
@@ -70,6 +105,9 @@ typedef struct hl_monitor_stats {
   uint64_t invalid;       /* refused: batch size 0, or a time that is not above 0 */
   uint64_t written;       /* seen by the monitor's thread */
   uint64_t failed_writes; /* lines that could not be written */
+  uint64_t slow;          /* inferences of those written that were slow */
+  uint64_t degradations, changes; /* events */
+  uint64_t alerts, failed_alerts; /* told by command or webhook; not started, or ended badly */
 } hl_monitor_stats;
 
 /* Starts the thread and opens the log for appending. Members that are 0 or NULL have their

@@ -7,6 +7,9 @@
 
 static hl_analysis_point point_of(const hl_record *r, size_t row) {
   double latency = isfinite(r->latency_p50_ms) ? r->latency_p50_ms : r->latency_mean_ms;
+  /* Of a pipeline a step is a pass: what a batch of it takes. */
+  if (hl_workload_is_pipeline(r->workload) && r->throughput_ips > 0)
+    latency = 1e3 * (double)r->batch_size / r->throughput_ips;
   hl_analysis_point p = {.row = row,
                          .batch_size = r->batch_size,
                          .latency_ms = latency,

@@ -4,11 +4,13 @@
 #include "base/json-writer.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
+#include "cli/run-estimate.h"
 #include "cli/run-plots.h"
 #include "cli/sweep-view.h"
 #include "report/grid.h"
 #include "report/report.h"
 #include "report/suite.h"
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +39,15 @@ static double longest_s(const hl_plan *plan) {
   return seconds;
 }
 
+/* How rows are ordered if not as they are listed, else NULL; free() it. */
+static char *order_text(const hl_plan *plan) {
+  if (!plan->shuffled) return NULL;
+  return hl_format(
+      "Batch sizes in random order within blocks of the same entry, model and threads, "
+      "seed %" PRIu64,
+      plan->shuffle_seed);
+}
+
 static bool searches(const hl_plan *plan) {
   for (size_t i = 0; i < plan->count; i++)
     if (hl_plan_method(plan, &plan->items[i])->adaptive) return true;
@@ -48,7 +59,10 @@ static char *row_text(const hl_plan *plan, size_t index) {
   return hl_configuration_reproduce(c, hl_plan_method(plan, c));
 }
 
-static int dry_run_json(const hl_plan *plan) {
+static int dry_run_json(const hl_sweep *sweep) {
+  const hl_plan *plan = &sweep->plan;
+  hl_cli_estimate estimate;
+  hl_cli_estimate_make(sweep, &estimate);
   hl_text text = HL_TEXT_INIT;
   hl_json json;
   hl_json_init(&json, &text, HL_JSON_PRETTY);
@@ -60,15 +74,39 @@ static int dry_run_json(const hl_plan *plan) {
   }
   hl_json_end(&json);
   hl_json_real(&json, "max_time_s", longest_s(plan));
+  hl_json_real(&json, "estimated_time_s", estimate.known ? estimate.seconds : (double)NAN);
+  hl_json_int(&json, "estimated_rows", (int64_t)estimate.known);
+  hl_json_int(&json, "absent_rows", (int64_t)estimate.absent);
+  if (plan->shuffled)
+    hl_json_int(&json, "shuffle_seed", (int64_t)plan->shuffle_seed);
+  else
+    hl_json_null(&json, "shuffle_seed");
   hl_json_end(&json);
   printf("%s\n", text.data);
   hl_text_release(&text);
   return HL_EXIT_OK;
 }
 
+/* What rows that were measured before, and a look at the hardware, tell of the time. */
+static void show_estimate(const hl_sweep *sweep) {
+  hl_cli_estimate e;
+  hl_cli_estimate_make(sweep, &e);
+  size_t rest = sweep->plan.count - e.absent - e.known;
+  if (e.absent)
+    printf("%zu row%s a GPU that is not here: SKIPPED, with the reason\n", e.absent,
+           e.absent == 1 ? " needs" : "s need");
+  if (e.known && rest)
+    printf(
+        "About %.0f s for %zu rows, by the fit of rows in the store; of the other %zu nothing was "
+        "measured before\n",
+        ceil(e.seconds), e.known, rest);
+  else if (e.known)
+    printf("About %.0f s, by the fit of rows in the store\n", ceil(e.seconds));
+}
+
 int hl_sweep_dry_run(const hl_sweep *sweep) {
   const hl_plan *plan = &sweep->plan;
-  if (hl_options_on(&sweep->options, HL_OPTION_JSON)) return dry_run_json(plan);
+  if (hl_options_on(&sweep->options, HL_OPTION_JSON)) return dry_run_json(sweep);
   const char *entry = NULL;
   for (size_t i = 0; i < plan->count; i++) {
     const hl_configuration *c = &plan->items[i];
@@ -77,18 +115,22 @@ int hl_sweep_dry_run(const hl_sweep *sweep) {
     HL_CLEANUP(hl_free_pointer) char *row = row_text(plan, i);
     printf("%s\n", row ? row : "");
   }
+  HL_CLEANUP(hl_free_pointer) char *order = order_text(plan);
+  if (order) printf("%s\n", order);
   bool same = true;
   double limit = row_limit_s(plan, 0), longest = longest_s(plan);
   for (size_t i = 0; i < plan->count; i++) same = same && row_limit_s(plan, i) == limit;
   printf("%zu row%s, ", plan->count, plan->count == 1 ? "" : "s");
   if (isnan(longest)) {
     puts("without a limit: training ends by itself, or with --max-time");
+    show_estimate(sweep);
     return HL_EXIT_OK;
   }
   printf("at most about %.0f s (", longest);
   if (same) printf("%g s a row, ", limit);
   printf("loading and checking not counted)%s\n",
          searches(plan) ? ", then the search for the largest batch" : "");
+  show_estimate(sweep);
   return HL_EXIT_OK;
 }
 
@@ -187,6 +229,7 @@ static void show_suite_end(const hl_sweep *s, const char *written) {
 
 static hl_status show_results(hl_sweep *s, hl_sweep_view *view, hl_error *error) {
   hl_report_picture pictures[HL_PLAN_PLOTS];
+  HL_CLEANUP(hl_free_pointer) char *order = order_text(&s->plan);
   hl_report_input input = {.info = &s->info,
                            .records = &s->records,
                            .analysis = &s->analysis,
@@ -194,6 +237,7 @@ static hl_status show_results(hl_sweep *s, hl_sweep_view *view, hl_error *error)
                            .comparisons = &s->comparisons,
                            .title = s->file ? s->file->name : NULL,
                            .description = s->file ? s->file->description : NULL,
+                           .order = order,
                            .pictures = pictures,
                            .memory_layers = s->layers};
   bool quiet = hl_options_on(&s->options, HL_OPTION_QUIET);
@@ -301,6 +345,10 @@ static int run(hl_sweep *s, hl_sweep_view *view) {
 
 int hl_sweep_run(hl_sweep *sweep) {
   if (!hl_options_on(&sweep->options, HL_OPTION_QUIET)) warn_of_threads(sweep);
+  HL_CLEANUP(hl_free_pointer) char *order = order_text(&sweep->plan);
+  bool silent = hl_options_on(&sweep->options, HL_OPTION_QUIET) ||
+                hl_options_on(&sweep->options, HL_OPTION_JSON);
+  if (order && !silent) printf("%s\n", order);
   hl_sweep_view view;
   hl_sweep_view_init(&view, &sweep->plan, &sweep->options);
   int exit_status = run(sweep, &view);

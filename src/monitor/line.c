@@ -1,12 +1,13 @@
 #include "monitor/line.h"
 
+#include "base/json-writer.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
-static void append_time(hl_text *out, hl_line_clock *clock, uint64_t time_ns) {
+static const char *text_of(hl_line_clock *clock, uint64_t time_ns, char ret_text[64]) {
   uint64_t second = time_ns / 1000000000u;
   if (second != clock->second || !clock->text[0]) {
     time_t t = (time_t)second;
@@ -15,18 +16,29 @@ static void append_time(hl_text *out, hl_line_clock *clock, uint64_t time_ns) {
     strftime(clock->text, sizeof clock->text, "%Y-%m-%dT%H:%M:%S", &parts);
     clock->second = second;
   }
-  hl_text_format(out, "{\"timestamp\":\"%s.%06uZ\",", clock->text,
-                 (unsigned)(time_ns % 1000000000u / 1000u));
+  snprintf(ret_text, 64, "%s.%06uZ", clock->text, (unsigned)(time_ns % 1000000000u / 1000u));
+  return ret_text;
+}
+
+static void append_time(hl_text *out, hl_line_clock *clock, uint64_t time_ns) {
+  char text[64];
+  hl_text_append(out, "{\"timestamp\":\"");
+  hl_text_append(out, text_of(clock, time_ns, text));
+  hl_text_append(out, "\",");
+}
+
+static uint64_t now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 static void append_now(hl_text *out, hl_line_clock *clock) {
-  struct timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  append_time(out, clock, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
+  append_time(out, clock, now_ns());
 }
 
 /* Nine digits: a nanosecond of a second. */
-void hl_line_inference(hl_text *out, hl_line_clock *clock, const hl_inference *r) {
+void hl_line_inference(hl_text *out, hl_line_clock *clock, const hl_inference *r, double slow) {
   append_time(out, clock, r->time_ns);
   hl_text_format(out, "\"batch_size\":%" PRIu32 ",\"elapsed_time\":%.9g,\"memory_usage\":",
                  r->batch_size, r->elapsed_s);
@@ -37,9 +49,41 @@ void hl_line_inference(hl_text *out, hl_line_clock *clock, const hl_inference *r
   double throughput = r->batch_size / r->elapsed_s;
   hl_text_append(out, ",\"throughput\":");
   if (isfinite(throughput))
-    hl_text_format(out, "%.6g}\n", throughput);
+    hl_text_format(out, "%.6g", throughput);
   else
-    hl_text_append(out, "null}\n");
+    hl_text_append(out, "null");
+  if (!isnan(slow)) hl_text_format(out, ",\"slow\":%.4g", slow);
+  hl_text_append(out, "}\n");
+}
+
+void hl_line_event(hl_text *out, hl_line_clock *clock, const hl_detector_event *e,
+                   const char *message) {
+  char time[64], since[64];
+  hl_json json;
+  hl_json_init(&json, out, HL_JSON_COMPACT);
+  hl_json_object(&json, NULL);
+  hl_json_text(&json, "timestamp", text_of(clock, e->time_ns, time));
+  hl_json_text(&json, "event", hl_detector_kind_name(e->kind));
+  hl_json_int(&json, "batch_size", e->batch_size);
+  hl_json_text(&json, "since", text_of(clock, e->since_ns, since));
+  hl_json_real(&json, "throughput", e->throughput);
+  hl_json_real(&json, "baseline", e->baseline);
+  hl_json_real(&json, "ratio", e->throughput / e->baseline);
+  hl_json_text(&json, "message", message);
+  hl_json_end(&json);
+  hl_text_char(out, '\n');
+}
+
+void hl_line_alert_failed(hl_text *out, hl_line_clock *clock, const char *what) {
+  char time[64];
+  hl_json json;
+  hl_json_init(&json, out, HL_JSON_COMPACT);
+  hl_json_object(&json, NULL);
+  hl_json_text(&json, "timestamp", text_of(clock, now_ns(), time));
+  hl_json_text(&json, "event", "alert_failed");
+  hl_json_text(&json, "message", what);
+  hl_json_end(&json);
+  hl_text_char(out, '\n');
 }
 
 void hl_line_header(hl_text *out, hl_line_clock *clock) {

@@ -1,7 +1,7 @@
 #include <hotlap/hotlap.h>
 
 #include "base/clock.h"
-#include "monitor/line.h"
+#include "monitor/events.h"
 #include "monitor/log.h"
 #include "monitor/ring.h"
 #include <errno.h>
@@ -28,7 +28,7 @@ struct hl_monitor {
   hl_log log;
   hl_inference *chunk; /* CHUNK of them */
   hl_text lines;
-  hl_line_clock clock;
+  hl_events *events;
   uint64_t told_dropped;
   pthread_mutex_t lock;
   pthread_cond_t drained;
@@ -68,7 +68,6 @@ static void append(hl_monitor *m, size_t lines) {
   hl_status status = m->lines.failed
                          ? hl_error_set(&error, HL_OUT_OF_MEMORY, "no memory for lines of the log")
                          : hl_log_append(&m->log, m->lines.data, m->lines.length, &error);
-  hl_text_clear(&m->lines);
   m->lines.failed = false;
   if (!status) return;
   pthread_mutex_lock(&m->lock);
@@ -82,12 +81,12 @@ static bool drain(hl_monitor *m) {
   size_t n = hl_ring_drain(m->ring, m->chunk, CHUNK);
   uint64_t dropped = hl_ring_dropped(m->ring) - m->told_dropped;
   qsort(m->chunk, n, sizeof *m->chunk, by_time);
-  if (m->log.fd >= 0 && (n || dropped)) {
-    for (size_t i = 0; i < n; i++) hl_line_inference(&m->lines, &m->clock, &m->chunk[i]);
-    if (dropped) hl_line_dropped(&m->lines, &m->clock, dropped);
-    m->told_dropped += dropped;
-    append(m, n + (dropped > 0));
-  }
+  for (size_t i = 0; i < n; i++) hl_events_add(m->events, &m->chunk[i], &m->lines);
+  if (dropped) hl_events_dropped(m->events, dropped, &m->lines);
+  m->told_dropped += dropped;
+  hl_events_tick(m->events, &m->lines);
+  if (m->log.fd >= 0 && (m->lines.length || m->lines.failed)) append(m, n + (dropped > 0));
+  hl_text_clear(&m->lines);
   if (n) {
     pthread_mutex_lock(&m->lock);
     m->written += n;
@@ -114,7 +113,8 @@ static void *watch(void *argument) {
   }
 }
 
-static void release(hl_monitor *m) {
+static void release(hl_monitor *m, bool is_owner) {
+  hl_events_free(m->events, is_owner);
   hl_log_close(&m->log);
   hl_ring_free(m->ring);
   free(m->chunk);
@@ -160,10 +160,11 @@ static int start_thread(hl_monitor *m) {
 static hl_status open_all(hl_monitor *m, const hl_monitor_config *config, hl_error *error) {
   m->chunk = malloc(CHUNK * sizeof *m->chunk);
   if (!m->chunk) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a monitor");
-  hl_status status = hl_ring_new(config->ring_records, &m->ring, error);
+  hl_status status = hl_events_new(config, &m->events, error);
+  if (!status) status = hl_ring_new(config->ring_records, &m->ring, error);
   if (status || !config->path) return status;
   HL_CLEANUP(hl_text_release) hl_text header = HL_TEXT_INIT;
-  hl_line_header(&header, &m->clock);
+  hl_events_header(m->events, &header);
   return hl_log_open(config->path, config->rotate_bytes, config->rotate_keep, header.data, &m->log,
                      error);
 }
@@ -180,7 +181,7 @@ hl_status hl_monitor_new(const hl_monitor_config *given, hl_monitor **ret_monito
   m->flush_ms = config.flush_ms;
   m->owner = getpid();
   if ((status = open_all(m, &config, error))) {
-    release(m);
+    release(m, true);
     return status;
   }
   pthread_mutex_init(&m->lock, NULL);
@@ -188,7 +189,7 @@ hl_status hl_monitor_new(const hl_monitor_config *given, hl_monitor **ret_monito
   sem_init(&m->wake, 0, 0);
   int failed = start_thread(m);
   if (failed) {
-    release(m);
+    release(m, true);
     errno = failed;
     return hl_error_errno(error, HL_UNAVAILABLE, "cannot start the monitor's thread");
   }
@@ -226,6 +227,7 @@ void hl_monitor_get_stats(hl_monitor *m, hl_monitor_stats *ret_stats) {
   stats.written = m->written;
   stats.failed_writes = m->failed_lines;
   pthread_mutex_unlock(&m->lock);
+  hl_events_counts(m->events, &stats);
   stats.logged = hl_ring_pushed(m->ring);
   stats.dropped = hl_ring_dropped(m->ring);
   stats.invalid = atomic_load_explicit(&m->invalid, memory_order_relaxed);
@@ -234,7 +236,8 @@ void hl_monitor_get_stats(hl_monitor *m, hl_monitor_stats *ret_stats) {
 
 void hl_monitor_free(hl_monitor *m) {
   if (!m) return;
-  if (getpid() == m->owner) {
+  bool is_owner = getpid() == m->owner;
+  if (is_owner) {
     atomic_store(&m->ending, true);
     sem_post(&m->wake);
     pthread_join(m->thread, NULL);
@@ -242,5 +245,5 @@ void hl_monitor_free(hl_monitor *m) {
     pthread_cond_destroy(&m->drained);
     pthread_mutex_destroy(&m->lock);
   }
-  release(m);
+  release(m, is_owner);
 }

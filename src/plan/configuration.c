@@ -88,10 +88,11 @@ static void append_identity(hl_text *out, const hl_configuration *c) {
   if (c->test_data) option_text(out, "test-data", c->test_data);
   if (c->n_images && !c->memory) option_int(out, "n-images", c->n_images);
   if (c->decodes_scaled) option_text(out, "decode", "scaled");
-  bool is_fed = c->test_data && !c->train && !c->load && !c->memory;
+  bool is_fed = c->test_data && !c->train && !c->load && !c->memory && !c->pipeline;
   if (is_fed && c->loader_threads != 1) option_int(out, "loader-threads", c->loader_threads);
   option_int(out, "seed", c->seed);
   if (c->load) hl_load_spec_options(c->load, out);
+  if (c->pipeline) hl_pipeline_spec_options(c->pipeline, out);
   if (c->memory) option_text(out, "mode", c->train ? "training" : "inference");
   if (c->train && c->memory)
     hl_train_spec_memory_options(c->train, out);

@@ -11,7 +11,8 @@ enum { most_overrides = 64, override_bytes = 4096 };
 
 /* Options of the run that a plan may set; the others are for whoever runs it. */
 static const hl_option_id of_run[] = {HL_OPTION_OUTPUT_DIR, HL_OPTION_EXPORT_FORMAT,
-                                      HL_OPTION_PLOT_RESULTS, HL_OPTION_SKIP_FAILED};
+                                      HL_OPTION_PLOT_RESULTS, HL_OPTION_SKIP_FAILED,
+                                      HL_OPTION_SHUFFLE};
 
 static const char *const own_keys[] = {"name",  "description", "defaults",           "entries",
                                        "plots", "quick",       "test_configurations"};

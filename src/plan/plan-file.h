@@ -83,6 +83,7 @@ typedef struct hl_plan_file {
   size_t plot_count;
   hl_plan_set *sets;
   size_t set_count;
+  bool matrix; /* it has test_configurations */
 } hl_plan_file;
 
 /* `overrides`: KEY=VALUE for every entry, ENTRY.KEY=VALUE for one; ENGINE.KEY=VALUE is an option of

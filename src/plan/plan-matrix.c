@@ -502,6 +502,7 @@ hl_status hl__matrix_rewrite(hl_plan_file *file, hl_error *error) {
   if (!node) node = hl_yaml_find(root, "test-configurations");
   if (!node) return HL_OK;
   matrix m = {.file = file, .error = error};
+  file->matrix = true;
   const hl_yaml *defaults = hl_yaml_find(root, "defaults"), *own = hl_yaml_find(root, "entries");
   if (defaults && defaults->kind == HL_YAML_MAP) m.defaults = defaults;
   if (own && own->kind != HL_YAML_LIST)

@@ -403,6 +403,7 @@ static hl_status build(const hl_options *o, const hl_plan_model *models, size_t 
   if (status == HL_OK && is_train) status = hl_train_spec_read(o, &plan->arena, &train, error);
   base.train = train;
   base.memory = o->command == 'Y';
+  if (status == HL_OK) status = hl_pipeline_spec_read(o, &plan->arena, &base.pipeline, error);
   a->mode_count = 1;
   if (status == HL_OK && is_train)
     status = hl_train_ranks_read(o, &plan->arena, train, &a->modes, &a->mode_count, error);
@@ -427,6 +428,8 @@ static hl_status build(const hl_options *o, const hl_plan_model *models, size_t 
   if (status == HL_OK && is_load)
     status = hl_load_specs_read(o, &plan->arena, &a->loads, &a->load_count, error);
   const char *sizes = hl_options_get(o, HL_OPTION_BATCH_SIZES);
+  if (base.pipeline && !hl_options_given(o, HL_OPTION_BATCH_SIZES))
+    sizes = HL_PIPELINE_PREDICT_BATCH_TEXT;
   if (status == HL_OK) status = hl_batch_sizes_parse(sizes, &a->batches, &a->batch_count, error);
   if (status == HL_OK) status = fill(plan, &base, models, model_count, a, error);
   if (status == HL_OK && train && train->checkpoint && plan->count > 1)

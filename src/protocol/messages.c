@@ -38,6 +38,11 @@ static json_t *input_shapes_of(const hl_configuration *c) {
   return shapes;
 }
 
+static json_t *pipeline_of(const hl_pipeline_spec *spec) {
+  return json_pack("{s:I, s:I}", "preprocess_batch", (json_int_t)spec->preprocess_batch,
+                   "reassemble_batch", (json_int_t)spec->reassemble_batch);
+}
+
 json_t *hl_message_from_configuration(const hl_configuration *configuration,
                                       const char *cache_directory) {
   const hl_configuration *c = configuration;
@@ -64,6 +69,7 @@ json_t *hl_message_from_configuration(const hl_configuration *configuration,
   if (c->simulated)
     failed |= json_object_set_new(object, "simulated_clock",
                                   json_pack("[f, f]", c->simulated_t0_ns, c->simulated_t1_ns));
+  if (c->pipeline) failed |= json_object_set_new(object, "pipeline", pipeline_of(c->pipeline));
   if (c->train) failed |= json_object_set_new(object, "train", hl_train_message(c->train));
   hl_json_set_text(object, "cache_directory", cache_directory);
   if (!failed) return object;
@@ -134,6 +140,21 @@ static hl_status read_clock(const json_t *object, hl_configuration *c, hl_error 
   return HL_OK;
 }
 
+static hl_status read_pipeline(const json_t *object, hl_arena *arena, hl_configuration *c,
+                               hl_error *error) {
+  const json_t *pipeline = json_object_get(object, "pipeline");
+  if (!pipeline) return HL_OK;
+  hl_pipeline_spec *spec = hl_arena_array(arena, 1, sizeof *spec);
+  if (!spec) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the pipeline");
+  hl_status status =
+      need_int(pipeline, "preprocess_batch", 1, HL_BATCH_LIMIT, &spec->preprocess_batch, error);
+  if (status == HL_OK)
+    status =
+        need_int(pipeline, "reassemble_batch", 1, HL_BATCH_LIMIT, &spec->reassemble_batch, error);
+  c->pipeline = spec;
+  return status;
+}
+
 static hl_status read_options(const json_t *object, hl_arena *arena, hl_configuration *c,
                               hl_error *error) {
   const json_t *list = json_object_get(object, "engine_options");
@@ -176,6 +197,7 @@ hl_status hl_message_to_configuration(const json_t *object, hl_arena *arena,
   if (status == HL_OK) status = read_options(object, arena, &c, error);
   if (status == HL_OK) status = read_input_shapes(object, arena, &c, error);
   if (status == HL_OK) status = read_clock(object, &c, error);
+  if (status == HL_OK) status = read_pipeline(object, arena, &c, error);
   const json_t *train = json_object_get(object, "train");
   if (status == HL_OK && train) status = hl_train_message_read(train, arena, &c.train, error);
   if (status != HL_OK) return status;

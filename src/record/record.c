@@ -73,6 +73,7 @@ void hl_record_release(hl_record *record) {
   hl_customs_release(&record->customs);
   hl_memory_map_free(record->memory_map);
   hl_record_outputs_free(record->outputs);
+  hl_reconstruction_free(record->reconstruction);
   hl_record_init(record);
 }
 
@@ -81,6 +82,13 @@ void hl_record_outputs_free(hl_record_outputs *outputs) {
   free(outputs->values);
   free(outputs->reference);
   free(outputs);
+}
+
+void hl_reconstruction_free(hl_reconstruction *reconstruction) {
+  if (!reconstruction) return;
+  free(reconstruction->pixels);
+  free(reconstruction->weights);
+  free(reconstruction);
 }
 
 void hl_record_set_text(char **field, const char *value) {
@@ -110,6 +118,10 @@ bool hl_workload_is_memory(const char *workload) {
 
 bool hl_workload_is_training(const char *workload) {
   return workload && strcmp(workload, HL_WORKLOAD_TRAINING) == 0;
+}
+
+bool hl_workload_is_pipeline(const char *workload) {
+  return workload && strcmp(workload, HL_WORKLOAD_PIPELINE) == 0;
 }
 
 bool hl_workload_is_imported(const char *workload) {

@@ -26,6 +26,19 @@ typedef struct table {
   { title, width, offsetof(hl_record, field) }
 
 static const table tables[] = {
+    {"Stages",
+     "ms of a pass over the scan; the first and the last as a share of predict; error of the image",
+     0,
+     false,
+     {REAL("preprocess", 10, stage_preprocess_ms), REAL("predict", 9, stage_predict_ms),
+      REAL("merge", 8, stage_merge_ms), REAL("reassemble", 10, stage_reassemble_ms),
+      REAL("beside %", 8, stage_beside_predict_percent), REAL("error", 9, reconstruction_error)}},
+    {"Memory of the stages",
+     "MB that each holds by itself; preprocess: the scan included",
+     0,
+     false,
+     {REAL("preprocess", 10, stage_preprocess_mb), REAL("predict", 9, stage_predict_mb),
+      REAL("reassemble", 10, stage_reassemble_mb)}},
     {"Energy",
      "of the processor's packages while measuring; per image without what they draw idle",
      offsetof(hl_record, energy_reason),

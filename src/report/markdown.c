@@ -149,7 +149,8 @@ static void put_machine(const hl_run_info *info, bool steps, hl_text *out) {
   hl_text_char(out, '\n');
 }
 
-static void put_method(const hl_run_info *info, bool steps, hl_text *out) {
+static void put_method(const hl_report_input *input, bool steps, hl_text *out) {
+  const hl_run_info *info = input->info;
   char text[HL_NUMBER_BYTES];
   hl_text_append(out, "## Method\n\n");
   if (!steps)
@@ -159,6 +160,7 @@ static void put_method(const hl_run_info *info, bool steps, hl_text *out) {
     line(out, "Warm-up", "auto: until the steady state, outside the measurement");
   else
     line(out, "Warm-up", info->warmup);
+  if (input->order) line(out, "Order", input->order);
   line(out, "Percentiles", info->percentiles);
   if (steps) number_line(out, "Budget of a row", info->max_time_s, "s");
   number_line(out, "First step", info->first_step_ms, "ms after the command, all set-up included");
@@ -408,7 +410,7 @@ void hl_report_markdown(const hl_report_input *input, const char *plot, hl_text 
   put_failed(input->records, out);
   put_notes(input->records, out);
   put_machine(input->info, !training, out);
-  put_method(input->info, !training, out);
+  put_method(input, !training, out);
   if (steps) put_definitions(out);
   if (training) hl__markdown_training_definitions(out);
 }

@@ -30,6 +30,7 @@ typedef struct hl_report_input {
   const hl_comparisons *comparisons; /* NULL: none */
   const char *title;                 /* of a plan, with what it is about; NULL: none */
   const char *description;
+  const char *order;                 /* of measuring, a sentence; NULL: as listed */
   const hl_report_picture *pictures; /* of a plan */
   size_t picture_count;
   size_t memory_layers; /* lines of a table by layer in MEMORY_REPORT.md */

@@ -19,9 +19,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* mpirun starts the ranks and they find each other before one says hello: on a busy machine that
- * takes many times as long as on an idle one. */
-enum { hello_s = 20, ranks_hello_s = 120, grace_s = 2 };
+/* Under an emulator a worker needs a second of a processor before it says hello, and under mpirun
+ * the ranks find each other first: on a busy machine that takes many times as long as on an idle
+ * one. */
+enum { hello_s = 60, ranks_hello_s = 120, grace_s = 2 };
 
 /* The streams of a worker: index 0 its standard input, 1 its standard output. */
 typedef struct pipes {

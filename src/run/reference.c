@@ -18,6 +18,10 @@ void hl_reference_release(hl_reference *reference) {
 
 void hl_reference_cache_release(hl_reference_cache *cache) {
   hl_reference_release(&cache->current);
+  hl_reconstruction_free(cache->image);
+  free(cache->image_key);
+  cache->image = NULL;
+  cache->image_key = NULL;
 }
 
 static char *file_path(const char *directory, const char *key) {

@@ -22,6 +22,8 @@ typedef struct hl_reference {
 /* The one most recently used; a sweep has one model for many rows. */
 typedef struct hl_reference_cache {
   hl_reference current;
+  hl_reconstruction *image; /* of a pipeline's reference setting (run/image.h), or NULL */
+  char *image_key;
 } hl_reference_cache;
 void hl_reference_cache_release(hl_reference_cache *cache);
 

@@ -1,5 +1,6 @@
 #include "method/budget.h"
 #include "method/summary.h"
+#include "run/image.h"
 #include "run/loader.h"
 #include "run/row-internal.h"
 #include <inttypes.h>
@@ -20,7 +21,7 @@ uint32_t hl__row_choose_group(double step_ns, double grain_ns) {
 
 /* The full-batch durations of a slice, per step group, appended to `full`. */
 size_t hl__row_full_samples(const hl_row *r, const hl_session_samples *s, uint64_t *ret_full) {
-  uint64_t full_images = (uint64_t)r->session.configuration->batch_size * r->group;
+  uint64_t full_images = (uint64_t)r->session.step_images * r->group;
   size_t n = 0;
   for (size_t i = 0; i < s->count; i++)
     if (s->images[i] == full_images) ret_full[n++] = s->ns[i];
@@ -72,6 +73,7 @@ static hl_status add_slice(hl_row *r, const hl_session_samples *s, hl_row_slice 
   hl_device_totals_add(&r->device, s->message.object);
   hl_energy_totals_add(&r->energy, s->message.object);
   hl_counter_totals_add(&r->counters, s->message.object);
+  hl_pipeline_totals_add(&r->pipeline, s->message.object, slice.steps);
   *ret_slice = (hl_row_slice){.samples_ns = fresh,
                               .sample_count = full,
                               .steps = slice.steps,
@@ -168,7 +170,7 @@ static hl_status summarise(hl_row *r, hl_error *error) {
                                   .images = r->images,
                                   .looks = converged ? r->stopping.looks : 0,
                                   .count = r->count,
-                                  .batch_size = record->batch_size,
+                                  .batch_size = r->session.step_images,
                                   .steps_per_sample = r->group,
                                   .patterns_per_image = patterns > 1 ? (double)patterns : 0};
   hl_status status = hl_row_summarise(record, &samples, HL_PERCENTILE_LINEAR, error);
@@ -176,6 +178,7 @@ static hl_status summarise(hl_row *r, hl_error *error) {
   hl_device_fill(&r->device, record);
   hl_energy_fill(&r->energy, "--min-time 10", record);
   hl_counters_fill(&r->counters, (double)r->steps, record);
+  hl_pipeline_fill(&r->pipeline, r->session.scan_mb, record);
   return HL_OK;
 }
 
@@ -184,6 +187,7 @@ hl_status hl_row_summary(hl_row *r, hl_error *error) {
   hl_stopping_end(&r->stopping);
   hl_status status = hl_session_fill_peak(&r->session, record, error);
   if (status == HL_OK) status = summarise(r, error);
+  if (status == HL_OK) status = hl_row_check_image(r, error);
   if (status == HL_OK) status = hl_session_device_time(&r->session, record, error);
   if (status != HL_OK) return status;
   return hl_session_feed(&r->session, record, r->context->method->max_time_s, error);

@@ -21,6 +21,7 @@
 #include "run/counters.h"
 #include "run/device.h"
 #include "run/energy.h"
+#include "run/pipeline.h"
 #include "run/reference.h"
 #include "run/retraces.h"
 #include "run/row-noise.h"
@@ -61,6 +62,7 @@ typedef struct hl_row {
   hl_device_totals device;
   hl_energy_totals energy;
   hl_counter_totals counters;
+  hl_pipeline_totals pipeline;
 } hl_row;
 
 /* `record` is initialised by the caller and has to stay. */

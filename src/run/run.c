@@ -5,6 +5,7 @@
 #include "record/requirement.h"
 #include "run/custom.h"
 #include "run/interleave.h"
+#include "run/order.h"
 #include "run/row.h"
 #include "run/search.h"
 #include <math.h>
@@ -18,6 +19,7 @@ typedef struct runner {
   hl_records *records;
   hl_comparisons *comparisons;
   bool *done;      /* of each row of the plan */
+  size_t *order;   /* in which they are measured */
   size_t *places;  /* of each record: its row in the plan */
   bool incomplete; /* the store lacks something of this run */
 } runner;
@@ -106,10 +108,11 @@ static bool same_work(const hl_configuration *a, const hl_configuration *b) {
          a->batch_size == b->batch_size && a->threads == b->threads;
 }
 
-/* The rows that differ from this one in engine, type or device, and are not done; itself first. */
+/* The rows that differ from this one in engine, type or device, and are not done, itself among
+ * them. */
 static size_t find_group(const runner *r, size_t first, size_t *ret_indices) {
   size_t count = 0;
-  for (size_t i = first; i < r->plan->count && count < HL_PAIRING_MEMBERS; i++)
+  for (size_t i = 0; i < r->plan->count && count < HL_PAIRING_MEMBERS; i++)
     if (!r->done[i] && same_work(&r->plan->items[first], &r->plan->items[i]))
       ret_indices[count++] = i;
   return count;
@@ -242,7 +245,8 @@ static void measure_limits(const runner *r) {
 
 static hl_status run_all(runner *r, hl_error *error) {
   hl_status status = HL_OK;
-  for (size_t i = 0; i < r->plan->count && status == HL_OK; i++) status = run_next(r, i, error);
+  for (size_t i = 0; i < r->plan->count && status == HL_OK; i++)
+    status = run_next(r, r->order[i], error);
   if (status == HL_OK) status = search_all(r, error);
   if (status == HL_OK && r->records->count)
     measure_limits(r); /* last: it heats the machine and delays the first step */
@@ -326,8 +330,10 @@ hl_status hl_run_execute(const hl_plan *plan, const hl_run_environment *environm
   char hash[17];
   hl_plan_hash(plan, hash);
   r.done = calloc(plan->count + 1, sizeof *r.done);
-  hl_status status =
-      r.done ? load_earlier(&r, error) : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory");
+  r.order = calloc(plan->count + 1, sizeof *r.order);
+  hl_status status = r.done && r.order ? load_earlier(&r, error)
+                                       : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory");
+  if (r.order) hl_run_order(plan, r.order);
   hl_error inner = {0};
   if (status == HL_OK && store)
     status = kept(&r, hl_store_run_begin(store, info, hash, &inner), &inner, error);
@@ -336,6 +342,7 @@ hl_status hl_run_execute(const hl_plan *plan, const hl_run_environment *environm
   if (begun) status = run_all(&r, error);
   hl_reference_cache_release(&references);
   free(r.done);
+  free(r.order);
   free(r.places);
   if (!store || !begun) return status; /* a run that was not begun is not ended either */
   /* A run of which something is missing can be resumed. */

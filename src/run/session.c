@@ -7,6 +7,7 @@
 #include "run/device.h"
 #include "run/energy.h"
 #include "run/loader.h"
+#include "run/pipeline.h"
 #include "run/ranks.h"
 #include "run/train.h"
 #include <inttypes.h>
@@ -16,7 +17,7 @@
 #include <string.h>
 
 /* Reading data, generating or quantising a model: long, but not for ever. */
-enum { read_s = 1200, counters_s = 20 };
+enum { read_s = 1200, counters_s = 20, pass_s = 3600 };
 
 static void take_text(char **field, const json_t *object, const char *key) {
   hl_record_set_text(field, hl_json_get_text(object, key, NULL));
@@ -40,7 +41,7 @@ static void take_notes(const json_t *reply, hl_record *record) {
 static void describe_traffic(const hl_configuration *c, const json_t *reply, hl_record *record) {
   bool whole = strcmp(c->dtype, "float32") == 0;
   bool half = strcmp(c->dtype, "bfloat16") == 0 || strcmp(c->dtype, "float16") == 0;
-  if (c->train || c->memory || c->load || (!whole && !half)) return;
+  if (c->train || c->memory || c->load || c->pipeline || (!whole && !half)) return;
   double nan = (double)NAN, batch = (double)c->batch_size, mb = whole ? 1e6 : 2e6;
   double weights = hl_json_get_real(reply, "weight_bytes", nan);
   double ports = hl_json_get_real(reply, "port_bytes_per_image", nan);
@@ -137,6 +138,14 @@ static hl_status open_counters(hl_session *session, hl_record *record, hl_error 
   return HL_OK;
 }
 
+/* A step is a pass over the scan: of so many batches. */
+static void set_pass(hl_session *s) {
+  int64_t batch = s->configuration->batch_size;
+  int64_t batches = s->n_images < 1 ? 1 : (s->n_images + batch - 1) / batch;
+  s->step_images = s->n_images;
+  s->step_timeout_s = fmin(s->step_timeout_s * (double)batches, fmax(pass_s, s->step_timeout_s));
+}
+
 hl_status hl_session_open(const hl_row_context *context, const hl_configuration *configuration,
                           hl_session *session, hl_record *record, hl_error *error) {
   const hl_run_environment *environment = context->environment;
@@ -184,6 +193,8 @@ hl_status hl_session_open(const hl_row_context *context, const hl_configuration 
   session->pictures = hl_json_get_int(reply.object, "pictures", 0);
   session->partial_images = hl_json_get_int(reply.object, "partial_images", 0);
   session->classifier = hl_json_get_bool(reply.object, "classifier", false);
+  session->step_images = session->configuration->batch_size;
+  if (configuration->pipeline) set_pass(session);
   session->fixed_batch = hl_json_get_int(reply.object, "fixed_batch", 0);
   session->wraps = hl_json_get_bool(reply.object, "wraps", false);
   snprintf(session->reference_key, sizeof session->reference_key, "%s",
@@ -227,7 +238,7 @@ static hl_status check_plan(hl_session *s, const hl_row_context *context, const 
   if (record) {
     record->planned_memory_mb = planned / 1e6;
     if (flops > 0) record->executed_flops_per_image = flops / batch;
-    if (traffic > 0) record->traffic_mb_per_step = traffic / 1e6;
+    if (traffic > 0 && !s->configuration->pipeline) record->traffic_mb_per_step = traffic / 1e6;
   }
   s->planned_bytes = planned;
   double need = planned + (double)s->baseline_bytes, headroom = memory_headroom(context);
@@ -272,6 +283,7 @@ hl_status hl_session_prepare(hl_session *session, hl_record *record, hl_error *e
       hl_process_call(&session->process, "prepare", NULL, session->setup_s, &reply, error);
   if (status != HL_OK) return status;
   take_notes(reply.object, record);
+  hl_pipeline_prepared(reply.object, record, &session->scan_mb);
   if (record) {
     record->prepare_ms = ms_of_ns(reply.object, "prepare_ns");
     record->compilation_time_ms = ms_of_ns(reply.object, "compile_ns");
@@ -366,6 +378,7 @@ hl_status hl_session_fill_peak(hl_session *session, hl_record *record, hl_error 
 hl_status hl_session_device_time(hl_session *session, hl_record *record, hl_error *error) {
   int ordinals[HL_DEVICE_MOST];
   hl_message reply;
+  if (session->configuration->pipeline) return HL_OK; /* events would be of a batch, not a pass */
   if (hl_device_ordinals(session->configuration->device, ordinals) == 0) return HL_OK;
   json_t *members = json_pack("{s:i}", "steps", HL_DEVICE_TIME_STEPS);
   hl_status status = hl_process_call(&session->process, "device_time", members,

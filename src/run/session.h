@@ -19,6 +19,8 @@ typedef struct hl_session {
   int64_t pictures;    /* of a folder, read one by one; else 0 */
   int64_t fixed_batch; /* 0, or the one batch that the model runs */
   bool wraps;
+  int64_t step_images; /* inputs of a full step: the batch, or of a pipeline the scan */
+  double scan_mb;      /* of a pipeline: what it held before the model was loaded */
   uint64_t baseline_bytes;
   double planned_bytes;  /* by the engine's plan, once loaded; 0: it has none */
   uint64_t limit_bytes;  /* of the whole worker, 0: none */

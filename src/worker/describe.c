@@ -1,5 +1,10 @@
 #include "worker/describe.h"
 
+#include "base/clock.h"
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
 /* "8x1x64x64"; of several inputs "ids=8x128,mask=8x128". */
 static void shapes_text(const hl_model_file *file, int64_t batch, hl_text *out) {
   for (size_t i = 0; i < file->input_count; i++) {
@@ -67,4 +72,41 @@ void hl_worker_describe_program(const hl_engine_ops *ops, hl_program *program, j
   uint64_t compile_ns = 0;
   if (ops->compile_time && ops->compile_time(program, &compile_ns, NULL) == HL_OK)
     hl_json_set_int(reply, "compile_ns", compile_ns);
+}
+
+void hl_worker_describe_pictures(const hl_dataset *dataset, json_t *reply) {
+  const hl_picture_reading *pictures = &dataset->pictures;
+  hl_json_set_int(reply, "pictures", (uint64_t)pictures->count);
+  hl_json_set_int(reply, "picture_ns", pictures->ns);
+  hl_json_set_real(reply, "decode_psnr_db", pictures->count ? pictures->psnr_db : (double)NAN);
+}
+
+hl_status hl_worker_check_type(const hl_model_file *file, const hl_configuration *configuration,
+                               hl_error *error) {
+  const hl_configuration *c = configuration;
+  bool int8 = strcmp(c->dtype, "int8") == 0;
+  if (int8 == file->quantized) return HL_OK;
+  if (int8) return hl_error_set(error, HL_UNIMPLEMENTED, "%s is not quantised", c->model);
+  return hl_error_set(error, HL_UNIMPLEMENTED,
+                      "%s is quantised: it computes in 8 bits and not in %s. Give --dtype int8, or "
+                      "the model that it was made from",
+                      c->model, c->dtype);
+}
+
+hl_status hl_worker_hello(const json_t *request, json_t *reply, hl_error *error) {
+  int64_t protocol = hl_json_get_int(request, "protocol", 0);
+  if (protocol != HL_PROTOCOL_VERSION)
+    return hl_error_set(error, HL_UNAVAILABLE, "the runner speaks protocol %lld, this worker %d",
+                        (long long)protocol, HL_PROTOCOL_VERSION);
+  hl_clock_cost cost = hl_clock_calibrate();
+  if (isinf(cost.resolution_ns))
+    return hl_error_set(error, HL_IO,
+                        "the clock stands still or runs backwards, so that nothing can be timed; "
+                        "see /sys/devices/system/clocksource/clocksource0");
+  hl_json_set_int(reply, "protocol", HL_PROTOCOL_VERSION);
+  hl_json_set_text(reply, "hotlap_version", HL_VERSION);
+  hl_json_set_int(reply, "pid", (uint64_t)getpid());
+  hl_json_set_real(reply, "clock_read_ns", cost.read_ns);
+  hl_json_set_real(reply, "clock_resolution_ns", cost.resolution_ns);
+  return HL_OK;
 }

@@ -17,6 +17,7 @@
 #include "worker/noise.h"
 #include "worker/outputs.h"
 #include "worker/perf.h"
+#include "worker/pipeline.h"
 #include "worker/predict.h"
 #include "worker/python.h"
 #include "worker/ranks.h"
@@ -56,6 +57,7 @@ typedef struct worker {
   hl_worker_train train; /* of a training run, in place of `inference` */
   hl_ranks ranks;
   hl_prediction *prediction;
+  hl_pipeline *pipeline; /* of one, else NULL: `inference` is its network */
   bool quit;
 } worker;
 
@@ -69,21 +71,7 @@ typedef struct verb {
 static hl_status verb_hello(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
                             size_t *ret_byte_count, hl_error *error) {
   (void)w, (void)ret_bytes, (void)ret_byte_count;
-  int64_t protocol = hl_json_get_int(request, "protocol", 0);
-  if (protocol != HL_PROTOCOL_VERSION)
-    return hl_error_set(error, HL_UNAVAILABLE, "the runner speaks protocol %lld, this worker %d",
-                        (long long)protocol, HL_PROTOCOL_VERSION);
-  hl_clock_cost cost = hl_clock_calibrate();
-  if (isinf(cost.resolution_ns))
-    return hl_error_set(error, HL_IO,
-                        "the clock stands still or runs backwards, so that nothing can be timed; "
-                        "see /sys/devices/system/clocksource/clocksource0");
-  hl_json_set_int(reply, "protocol", HL_PROTOCOL_VERSION);
-  hl_json_set_text(reply, "hotlap_version", HL_VERSION);
-  hl_json_set_int(reply, "pid", (uint64_t)getpid());
-  hl_json_set_real(reply, "clock_read_ns", cost.read_ns);
-  hl_json_set_real(reply, "clock_resolution_ns", cost.resolution_ns);
-  return HL_OK;
+  return hl_worker_hello(request, reply, error);
 }
 
 /* Tests have a tree of their own for what the kernel tells of energy and counters. */
@@ -111,13 +99,6 @@ static const hl_engine_ops *engine_of(const worker *w, hl_engine **ret_engine) {
   return trains(w) ? &w->train.training.ops : &w->inference.ops;
 }
 
-static void describe_pictures(const hl_dataset *dataset, json_t *reply) {
-  const hl_picture_reading *pictures = &dataset->pictures;
-  hl_json_set_int(reply, "pictures", (uint64_t)pictures->count);
-  hl_json_set_int(reply, "picture_ns", pictures->ns);
-  hl_json_set_real(reply, "decode_psnr_db", pictures->count ? pictures->psnr_db : (double)NAN);
-}
-
 static void describe_data(const worker *w, json_t *reply) {
   const hl_inference *in = &w->inference;
   const hl_training_data *data = &w->train.training.data;
@@ -125,7 +106,7 @@ static void describe_data(const worker *w, json_t *reply) {
   if (!trains(w)) snprintf(key, sizeof key, "%016llx", (unsigned long long)hl_reference_key(in));
   hl_json_set_text(reply, "data", trains(w) ? data->description : in->dataset->description);
   hl_json_set_int(reply, "n_images", (uint64_t)(trains(w) ? data->source->count : in->data_images));
-  if (!trains(w)) describe_pictures(in->dataset, reply);
+  if (!trains(w)) hl_worker_describe_pictures(in->dataset, reply);
   hl_json_set_bool(reply, "wraps", in->wraps);
   hl_json_set_int(reply, "partial_images", (uint64_t)in->partial.images);
   hl_json_set_text(reply, "reference_key", key);
@@ -146,6 +127,16 @@ static hl_status open_model(worker *w, hl_error *error) {
     return hl_worker_foreign_open(&w->foreign, &w->configuration, &w->file, error);
   return hl_model_file_open(
       &w->configuration, hl_json_get_text(w->configure, "cache_directory", NULL), &w->file, error);
+}
+
+static hl_status open_workload(worker *w, hl_error *error) {
+  const hl_configuration *c = &w->configuration;
+  if (trains(w))
+    return hl_training_open(c, &w->file, hl_worker_host(), hl_ranks_training(&w->ranks),
+                            &w->train.training, error);
+  if (c->pipeline)
+    return hl_pipeline_open(c, &w->file, hl_worker_host(), &w->inference, &w->pipeline, error);
+  return hl_inference_open(c, &w->file, hl_worker_host(), &w->inference, error);
 }
 
 static hl_status verb_configure(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
@@ -171,11 +162,7 @@ static hl_status verb_configure(worker *w, const json_t *request, json_t *reply,
   if (status == HL_OK)
     status = hl_worker_device_open(&w->device, w->configuration.device, reply, error);
   if (status == HL_OK) status = hl_worker_energy_open(&w->energy, system_root(), error);
-  if (status == HL_OK)
-    status = trains(w) ? hl_training_open(&w->configuration, &w->file, hl_worker_host(),
-                                          hl_ranks_training(&w->ranks), &w->train.training, error)
-                       : hl_inference_open(&w->configuration, &w->file, hl_worker_host(),
-                                           &w->inference, error);
+  if (status == HL_OK) status = open_workload(w, error);
   if (status != HL_OK) return status;
   w->is_open = true;
   describe(w, reply);
@@ -195,24 +182,12 @@ static hl_status need_inference(const worker *w, bool ready, const char *verb_na
   return need(ready, verb_name, error);
 }
 
-/* The name of a row's type is what its products are computed in. */
-static hl_status check_type(const worker *w, hl_error *error) {
-  bool int8 = strcmp(w->configuration.dtype, "int8") == 0;
-  if (int8 == w->file.quantized) return HL_OK;
-  if (int8)
-    return hl_error_set(error, HL_UNIMPLEMENTED, "%s is not quantised", w->configuration.model);
-  return hl_error_set(error, HL_UNIMPLEMENTED,
-                      "%s is quantised: it computes in 8 bits and not in %s. Give --dtype int8, or "
-                      "the model that it was made from",
-                      w->configuration.model, w->configuration.dtype);
-}
-
 static hl_status verb_load(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
                            size_t *ret_byte_count, hl_error *error) {
   (void)ret_bytes, (void)ret_byte_count;
   hl_status status = need(w->is_open && !w->is_loaded, "load", error);
   if (status != HL_OK) return status;
-  status = check_type(w, error);
+  status = hl_worker_check_type(&w->file, &w->configuration, error);
   if (status != HL_OK) return status;
   status = hl_worker_energy_idle(&w->energy, request, reply, error);
   if (status != HL_OK) return status;
@@ -289,6 +264,9 @@ static hl_status verb_prepare(worker *w, const json_t *request, json_t *reply, v
   status = trains(w) ? hl_training_prepare(&w->train.training, error)
                      : hl_inference_prepare(&w->inference, error);
   if (status != HL_OK) return status;
+  if (w->pipeline) status = hl_pipeline_prepare(w->pipeline, error);
+  if (status != HL_OK) return status;
+  if (w->pipeline) hl_worker_pipeline_describe(w->pipeline, reply);
   hl_json_set_int(reply, "prepare_ns", hl_clock_ns() - start);
   if (!trains(w)) status = hl_timed_overhead(&w->inference, &overhead_ns, error);
   if (status != HL_OK) return status;
@@ -319,6 +297,7 @@ static hl_status verb_run(worker *w, const json_t *request, json_t *reply, void 
       .max_ns = (uint64_t)max_ns,
       .group = (uint32_t)group};
   hl_timed_result result;
+  hl_pipeline_times times = {0};
   hl_worker_noise_prepare(&w->noise);
   status = hl_timed_discard(&w->inference, (uint64_t)discard, &discarded_ns, error);
   if (status != HL_OK) return status;
@@ -328,7 +307,11 @@ static hl_status verb_run(worker *w, const json_t *request, json_t *reply, void 
   hl_worker_energy_begin(&w->energy);
   hl_worker_noise_begin(&w->noise);
   hl_worker_perf_begin(&w->perf);
-  status = hl_timed_run(&w->inference, &slice, w->sample_ns, w->sample_images, &result, error);
+  status =
+      w->pipeline
+          ? hl_worker_pipeline_run(w->pipeline, &w->configuration, &slice, w->sample_ns,
+                                   w->sample_images, &result, &times, error)
+          : hl_timed_run(&w->inference, &slice, w->sample_ns, w->sample_images, &result, error);
   hl_worker_perf_end(&w->perf, reply);
   hl_worker_noise_end(&w->noise);
   hl_worker_energy_end(&w->energy, reply);
@@ -336,6 +319,7 @@ static hl_status verb_run(worker *w, const json_t *request, json_t *reply, void 
     status = hl_worker_noise_clock(&w->noise, w->sample_ns, (size_t)result.samples, reply, error);
   if (status != HL_OK) return status;
   hl_worker_compilations_end(&before, reply);
+  if (w->pipeline) hl_worker_pipeline_report(&times, reply);
   hl_json_set_int(reply, "samples", result.samples);
   hl_json_set_int(reply, "elapsed_ns", result.elapsed_ns);
   hl_json_set_int(reply, "discarded_ns", discarded_ns);
@@ -412,6 +396,15 @@ static hl_status verb_predict(worker *w, const json_t *request, json_t *reply, v
   return status == HL_OK ? hl_worker_predict(w->prediction, request, reply, error) : status;
 }
 
+static hl_status verb_image(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
+                            size_t *ret_byte_count, hl_error *error) {
+  (void)request;
+  hl_status status = need(w->pipeline && w->is_prepared, "image", error);
+  return status == HL_OK
+             ? hl_worker_pipeline_image(w->pipeline, reply, ret_bytes, ret_byte_count, error)
+             : status;
+}
+
 static hl_status verb_memory(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
                              size_t *ret_byte_count, hl_error *error) {
   (void)request, (void)ret_bytes, (void)ret_byte_count;
@@ -449,16 +442,27 @@ static hl_status verb_quit(worker *w, const json_t *request, json_t *reply, void
 }
 
 static const verb verbs[] = {
-    {"hello", verb_hello},         {"counters", verb_counters},
-    {"configure", verb_configure}, {"load", verb_load},
-    {"plan", verb_plan},           {"allocations", verb_allocations},
-    {"prepare", verb_prepare},     {"run", verb_run},
-    {"output", verb_output},       {"reference", verb_reference},
-    {"volumes", verb_volumes},     {"predict", verb_predict},
-    {"memory", verb_memory},       {"device_time", verb_device_time},
-    {"feed", verb_feed},           {"quantize", verb_quantize},
-    {"scenario", verb_scenario},   {"train", verb_train},
-    {"export", verb_export},       {"quit", verb_quit},
+    {"hello", verb_hello},
+    {"counters", verb_counters},
+    {"configure", verb_configure},
+    {"load", verb_load},
+    {"plan", verb_plan},
+    {"allocations", verb_allocations},
+    {"prepare", verb_prepare},
+    {"run", verb_run},
+    {"image", verb_image},
+    {"output", verb_output},
+    {"reference", verb_reference},
+    {"volumes", verb_volumes},
+    {"predict", verb_predict},
+    {"memory", verb_memory},
+    {"device_time", verb_device_time},
+    {"feed", verb_feed},
+    {"quantize", verb_quantize},
+    {"scenario", verb_scenario},
+    {"train", verb_train},
+    {"export", verb_export},
+    {"quit", verb_quit},
 };
 
 static const verb *find_verb(const char *name) {

@@ -146,6 +146,7 @@ static hl_status open_data(hl_inference *in, hl_error *error) {
                               .index_limit = file->index_limits ? file->index_limits[i] : 0};
     if (rules[i].batch_axis >= 0) ports[i].dims[rules[i].batch_axis] = -1;
   }
+  if (in->dataset) return HL_OK; /* the caller's */
   hl_status status = read_data(in, ports, rules, error);
   if (status != HL_OK) return status;
   if (in->dataset->count < 1 || in->dataset->input_count != file->input_count)
@@ -229,12 +230,18 @@ hl_tensor_view hl_inference_first_image(const hl_inference *inference, size_t i)
 
 hl_status hl_inference_open(const hl_configuration *configuration, const hl_model_file *file,
                             const hl_host *host, hl_inference *ret_inference, hl_error *error) {
-  hl_inference in = {.configuration = configuration, .file = file};
+  return hl_inference_open_on(configuration, file, host, NULL, ret_inference, error);
+}
+
+hl_status hl_inference_open_on(const hl_configuration *configuration, const hl_model_file *file,
+                               const hl_host *host, hl_dataset *dataset,
+                               hl_inference *ret_inference, hl_error *error) {
+  hl_inference in = {.configuration = configuration, .file = file, .dataset = dataset};
   hl_status status = open_data(&in, error);
   if (status == HL_OK) status = make_views(&in, error);
   if (status == HL_OK) {
-    in.full.images = configuration->batch_size;
-    in.partial.images = in.dataset->count % configuration->batch_size;
+    in.full.images = dataset ? dataset->count : configuration->batch_size;
+    in.partial.images = in.dataset->count % in.full.images;
     status = hl_open_engine(configuration, file, host, &in.ops, &in.host, &in.engine, error);
   }
   if (status != HL_OK) {

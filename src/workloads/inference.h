@@ -44,6 +44,12 @@ typedef struct hl_inference {
 hl_status hl_inference_open(const hl_configuration *configuration, const hl_model_file *file,
                             const hl_host *host, hl_inference *ret_inference, hl_error *error);
 
+/* The same on a batch of inputs that the caller made, which is owned from now on, also on failure:
+ * a step is that batch. */
+hl_status hl_inference_open_on(const hl_configuration *configuration, const hl_model_file *file,
+                               const hl_host *host, hl_dataset *dataset,
+                               hl_inference *ret_inference, hl_error *error);
+
 hl_status hl_inference_load(hl_inference *inference, hl_error *error);
 
 /* The engine's plan for the full batch, and for the partial one added; `ret_known` false where the

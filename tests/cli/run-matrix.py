@@ -1,5 +1,5 @@
 """hotlap run of a test matrix: datasets x models x hardware x scenarios, and batch sizes by name."""
-import json
+import sqlite3
 
 from harness import HOME, SOURCE, case, file, hotlap, main
 
@@ -144,6 +144,69 @@ def mistakes_have_a_place_and_a_remedy():
     many = CLOCK + 'test_configurations:\n  models: {' + ', '.join(f'm{i}: {{N: 64}}' for i in range(99)) + '}\n'
     many += '  datasets: {' + ', '.join(f'd{i}: {i + 1}' for i in range(99)) + '}\n'
     hotlap('run', plan(many), '--dry-run').fails(2, 'the matrix has more than 1000 combinations')
+
+
+@case
+def batch_sizes_of_a_block_come_in_random_order():
+    text = CLOCK + 'test_configurations: {models: {a: linear, b: layer_norm}, batch_sizes: [1, 2, 3, 4, 5, 6, 7, 8]}\n'
+
+    def order(*options):
+        """(model, batch) of the rows as they were measured."""
+        run = hotlap('run', plan(text), '--store', 'none', *options).passes()
+        found, model = [], None
+        for line in run.out.split('16 rows')[0].splitlines():
+            words = line.split()
+            if line in ('linear', 'layer_norm'):
+                model = line
+            elif words and words[0].isdigit():
+                found.append((model, int(words[0])))
+        assert len(found) == 16, run.explain()
+        return found
+
+    usual = order()
+    assert usual == order('--shuffle', '42') != order('--shuffle', '43'), usual
+    for block, model in ((usual[:8], 'linear'), (usual[8:], 'layer_norm')):  # a block is not torn
+        assert {name for name, _ in block} == {model} and sorted(b for _, b in block) == list(range(1, 9)), usual
+        assert [b for _, b in block] != list(range(1, 9)), usual
+    assert [b for _, b in order('--shuffle', 'off')] == 2 * list(range(1, 9))
+    # The rows themselves are kept in the order of the plan.
+    assert [r['batch_size'] for r in rows(text).passes().rows] == 2 * list(range(1, 9))
+    rows(text, '--shuffle', 'x').fails(2, "--shuffle: 'x' is no seed, and not off")
+    hotlap('run', plan(text), '--dry-run').passes('Batch sizes in random order within blocks', 'seed 42')
+    report = HOME / 'order'
+    hotlap('run', plan(text), '--store', 'none', '--shuffle', '5', '--output-dir', str(report), '--export-format', 'md').passes(
+        'Batch sizes in random order within blocks')
+    assert 'entry, model and threads, seed 5' in (report / 'BENCHMARK_REPORT.md').read_text()
+    plain = CLOCK + 'entries: [{model: linear, batch-sizes: [1, 2]}]\n'
+    assert rows(plain, '--dry-run').passes().document['shuffle_seed'] is None
+    assert rows('shuffle: 7\n' + plain, '--dry-run').passes().document['shuffle_seed'] == 7
+
+
+@case
+def an_interrupted_matrix_is_resumed():
+    text, store = plan(SMALL), ('--store', str(HOME / 'resume.db'))
+    hotlap('run', text, *store).passes()
+    with sqlite3.connect(HOME / 'resume.db') as db:
+        db.execute("update runs set state = 'interrupted'")
+        db.execute("delete from rows where batch_size = 2")
+    again = hotlap('run', text, '--resume', '--json', *store).passes()
+    assert len(again.rows) == 24, again.explain()
+    with sqlite3.connect(HOME / 'resume.db') as db:
+        assert db.execute('select count(*) from runs').fetchone() == (1,)
+
+
+@case
+def a_dry_run_knows_what_was_measured():
+    store = ('--store', str(HOME / 'known.db'))
+    before = hotlap('run', plan(SMALL), '--dry-run', *store).passes('24 rows, at most', '12 rows need a GPU that is not here')
+    assert 'About' not in before.out, before.explain()
+    hotlap('run', plan(SMALL), '--only', 'model=thin,batch_sizes=one', *store).passes()
+    after = hotlap('run', plan(SMALL), '--dry-run', *store)  # batch 4 by the line through 1 and 2
+    after.passes('s for 6 rows, by the fit of rows in the store; of the other 6 nothing was measured before')
+    found = hotlap('run', plan(SMALL), '--dry-run', '--json', *store).passes().document
+    assert found['estimated_rows'] == 6 and found['absent_rows'] == 12, found
+    assert 0 < found['estimated_time_s'] < found['max_time_s'], found
+    hotlap('run', plan(SMALL), '--dry-run', '--only', 'model=thin', *store).passes('s, by the fit of rows in the store')
 
 
 @case

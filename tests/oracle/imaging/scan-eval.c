@@ -6,10 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "imaging/fourier-ring.h"
 #include "imaging/merge.h"
+#include "imaging/reconstruction-quality.h"
 
 enum { max_numbers = 16 };
 static int64_t number[max_numbers];
+static double real_number[max_numbers];
 static hl_error error;
 
 static void *zeros(int64_t count, size_t size) {
@@ -121,11 +124,66 @@ static hl_status merge(void) {
   return status;
 }
 
+/* canvas height, width, x, y; from standard input its pixels and weights */
+static hl_canvas read_canvas(void) {
+  int64_t pixels = number[0] * number[1];
+  const float complex *values = read_array(pixels, sizeof *values);
+  const float *weights = read_array(pixels, sizeof *weights);
+  return (hl_canvas){number[0], number[1], values, weights, real_number[2], real_number[3]};
+}
+
+static void release_canvas(hl_canvas canvas) {
+  free((void *)(uintptr_t)canvas.pixels);
+  free((void *)(uintptr_t)canvas.weights);
+}
+
+/* canvas, then height and width of the truth */
+static hl_status compare(void) {
+  hl_canvas canvas = read_canvas();
+  float complex *truth = read_array(number[4] * number[5], sizeof *truth);
+  hl_reconstruction_quality q;
+  hl_status status = hl_reconstruction_compare(&canvas, truth, number[4], number[5], &q, &error);
+  if (status == HL_OK) {
+    printf("%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64, q.top, q.left, q.height, q.width);
+    printf(" %.17g %.17g %.17g %.17g", creal(q.factor), cimag(q.factor), q.ramp_x, q.ramp_y);
+    printf(" %.17g %.17g %.17g %.17g %.17g\n", q.amplitude_ssim, q.amplitude_psnr_db,
+           q.phase_error_rad, q.frc_half, q.frc_half_bit);
+    fwrite(q.frc, sizeof *q.frc, (size_t)q.rings, stdout);
+    fwrite(q.half_bit, sizeof *q.half_bit, (size_t)q.rings, stdout);
+    hl_reconstruction_quality_release(&q);
+  }
+  release_canvas(canvas);
+  free(truth);
+  return status;
+}
+
+/* canvas, then count, size, threads */
+static hl_status residual(void) {
+  hl_canvas canvas = read_canvas();
+  int64_t count = number[4], size = number[5], used = 0;
+  double *x = read_array(count, sizeof *x), *y = read_array(count, sizeof *y), value = 0;
+  float complex *probe = read_array(size * size, sizeof *probe);
+  float *amplitude = read_array(count * size * size, sizeof *amplitude);
+  hl_diffraction measured = {amplitude, probe, count, size, x, y};
+  hl_status status =
+      hl_diffraction_residual(&canvas, &measured, (int)number[6], &value, &used, &error);
+  if (status == HL_OK) printf("%.17g %" PRId64 "\n", value, used);
+  release_canvas(canvas);
+  free(x);
+  free(y);
+  free(probe);
+  free(amplitude);
+  return status;
+}
+
 int main(int argc, char **argv) {
   if (argc < 3 || argc - 2 > max_numbers) return 2;
-  for (int i = 2; i < argc; i++) number[i - 2] = strtoll(argv[i], NULL, 10);
+  for (int i = 2; i < argc; i++)
+    number[i - 2] = (int64_t)(real_number[i - 2] = strtod(argv[i], NULL));
   hl_status status = strcmp(argv[1], "reassemble") == 0 ? reassemble()
                      : strcmp(argv[1], "merge") == 0    ? merge()
+                     : strcmp(argv[1], "compare") == 0  ? compare()
+                     : strcmp(argv[1], "residual") == 0 ? residual()
                                                         : HL_INVALID_ARGUMENT;
   if (status == HL_OK) return 0;
   fprintf(stderr, "%s: %s\n", hl_status_name(status), error.msg);

@@ -267,6 +267,81 @@ static void ends_in_a_forked_child(void **state) {
   hl_monitor_free(monitor);
 }
 
+static size_t events_seen[3];
+
+static void on_event(void *context, const hl_monitor_event *event) {
+  assert_ptr_equal(context, events_seen);
+  events_seen[event->kind]++;
+}
+
+static void log_some(hl_monitor *monitor, uint32_t count, double elapsed_s) {
+  for (uint32_t i = 0; i < count; i++)
+    assert_true(hl_monitor_log_inference(monitor, 8, elapsed_s, (double)NAN));
+  assert_int_equal(hl_monitor_flush(monitor, NULL), HL_OK);
+}
+
+/* A command has the message as its last word and the JSON on standard input, and no shell reads
+ * either. */
+static void tells_a_command(void **state) {
+  (void)state;
+  char told[96], script[256];
+  snprintf(told, sizeof told, "%s.9", path);
+  snprintf(script, sizeof script, "{ printf '%%s\\n' \"$#\" \"$1\"; cat; } >> %s", told);
+  const char *const command[] = {"sh", "-c", script, "sh", NULL};
+  memset(events_seen, 0, sizeof events_seen);
+  hl_monitor *monitor = open_monitor((hl_monitor_config){.size = sizeof(hl_monitor_config),
+                                                         .alert_command = command,
+                                                         .on_event = on_event,
+                                                         .context = events_seen});
+  log_some(monitor, 100, 0.1);
+  log_some(monitor, 7, 0.2);
+  hl_monitor_stats stats = stats_of(monitor);
+  assert_int_equal(stats.slow, 7);
+  assert_int_equal(stats.degradations, 1);
+  assert_int_equal(stats.alerts, 1);
+  log_some(monitor, 10, 0.1); /* recovered: told, since its degradation was */
+  log_some(monitor, 7, 0.2);  /* not told: within a minute of the first */
+  assert_int_equal(stats_of(monitor).degradations, 2);
+  assert_int_equal(stats_of(monitor).alerts, 2);
+  assert_int_equal(events_seen[HL_MONITOR_DEGRADED], 2);
+  assert_int_equal(events_seen[HL_MONITOR_RECOVERED], 1);
+  hl_monitor_free(monitor); /* waits for the command */
+  char *text = text_of(told);
+  assert_non_null(text);
+  assert_non_null(
+      strstr(text, "1\nhotlap: inference is slow: batch size 8, 40 images/s, 50 % of 80\n"));
+  assert_non_null(strstr(text, "\"event\":\"degraded\",\"batch_size\":8,\"since\":\"20"));
+  assert_non_null(strstr(text, "\"event\":\"recovered\""));
+  assert_int_equal(count_of(text, "\"event\":"), 2);
+  free(text);
+  text = text_of(path);
+  assert_int_equal(count_of(text, "\"event\":\"degraded\""), 2);
+  assert_int_equal(count_of(text, ",\"slow\":0.5}\n"), 14);
+  free(text);
+}
+
+static void tells_why_nobody_was_told(void **state) {
+  (void)state;
+  const char *const missing[] = {"/no/such/program", NULL};
+  hl_monitor *monitor = open_monitor(
+      (hl_monitor_config){.size = sizeof(hl_monitor_config), .alert_command = missing});
+  log_some(monitor, 100, 0.1);
+  log_some(monitor, 5, 0.2);
+  assert_int_equal(stats_of(monitor).failed_alerts, 1);
+  hl_monitor_free(monitor);
+  char *text = text_of(path);
+  assert_non_null(
+      strstr(text, "\"event\":\"alert_failed\",\"message\":\"/no/such/program cannot be run"));
+  free(text);
+  static const char *const urls[] = {"ftp://a", "-o/etc/passwd", "http://a b", "https://a\nurl = b",
+                                     ""};
+  for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
+    hl_monitor_config config = HL_MONITOR_CONFIG;
+    config.webhook = urls[i];
+    assert_int_equal(hl_monitor_new(&config, &monitor, NULL), HL_INVALID_ARGUMENT);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(every_record_is_there_once, set_up, tear_down),
@@ -276,6 +351,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(one_writer, set_up, tear_down),
       cmocka_unit_test_setup_teardown(survives_a_kill, set_up, tear_down),
       cmocka_unit_test_setup_teardown(ends_in_a_forked_child, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(tells_a_command, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(tells_why_nobody_was_told, set_up, tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

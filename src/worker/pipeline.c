@@ -1,0 +1,97 @@
+#include "worker/pipeline.h"
+
+#include "base/clock.h"
+#include "protocol/channel.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Of a simulated clock each batch takes its time, and the other stages none. */
+static uint64_t simulated_ns(const hl_configuration *c, uint64_t batches, int64_t images) {
+  double ns = c->simulated_t0_ns * (double)batches + c->simulated_t1_ns * (double)images;
+  return ns < 1 ? 1 : (uint64_t)ns;
+}
+
+static hl_status run_simulated(hl_pipeline *pipeline, const hl_configuration *c,
+                               const hl_timed_request *request, uint64_t *ret_ns,
+                               uint64_t *ret_images, hl_timed_result *result,
+                               hl_pipeline_times *times, hl_error *error) {
+  int64_t images = hl_pipeline_get_scan(pipeline)->count;
+  while (result->samples < request->max_samples && result->elapsed_ns < request->max_ns) {
+    uint64_t ns = 0;
+    for (uint32_t i = 0; i < request->group; i++) {
+      hl_pipeline_times pass = {0};
+      hl_status status = hl_pipeline_pass(pipeline, &pass, error);
+      if (status != HL_OK) return status;
+      ns += simulated_ns(c, pass.batches, images);
+    }
+    ret_ns[result->samples] = ns;
+    ret_images[result->samples++] = (uint64_t)images * request->group;
+    result->elapsed_ns += ns;
+    times->ns[HL_PIPELINE_PREDICT] += ns;
+  }
+  return HL_OK;
+}
+
+hl_status hl_worker_pipeline_run(hl_pipeline *pipeline, const hl_configuration *configuration,
+                                 const hl_timed_request *request, uint64_t *ret_ns,
+                                 uint64_t *ret_images, hl_timed_result *ret_result,
+                                 hl_pipeline_times *ret_times, hl_error *error) {
+  *ret_result = (hl_timed_result){0};
+  *ret_times = (hl_pipeline_times){0};
+  if (configuration->simulated)
+    return run_simulated(pipeline, configuration, request, ret_ns, ret_images, ret_result,
+                         ret_times, error);
+  uint64_t images = (uint64_t)hl_pipeline_get_scan(pipeline)->count * request->group;
+  uint64_t samples = 0, start = hl_clock_ns(), last = start;
+  hl_status status = HL_OK;
+  while (samples < request->max_samples && last - start < request->max_ns) {
+    for (uint32_t i = 0; i < request->group && status == HL_OK; i++)
+      status = hl_pipeline_pass(pipeline, ret_times, error);
+    if (status != HL_OK) break;
+    uint64_t now = hl_clock_ns();
+    ret_ns[samples] = now - last;
+    ret_images[samples++] = images;
+    last = now;
+  }
+  ret_result->samples = samples;
+  ret_result->elapsed_ns = last - start;
+  return status;
+}
+
+static json_t *stages(const uint64_t values[HL_PIPELINE_STAGES]) {
+  json_t *object = json_object();
+  for (int i = 0; object && i < HL_PIPELINE_STAGES; i++)
+    hl_json_set_int(object, hl_pipeline_stage_name((hl_pipeline_stage)i), values[i]);
+  return object;
+}
+
+void hl_worker_pipeline_report(const hl_pipeline_times *times, json_t *reply) {
+  json_object_set_new(reply, "stage_ns", stages(times->ns));
+}
+
+void hl_worker_pipeline_describe(const hl_pipeline *pipeline, json_t *reply) {
+  uint64_t bytes[HL_PIPELINE_STAGES];
+  for (int i = 0; i < HL_PIPELINE_STAGES; i++)
+    bytes[i] = hl_pipeline_stage_bytes(pipeline, (hl_pipeline_stage)i);
+  json_object_set_new(reply, "stage_bytes", stages(bytes));
+  hl_json_set_int(reply, "scan_bytes", hl_pipeline_scan_bytes(hl_pipeline_get_scan(pipeline)));
+}
+
+hl_status hl_worker_pipeline_image(const hl_pipeline *pipeline, json_t *reply, void **ret_bytes,
+                                   size_t *ret_byte_count, hl_error *error) {
+  hl_pipeline_image image = hl_pipeline_get_image(pipeline);
+  if (!image.pixels)
+    return hl_error_set(error, HL_UNIMPLEMENTED,
+                        "the engine gives no outputs, so there is no image");
+  size_t pixels = (size_t)(image.side * image.side), complex_bytes = pixels * sizeof *image.pixels;
+  char *bytes = malloc(complex_bytes + pixels * sizeof *image.weights);
+  if (!bytes) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the image");
+  memcpy(bytes, image.pixels, complex_bytes);
+  memcpy(bytes + complex_bytes, image.weights, pixels * sizeof *image.weights);
+  hl_json_set_int(reply, "side", (uint64_t)image.side);
+  hl_json_set_real(reply, "x", image.x);
+  hl_json_set_real(reply, "y", image.y);
+  *ret_bytes = bytes;
+  *ret_byte_count = complex_bytes + pixels * sizeof *image.weights;
+  return HL_OK;
+}

@@ -1,0 +1,218 @@
+#include "workloads/pipeline-scan.h"
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "data/array.h"
+#include "data/neighbours.h"
+#include "imaging/ptychography-simulate.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static hl_status no_memory(hl_error *error) {
+  return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the scan");
+}
+
+void hl_pipeline_scan_release(hl_pipeline_scan *scan) {
+  hl_scan_free(scan->scan);
+  free(scan->groups);
+  free(scan->x);
+  free(scan->y);
+  free(scan->relative);
+  *scan = (hl_pipeline_scan){0};
+}
+
+/* (any, channels, N, N). */
+static hl_status read_port(const char *model, const hl_port *port, hl_pipeline_scan *s,
+                           hl_error *error) {
+  bool fits = port->dtype == HL_FLOAT32 && port->rank == 4 && port->dims[1] >= 1 &&
+              port->dims[1] <= HL_NEIGHBOURS_MAX && port->dims[2] >= 2 &&
+              port->dims[2] == port->dims[3];
+  if (!fits)
+    return hl_error_set(error, HL_UNIMPLEMENTED,
+                        "%.200s: its input '%.60s' is not float32 of shape (any, patterns, N, N), "
+                        "so that no pipeline can be made of it; a pipeline is for ptychopinn and "
+                        "what was trained from it",
+                        model, port->name);
+  s->channels = (int)port->dims[1];
+  s->size = port->dims[2];
+  return HL_OK;
+}
+
+/* The arrays of the simulation become the scan's. */
+static hl_status simulate(const hl_configuration *c, hl_pipeline_scan *s, hl_error *error) {
+  hl_ptychography_options options = HL_PTYCHOGRAPHY_DEFAULTS;
+  options.size = s->size;
+  options.count = c->n_images ? c->n_images : HL_PIPELINE_SIMULATED;
+  options.seed = (uint64_t)c->seed;
+  hl_ptychography_simulation *simulation = NULL;
+  hl_status status = hl_ptychography_simulate(&options, &simulation, error);
+  if (status != HL_OK) return status;
+  hl_scan *scan = s->scan = calloc(1, sizeof *scan);
+  if (scan) {
+    *scan = (hl_scan){.count = simulation->count,
+                      .size = simulation->size,
+                      .file_size = simulation->size,
+                      .amplitude = simulation->amplitude,
+                      .x = simulation->x,
+                      .y = simulation->y,
+                      .probe = simulation->probe,
+                      .object = simulation->object,
+                      .object_height = simulation->height,
+                      .object_width = simulation->width};
+    simulation->amplitude = NULL;
+    simulation->x = simulation->y = NULL;
+    simulation->probe = simulation->object = NULL;
+    scan->notes =
+        hl_format("simulated scan: %" PRId64 " patterns of %" PRId64 " x %" PRId64 ", overlap %g, "
+                  "%g photons with Poisson noise (seed %" PRId64 ")",
+                  scan->count, scan->size, scan->size, options.overlap, options.photons, c->seed);
+  }
+  hl_ptychography_simulation_free(simulation);
+  return scan && scan->notes ? HL_OK : no_memory(error);
+}
+
+static hl_status read_scan(const hl_configuration *c, hl_pipeline_scan *s, hl_error *error) {
+  if (!c->test_data) return simulate(c, s, error);
+  s->what = c->test_data;
+  hl_status status = hl_scan_read(c->test_data, s->size, &s->scan, error);
+  if (status != HL_OK) return status;
+  if (!s->scan->x)
+    return hl_error_set(error, HL_BAD_DATA,
+                        "%s has no positions, and an image cannot be put together without them. "
+                        "Save them as xcoords and ycoords (images)",
+                        c->test_data);
+  return HL_OK;
+}
+
+/* Groups come of as many patterns as there are channels, and the pattern's own position. */
+static hl_status check_groups(const hl_pipeline_scan *s, hl_error *error) {
+  if (s->channels == 1 || s->scan->count > s->channels) return HL_OK;
+  return hl_error_set(error, HL_BAD_DATA,
+                      "%s has %" PRId64 " positions; groups of %d neighbours need %d at least. "
+                      "Use a network of gridsize 1",
+                      s->what, s->scan->count, s->channels, s->channels + 1);
+}
+
+hl_status hl_pipeline_scan_open(const hl_configuration *configuration, const hl_port *port,
+                                hl_pipeline_scan *ret_scan, hl_error *error) {
+  hl_pipeline_scan s = {.what = "the simulated scan", .seed = (uint64_t)configuration->seed};
+  hl_status status = read_port(configuration->model, port, &s, error);
+  if (status == HL_OK) status = read_scan(configuration, &s, error);
+  if (status == HL_OK) status = check_groups(&s, error);
+  if (status == HL_OK) {
+    int64_t most = configuration->n_images, channels = s.channels;
+    s.count = most && most < s.scan->count ? most : s.scan->count;
+    s.groups = calloc((size_t)(s.scan->count * channels), sizeof *s.groups);
+    s.x = calloc((size_t)s.count, sizeof *s.x);
+    s.y = calloc((size_t)s.count, sizeof *s.y);
+    s.relative = calloc((size_t)(s.count * channels), 2 * sizeof *s.relative);
+    bool all = s.groups && s.x && s.y && s.relative;
+    status = all ? hl_pipeline_scan_group(&s, error) : no_memory(error);
+  }
+  if (status != HL_OK) {
+    hl_pipeline_scan_release(&s);
+    return status;
+  }
+  *ret_scan = s;
+  return HL_OK;
+}
+
+static void find_middle(hl_pipeline_scan *s, int64_t input) {
+  const int64_t *group = s->groups + input * s->channels;
+  double x = 0, y = 0;
+  for (int c = 0; c < s->channels; c++) {
+    x += s->scan->x[group[c]] / s->channels;
+    y += s->scan->y[group[c]] / s->channels;
+  }
+  s->x[input] = x;
+  s->y[input] = y;
+  for (int c = 0; c < s->channels; c++) {
+    double *to = s->relative + 2 * (input * s->channels + c);
+    to[0] = -(s->scan->x[group[c]] - x);
+    to[1] = -(s->scan->y[group[c]] - y);
+  }
+}
+
+hl_status hl_pipeline_scan_group(hl_pipeline_scan *scan, hl_error *error) {
+  hl_pipeline_scan *s = scan;
+  s->factor = hl_scan_normalise_factor(s->scan, HL_SCAN_PHOTONS);
+  if (!(s->factor > 0))
+    return hl_error_set(error, HL_BAD_DATA,
+                        "the patterns are dark within the part that is used: %s", s->scan->notes);
+  hl_status status = hl_neighbours_group(s->scan->x, s->scan->y, s->scan->count, s->channels,
+                                         s->seed, s->groups, error);
+  if (status != HL_OK) {
+    hl_error_prefix(error, "%s", s->what);
+    return status;
+  }
+  for (int64_t i = 0; i < s->count; i++) find_middle(s, i);
+  return HL_OK;
+}
+
+void hl_pipeline_scan_fill(const hl_pipeline_scan *scan, int64_t first, int64_t count,
+                           float *ret_inputs) {
+  int64_t pixels = scan->size * scan->size;
+  float factor = (float)scan->factor;
+  for (int64_t i = first * scan->channels; i < (first + count) * scan->channels; i++) {
+    const float *from = scan->scan->amplitude + scan->groups[i] * pixels;
+    for (int64_t p = 0; p < pixels; p++) *ret_inputs++ = from[p] * factor;
+  }
+}
+
+/* Another file of the same name is other data. */
+static uint32_t fingerprint(const hl_pipeline_scan *s) {
+  size_t count = (size_t)s->scan->count, pixels = (size_t)(s->size * s->size);
+  uint64_t hash =
+      hl_hash_bytes(HL_HASH_START, s->scan->amplitude, count * pixels * sizeof *s->scan->amplitude);
+  hash = hl_hash_bytes(hash, s->scan->x, count * sizeof *s->scan->x);
+  hash = hl_hash_bytes(hash, s->scan->y, count * sizeof *s->scan->y);
+  return (uint32_t)(hash ^ hash >> 32);
+}
+
+static char *describe(const hl_pipeline_scan *s) {
+  hl_text text = HL_TEXT_INIT;
+  hl_text_append(&text, s->scan->notes);
+  if (s->channels > 1)
+    hl_text_format(&text, "; groups of %d nearest neighbours (seed %" PRIu64 ")", s->channels,
+                   s->seed);
+  hl_text_format(&text, "; normalised to %g photons; %" PRId64 " input%s; contents %08" PRIx32,
+                 HL_SCAN_PHOTONS, s->count, s->count == 1 ? "" : "s", fingerprint(s));
+  char *line = hl_text_take(&text);
+  if (line) hl_text_blank(line, ""); /* names of files */
+  return line;
+}
+
+hl_status hl_pipeline_scan_batch(const hl_pipeline_scan *scan, const hl_port *port, int64_t batch,
+                                 hl_dataset **ret_dataset, hl_error *error) {
+  int64_t dims[HL_MAX_RANK] = {batch, scan->channels, scan->size, scan->size};
+  int64_t input = scan->channels * scan->size * scan->size;
+  hl_dataset *dataset = calloc(1, sizeof *dataset);
+  if (!dataset) return no_memory(error);
+  dataset->count = batch;
+  dataset->inputs = calloc(1, sizeof *dataset->inputs);
+  dataset->description = describe(scan);
+  hl_status status = dataset->inputs && dataset->description ? HL_OK : no_memory(error);
+  if (status == HL_OK)
+    status = hl_array_new(port->name, HL_FLOAT32, port->rank, dims, &dataset->inputs[0], error);
+  if (status == HL_OK) {
+    dataset->input_count = 1;
+    float *to = dataset->inputs[0].data;
+    for (int64_t i = 0; i < batch; i++)
+      hl_pipeline_scan_fill(scan, i % scan->count, 1, to + i * input);
+  }
+  if (status != HL_OK) {
+    hl_dataset_free(dataset);
+    return status;
+  }
+  *ret_dataset = dataset;
+  return HL_OK;
+}
+
+uint64_t hl_pipeline_scan_bytes(const hl_pipeline_scan *scan) {
+  uint64_t patterns = (uint64_t)scan->scan->count, inputs = (uint64_t)scan->count;
+  uint64_t channels = (uint64_t)scan->channels, pixels = (uint64_t)(scan->size * scan->size);
+  return patterns * (pixels * sizeof(float) + 2 * sizeof(double) + channels * sizeof(int64_t)) +
+         inputs * 2 * (1 + channels) * sizeof(double);
+}

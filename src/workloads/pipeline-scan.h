@@ -1,0 +1,56 @@
+/*
+ * workloads/pipeline-scan.h - the scan that a pipeline goes through, and the inputs made of it.
+ *
+ *     hl_pipeline_scan scan;
+ *     hl_pipeline_scan_open(configuration, &file->inputs[0], &scan, error);
+ *     hl_pipeline_scan_group(&scan, error);                      (each pass begins with it)
+ *     hl_pipeline_scan_fill(&scan, 0, 128, inputs);
+ *     hl_pipeline_scan_release(&scan);
+ *
+ * From a file, or simulated where the configuration names none. Not thread-safe.
+ */
+#ifndef HL_WORKLOADS_PIPELINE_SCAN_H
+#define HL_WORKLOADS_PIPELINE_SCAN_H
+
+#include "data/data.h"
+#include "data/ptychography.h"
+#include "plan/configuration.h"
+
+/* Positions of a scan that is simulated, where no number is given. */
+#define HL_PIPELINE_SIMULATED 512
+
+typedef struct hl_pipeline_scan {
+  hl_scan *scan;    /* owned */
+  const char *what; /* its file, for messages: borrowed */
+  int64_t count;    /* inputs */
+  int channels;     /* patterns of an input: gridsize squared */
+  int64_t size;     /* N */
+  uint64_t seed;    /* of the groups */
+  double factor;    /* of the normalisation */
+  int64_t *groups;  /* (scan->count, channels): patterns of each input; owned */
+  double *x, *y;    /* (count): middle of each input, pixels; owned */
+  double *relative; /* (count, channels, 2): (x, y) of -(coordinate - middle); owned */
+} hl_pipeline_scan;
+
+/* Reads or simulates the scan for an input of shape (any, channels, N, N) and groups it. BAD_DATA
+ * names file, place and remedy; UNIMPLEMENTED for another input; LIMIT, OUT_OF_MEMORY. */
+hl_status hl_pipeline_scan_open(const hl_configuration *configuration, const hl_port *port,
+                                hl_pipeline_scan *ret_scan, hl_error *error);
+void hl_pipeline_scan_release(hl_pipeline_scan *scan);
+
+/* What preprocessing does once for a scan: factor, groups, middles. The same each time. */
+hl_status hl_pipeline_scan_group(hl_pipeline_scan *scan, hl_error *error);
+
+/* Inputs `first` to `first + count - 1`: normalised patterns, (count, channels, N, N). */
+void hl_pipeline_scan_fill(const hl_pipeline_scan *scan, int64_t first, int64_t count,
+                           float *ret_inputs);
+
+/* The first `batch` inputs as a data set of one input of that port, the last ones being the first
+ * again where the scan has fewer; with the scan's description. */
+hl_status hl_pipeline_scan_batch(const hl_pipeline_scan *scan, const hl_port *port, int64_t batch,
+                                 hl_dataset **ret_dataset, hl_error *error);
+
+/* Bytes that the scan holds: patterns, positions, groups. */
+uint64_t hl_pipeline_scan_bytes(const hl_pipeline_scan *scan);
+
+#endif

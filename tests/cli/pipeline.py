@@ -1,0 +1,108 @@
+"""sweep --pipeline: whole scans, in three stages, each with a batch of its own."""
+import json
+import math
+
+import numpy as np
+from harness import HOME, case, hotlap, main
+
+NULL = ('--pipeline', '--engine', 'null', '--store', 'none', '--iterations', 3, '--warmup-iterations', 0)
+
+
+def scan(name, count=12, size=64, **changes):
+    """A file with patterns and positions; `changes` replace arrays, or take them away (None)."""
+    random = np.random.default_rng(1)
+    arrays = dict(diff3d=random.random((count, size, size)).astype('f4'),
+                  xcoords=100 + 3.7 * np.arange(count) % 17, ycoords=100 + 2.3 * np.arange(count) % 11)
+    arrays.update(changes)
+    file = HOME / name
+    np.savez(file, **{k: v for k, v in arrays.items() if v is not None})
+    return file
+
+
+def rows(run):
+    assert run.status == 0, run.explain()
+    return json.loads(run.out)['rows']
+
+
+@case
+def a_step_is_a_pass():
+    """Its time is that of all batches of predict, and its images are the scan's."""
+    result = rows(hotlap('sweep', 'ptychopinn', *NULL, '--n-images', 20, '--batch-sizes', '1,8,64',
+                         '--simulated-clock', '1e6+1e5', '--json'))
+    for row, batch, batches in zip(result, (1, 8, 64), (20, 3, 1)):
+        ms = batches * 1 + 20 * 0.1
+        assert row['workload'] == 'pipeline' and row['batch_size'] == batch, row
+        assert math.isclose(row['latency_p50_ms'], ms), (row['latency_p50_ms'], ms)
+        assert math.isclose(row['throughput_ips'], 20 / ms * 1e3)
+        assert math.isclose(row['latency_per_image_ms'], ms / 20)
+        assert math.isclose(row['stage_predict_ms'], ms)
+        assert row['preprocess_batch_size'] == 128 and row['reassemble_batch_size'] == 64
+        assert row['n_images'] == 20 and row['stage_merge_ms'] is None
+        assert '--pipeline' in row['reproduce'], row['reproduce']
+
+
+@case
+def predict_has_batch_32_by_default():
+    run = hotlap('sweep', 'ptychopinn', '--pipeline', '--preprocess-batch', 7, '--reassembly-batch-size', 9, '--dry-run')
+    run.passes('--pipeline --preprocess-batch 7 --reassemble-batch 9', '--batch-sizes 32', '1 row')
+
+
+@case
+def batches_of_stages_are_of_pipelines():
+    hotlap('sweep', 'ptychopinn', '--preprocess-batch', 7).fails(2, '--preprocess-batch is of a stage of --pipeline')
+
+
+@case
+def needs_a_network_of_patterns():
+    run = hotlap('sweep', 'mlp', *NULL, '--json')
+    assert run.status == 3, run.explain()
+    row = json.loads(run.out)['rows'][0]
+    assert row['outcome'] == 'UNIMPLEMENTED' and 'amplitude and phase' in row['reason'], row
+
+
+@case
+def needs_positions():
+    hotlap('sweep', 'ptychopinn', *NULL, '--test-data', scan('nowhere.npz', xcoords=None, ycoords=None)) \
+        .fails(2, 'nowhere.npz has no positions', 'xcoords')
+
+
+@case
+def groups_need_five_positions():
+    hotlap('sweep', 'ptychopinn:gridsize=2', *NULL, '--test-data', scan('four.npz', 4)).fails(2, 'four.npz', '5 at least')
+    rows(hotlap('sweep', 'ptychopinn:gridsize=2', *NULL, '--test-data', scan('five.npz', 5), '--json'))
+
+
+@case
+def positions_that_are_odd():
+    """One, all the same, on a line: an image all the same. Far away: refused, and which."""
+    one = np.array([3.25])
+    for name, count, x, y in (('one', 1, one, one), ('same', 9, np.zeros(9), np.zeros(9)), ('line', 9, np.arange(9.), np.zeros(9))):
+        for model in ('ptychopinn', 'ptychopinn:gridsize=2')[:1 if count == 1 else 2]:
+            rows(hotlap('sweep', model, *NULL, '--test-data', scan(f'{name}.npz', count, xcoords=x, ycoords=y), '--json'))
+    far = np.zeros(9)
+    far[7] = 1e7
+    hotlap('sweep', 'ptychopinn', *NULL, '--test-data', scan('far.npz', 9, xcoords=far)).fails(2, 'far.npz', '7')
+
+
+@case
+def patterns_that_are_no_numbers():
+    bad = np.ones((12, 64, 64), 'f4')
+    bad[3, 1, 2] = np.nan
+    hotlap('sweep', 'ptychopinn', *NULL, '--test-data', scan('nan.npz', diff3d=bad)).fails(2, 'nan.npz', 'diff3d', '[3, 1, 2]')
+
+
+@case
+def image_is_that_of_single_inputs():
+    """Whatever the stages' batches, to rounding; the table has the stages."""
+    run = hotlap('sweep', 'ptychopinn:gridsize=2', '--pipeline', '--store', 'none', '--test-data', scan('small.npz', 7),
+                 '--batch-sizes', '2,5', '--preprocess-batch', 3, '--reassemble-batch', 2, '--iterations', 1,
+                 '--warmup-iterations', 0, '--json')
+    for row in rows(run):
+        assert row['reconstruction_error'] <= 1e-4, row['reconstruction_error']
+        assert row['reconstruction_check'].startswith('native, float32'), row['reconstruction_check']
+        assert row['stage_merge_ms'] > 0 and row['stage_preprocess_mb'] > 0 and row['stage_reassemble_mb'] > 0
+        stages = sum(row[f'stage_{k}_ms'] for k in ('preprocess', 'predict', 'merge', 'reassemble'))
+        assert stages <= row['latency_max_ms'] * 1.001, (stages, row['latency_max_ms'])
+
+
+main()
