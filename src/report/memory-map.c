@@ -43,6 +43,20 @@ void hl__memory_name(const hl_record *r, hl_text *out) {
                  r->mode ? r->mode : "?");
 }
 
+void hl__memory_subject(const hl_records *records, const hl_record *r, bool family, hl_text *out) {
+  bool engines = false, dtypes = false;
+  for (size_t i = 0; i < records->count; i++) {
+    const hl_record *other = &records->items[i];
+    if (!hl_workload_is_memory(other->workload)) continue;
+    engines |= !hl_text_same(other->engine, r->engine);
+    dtypes |= !hl_text_same(other->dtype, r->dtype);
+  }
+  const char *model = r->model ? r->model : "?";
+  hl_text_append_n(out, model, family ? strcspn(model, ":") : strlen(model));
+  if (engines) hl_text_format(out, ", %s", r->engine ? r->engine : "?");
+  if (dtypes) hl_text_format(out, ", %s", r->dtype ? r->dtype : "?");
+}
+
 static bool same_curve(const hl_record *a, const hl_record *b) {
   return hl_text_same(a->entry, b->entry) && hl_text_same(a->model, b->model) &&
          hl_text_same(a->mode, b->mode) && hl_text_same(a->engine, b->engine) &&
@@ -83,11 +97,12 @@ static const char *deviation(const hl_memory_growth *g, char text[HL_NUMBER_BYTE
   return hl_report_percent(g->deviation < 1e-9 ? 0 : g->deviation * 100, text);
 }
 
-void hl__memory_growth_sentence(const hl_memory_growth *g, bool of_batch, hl_text *out) {
+void hl__memory_growth_sentence(const hl_records *records, const hl_memory_growth *g, bool of_batch,
+                                hl_text *out) {
   const hl_record *r = g->first;
   char text[HL_NUMBER_BYTES];
-  hl_text_format(out, "%.*s, %s, %s: ", (int)(of_batch ? strlen(r->model) : strcspn(r->model, ":")),
-                 r->model, r->mode ? r->mode : "?", hl_memory_measure_name(g->measure));
+  hl__memory_subject(records, r, !of_batch, out);
+  hl_text_format(out, ", %s, %s: ", r->mode ? r->mode : "?", hl_memory_measure_name(g->measure));
   put(out, g->line.a0);
   hl_text_format(out, " MB %c ", g->line.a1 < 0 ? '-' : '+');
   if (of_batch) {
@@ -110,10 +125,10 @@ void hl__memory_growth_sentence(const hl_memory_growth *g, bool of_batch, hl_tex
                    g->linear ? "linear" : "not linear", deviation(g, text), g->line.r_squared);
 }
 
-void hl__memory_pair_sentence(const hl_memory_pair *p, hl_text *out) {
+void hl__memory_pair_sentence(const hl_records *records, const hl_memory_pair *p, hl_text *out) {
   const hl_record *t = p->training, *i = p->inference;
-  hl_text_format(out, "%s, batch %" PRId64 ": training / inference = ", t->model ? t->model : "?",
-                 t->batch_size);
+  hl__memory_subject(records, t, false, out);
+  hl_text_format(out, ", batch %" PRId64 ": training / inference = ", t->batch_size);
   put(out, p->planned);
   hl_text_append(out, " planned (");
   put(out, t->planned_memory_mb);
@@ -142,14 +157,25 @@ static void begin_line(hl_text *out, const char *name, int width) {
   hl_report_pad(out, name, width);
 }
 
-static void append_pairs(const hl_memory_analysis *a, hl_text *out) {
+static void append_pairs(const hl_records *records, const hl_memory_analysis *a, hl_text *out) {
   if (a->pair_count == 0) return;
-  hl_text_append(out, "\ntraining / inference     batch  planned        MB /       MB  measured   "
-                      "     MB /       MB\n");
+  hl_text subject = HL_TEXT_INIT;
+  int width = 22;
+  for (size_t i = 0; i < a->pair_count; i++) {
+    hl_text_clear(&subject);
+    hl__memory_subject(records, a->pairs[i].training, false, &subject);
+    int columns = (int)hl_report_columns(subject.data);
+    if (columns > width) width = columns;
+  }
+  hl_text_char(out, '\n');
+  hl_report_pad(out, "training / inference", width + 2);
+  hl_text_append(out, " batch  planned        MB /       MB  measured        MB /       MB\n");
   for (size_t i = 0; i < a->pair_count; i++) {
     const hl_memory_pair *p = &a->pairs[i];
     char text[HL_NUMBER_BYTES];
-    begin_line(out, p->training->model, 22);
+    hl_text_clear(&subject);
+    hl__memory_subject(records, p->training, false, &subject);
+    begin_line(out, subject.data, width);
     hl_report_pad(out, hl_report_int(p->training->batch_size, "-", text), -6);
     pad(out, p->planned, 9);
     pad(out, p->training->planned_memory_mb, 10);
@@ -161,6 +187,7 @@ static void append_pairs(const hl_memory_analysis *a, hl_text *out) {
     pad(out, p->inference->memory_mb, 9);
     hl_text_char(out, '\n');
   }
+  hl_text_release(&subject);
 }
 
 static void append_growth(const hl_memory_growth *g, bool of_batch, hl_text *out) {
@@ -183,26 +210,34 @@ static void append_growth(const hl_memory_growth *g, bool of_batch, hl_text *out
   hl_text_format(out, "  %s\n", g->linear ? "linear" : "not linear");
 }
 
-static void append_growths(const hl_memory_analysis *a, hl_text *out) {
+static bool same_subject(const hl_record *a, const hl_record *b, bool family) {
+  return (family ? hl_memory_same_family(a, b) : hl_text_same(a->model, b->model)) &&
+         hl_text_same(a->engine, b->engine) && hl_text_same(a->dtype, b->dtype);
+}
+
+static void append_growths(const hl_records *records, const hl_memory_analysis *a, hl_text *out) {
   for (size_t i = 0; i < a->growth_count; i++) {
     const hl_memory_growth *g = &a->growths[i];
-    bool again = i > 0 && hl_text_same(a->growths[i - 1].first->model, g->first->model);
-    if (!again)
+    if (i == 0 || !same_subject(a->growths[i - 1].first, g->first, false)) {
+      hl_text_char(out, '\n');
+      hl__memory_subject(records, g->first, false, out);
       hl_text_format(out,
-                     "\n%s, batch %g to %g\n                               MB   + MB each      "
+                     ", batch %g to %g\n                               MB   + MB each      "
                      "the next sample, MB            farthest\n",
-                     g->first->model, g->low, g->high);
+                     g->low, g->high);
+    }
     append_growth(g, true, out);
   }
   for (size_t i = 0; i < a->size_count; i++) {
     const hl_memory_growth *g = &a->sizes[i];
-    bool again = i > 0 && hl_memory_same_family(a->sizes[i - 1].first, g->first);
-    if (!again)
+    if (i == 0 || !same_subject(a->sizes[i - 1].first, g->first, true)) {
+      hl_text_char(out, '\n');
+      hl__memory_subject(records, g->first, true, out);
       hl_text_format(out,
-                     "\n%.*s, %zu sizes, batch %" PRId64
+                     ", %zu sizes, batch %" PRId64
                      "\n                               MB   + B a parameter  farthest\n",
-                     (int)strcspn(g->first->model, ":"), g->first->model, g->count,
-                     g->first->batch_size);
+                     g->count, g->first->batch_size);
+    }
     append_growth(g, false, out);
   }
 }
@@ -370,7 +405,7 @@ void hl_report_memory_map(const hl_records *records, size_t layers, hl_text *out
   }
   for (size_t i = 0; i < count; i++) append_row(&records->items[rows[i]], layers, out);
   append_unknown(records, out);
-  append_pairs(&a, out);
-  append_growths(&a, out);
+  append_pairs(records, &a, out);
+  append_growths(records, &a, out);
   hl_memory_analysis_release(&a);
 }

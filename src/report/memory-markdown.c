@@ -52,12 +52,12 @@ static void put_rows(const hl_records *records, bool training, hl_text *out) {
   }
 }
 
-static void put_sentences(const hl_memory_analysis *a, hl_text *out) {
+static void put_sentences(const hl_records *records, const hl_memory_analysis *a, hl_text *out) {
   hl_text line = HL_TEXT_INIT;
   if (a->pair_count) hl_text_append(out, "\n## Training Overhead\n\n");
   for (size_t i = 0; i < a->pair_count; i++) {
     hl_text_clear(&line);
-    hl__memory_pair_sentence(&a->pairs[i], &line);
+    hl__memory_pair_sentence(records, &a->pairs[i], &line);
     hl_text_append(out, "- ");
     hl_markdown_text(out, line.data);
     hl_text_char(out, '\n');
@@ -74,7 +74,7 @@ static void put_sentences(const hl_memory_analysis *a, hl_text *out) {
     bool of_batch = i < a->growth_count;
     const hl_memory_growth *g = of_batch ? &a->growths[i] : &a->sizes[i - a->growth_count];
     hl_text_clear(&line);
-    hl__memory_growth_sentence(g, of_batch, &line);
+    hl__memory_growth_sentence(records, g, of_batch, &line);
     hl_text_append(out, "- ");
     hl_markdown_text(out, line.data);
     if (of_batch) {
@@ -275,7 +275,7 @@ void hl__markdown_memory(const hl_report_input *input, size_t layers, const char
   put_rows(records, true, out);
   put_unknown(records, out);
   if (hl_memory_analyse(records, &a, NULL) == HL_OK) {
-    put_sentences(&a, out);
+    put_sentences(records, &a, out);
     hl_memory_analysis_release(&a);
   }
   put_limits(records, out);

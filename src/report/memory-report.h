@@ -17,9 +17,13 @@ void hl__memory_name(const hl_record *r, hl_text *out);
  * as a picture. Indices of rows; free() them; NULL without memory. */
 size_t *hl__memory_largest(const hl_records *records, size_t *ret_count);
 
+/* "mlp", and after it what differs among rows of memory: ", native", ", bfloat16". */
+void hl__memory_subject(const hl_records *records, const hl_record *r, bool family, hl_text *out);
+
 /* Sentences about growth and overhead, with the numbers that decide; without a line end. */
-void hl__memory_growth_sentence(const hl_memory_growth *growth, bool of_batch, hl_text *out);
-void hl__memory_pair_sentence(const hl_memory_pair *pair, hl_text *out);
+void hl__memory_growth_sentence(const hl_records *records, const hl_memory_growth *growth,
+                                bool of_batch, hl_text *out);
+void hl__memory_pair_sentence(const hl_records *records, const hl_memory_pair *pair, hl_text *out);
 
 /* The kinds of memory in the order of tables, with short titles and as they are called. */
 extern const char *const hl__memory_titles[HL_MEMORY_KINDS];

@@ -223,6 +223,21 @@ def engines_without_a_map():
 
 
 @case
+def several_engines_are_told_apart():
+    several = '--engine', 'native,null', '--batch-sizes', '1,2', '--mode', 'inference'
+    out = memory(*several).out
+    for engine in ('native', 'null'):
+        assert out.count(f'\n{MODEL}, {engine}, batch 1 to 2\n') == 1, out
+    alone = memory(*several[2:], '--engine', 'native').out
+    assert f'\n{MODEL}, batch 1 to 2\n' in alone, alone
+    folder = HOME / 'several'
+    memory('--engine', 'native,null', '--batch-sizes', '1,2', '--output-dir', folder, status=1)  # null trains nothing
+    text = (folder / 'MEMORY_REPORT.md').read_text()
+    for part in ('native, batch 1: training / inference', 'null, inference, measured: ', 'native, training, planned: '):
+        assert f'- {MODEL}, {part}' in text, text
+
+
+@case
 def files_and_store():
     out, store = HOME / 'memory', HOME / 'memory.db'
     run = hotlap('memory', MODEL, '--batch-sizes', '2,4', '--threads', 1, '--store', store, '--output-dir', out)
