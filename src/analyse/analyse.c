@@ -64,6 +64,9 @@ static void group_init(hl_analysis_group *g) {
                            .speedup_vs_batch_1 = nan,
                            .speedup_vs_baseline = nan,
                            .speedup_vs_batch_32 = nan,
+                           .speedup_vs_batch_32_ci = {nan, nan},
+                           .region_first = HL_INT_NULL,
+                           .region_last = HL_INT_NULL,
                            .best_latency_per_image_ms = nan,
                            .best_efficiency = nan,
                            .time_fit = no_line,
@@ -81,6 +84,8 @@ static void group_release(hl_analysis_group *g) {
                    g->engine, g->dtype, g->device,   g->bottleneck_evidence};
   for (size_t i = 0; i < HL_COUNT(texts); i++) free(texts[i]);
   for (size_t i = 0; i < g->recommendation_count; i++) free(g->recommendations[i].text);
+  for (size_t i = 0; i < g->finding_count; i++) free(g->findings[i].evidence);
+  free(g->findings);
   free(g->recommendations);
   free(g->points);
   free(g->failed_rows);
@@ -136,7 +141,8 @@ static bool analyse_group(const hl_analysis_input *input, hl_analysis_group *gro
   group->row_count = input->row_count;
   if (!name_group(group) || !hl__analyse_points(input, group)) return false;
   hl__analyse_curves(input, group);
-  return hl__analyse_bottleneck(input, group) && hl__analyse_advice(input, group);
+  return hl__analyse_scaling(group) && hl__analyse_bottleneck(input, group) &&
+         hl__analyse_advice(input, group);
 }
 
 static bool analyse(const hl_records *records, const hl_run_info *info, hl_analysis *analysis) {

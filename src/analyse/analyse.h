@@ -54,7 +54,7 @@ typedef struct hl_analysis_point {
   double latency_per_image_ms;
   double memory_mb;
   double efficiency; /* images/s/MB */
-  double speedup;    /* throughput over that of the group's `baseline_batch` */
+  double speedup;    /* scaling factor: throughput over that of the group's `baseline_batch` */
   hl_analysis_roofline roofline;
   bool ties_with_best; /* its throughput interval overlaps the best's */
 } hl_analysis_point;
@@ -84,6 +84,13 @@ typedef struct hl_recommendation {
   char *text;         /* a sentence with its numbers */
 } hl_recommendation;
 
+/* A rule of thumb, with what was measured for or against it. */
+typedef struct hl_finding {
+  const char *name; /* throughput_plateau, memory_linear, overhead_amortised */
+  int holds;        /* 1, 0, or -1: not known */
+  char *evidence;   /* a sentence with its numbers */
+} hl_finding;
+
 typedef struct hl_analysis_group {
   char *name;  /* "ptychopinn, native, float32, 2 threads, cpu" */
   char *entry; /* of the plan, or NULL */
@@ -107,8 +114,11 @@ typedef struct hl_analysis_group {
   int64_t baseline_batch; /* 1, or the smallest size that passed */
   double
       speedup_vs_batch_1; /* best throughput over that of baseline_batch: of batch 1 if it passed */
-  double speedup_vs_baseline; /* the same number */
-  double speedup_vs_batch_32; /* NaN without batch 32 */
+  double speedup_vs_baseline;     /* the same number */
+  double speedup_vs_batch_32;     /* NaN without batch 32 */
+  hl_pair speedup_vs_batch_32_ci; /* from the ends of both intervals; NaN if one is not known */
+  /* The neighbouring sizes around the best that have at least 95 % of its throughput. */
+  int64_t region_first, region_last;
   double best_latency_per_image_ms;
   double best_efficiency;
 
@@ -124,6 +134,9 @@ typedef struct hl_analysis_group {
 
   hl_bottleneck bottleneck;  /* of the best point */
   char *bottleneck_evidence; /* a sentence with the numbers, or why it is unknown */
+
+  hl_finding *findings;
+  size_t finding_count;
 
   hl_recommendation *recommendations;
   size_t recommendation_count;

@@ -16,6 +16,7 @@ typedef struct hl_analysis_input {
 /* False without memory. */
 bool hl__analyse_points(const hl_analysis_input *input, hl_analysis_group *group);
 void hl__analyse_curves(const hl_analysis_input *input, hl_analysis_group *group);
+bool hl__analyse_scaling(hl_analysis_group *group);
 bool hl__analyse_bottleneck(const hl_analysis_input *input, hl_analysis_group *group);
 bool hl__analyse_advice(const hl_analysis_input *input, hl_analysis_group *group);
 

@@ -37,6 +37,49 @@ static void write_fit(const hl_analysis_group *g, hl_json *json) {
   hl_json_end(json);
 }
 
+static void write_pair(hl_json *json, const char *key, hl_pair pair) {
+  hl_json_array(json, key);
+  hl_json_real(json, NULL, pair.low);
+  hl_json_real(json, NULL, pair.high);
+  hl_json_end(json);
+}
+
+/* A point of the curve each: what is drawn. */
+static void write_curve(const hl_analysis_group *g, hl_json *json) {
+  hl_json_array(json, "throughput_curve");
+  for (size_t i = 0; i < g->point_count; i++) {
+    const hl_analysis_point *p = &g->points[i];
+    hl_json_object(json, NULL);
+    hl_json_int(json, "batch_size", p->batch_size);
+    hl_json_real(json, "throughput_ips", p->throughput_ips);
+    write_pair(json, "throughput_ci_ips", p->throughput_ci_ips);
+    hl_json_real(json, "latency_ms", p->latency_ms);
+    hl_json_real(json, "memory_mb", p->memory_mb);
+    hl_json_real(json, "scaling_factor", p->speedup);
+    hl_json_real(json, "scaling_efficiency",
+                 p->speedup * (double)g->baseline_batch / (double)p->batch_size);
+    hl_json_bool(json, "ties_with_best", p->ties_with_best);
+    hl_json_end(json);
+  }
+  hl_json_end(json);
+}
+
+static void write_findings(const hl_analysis_group *g, hl_json *json) {
+  hl_json_array(json, "bottleneck_analysis");
+  for (size_t i = 0; i < g->finding_count; i++) {
+    const hl_finding *f = &g->findings[i];
+    hl_json_object(json, NULL);
+    hl_json_text(json, "finding", f->name);
+    if (f->holds < 0)
+      hl_json_null(json, "holds");
+    else
+      hl_json_bool(json, "holds", f->holds);
+    hl_json_text(json, "evidence", f->evidence);
+    hl_json_end(json);
+  }
+  hl_json_end(json);
+}
+
 static void write_group(const hl_analysis_group *g, hl_json *json, const char *key) {
   hl_json_object(json, key);
   hl_json_text(json, "name", g->name);
@@ -52,13 +95,20 @@ static void write_group(const hl_analysis_group *g, hl_json *json, const char *k
   hl_json_real(json, "speedup_vs_batch_1", g->speedup_vs_batch_1);
   hl_record_json_int(json, "speedup_baseline_batch", g->baseline_batch);
   hl_json_real(json, "speedup_vs_batch_32", g->speedup_vs_batch_32);
+  write_pair(json, "speedup_vs_batch_32_ci", g->speedup_vs_batch_32_ci);
+  hl_json_array(json, "optimal_region");
+  hl_record_json_int(json, NULL, g->region_first);
+  hl_record_json_int(json, NULL, g->region_last);
+  hl_json_end(json);
   write_fit(g, json);
+  write_curve(g, json);
   hl_record_json_int(json, "max_batch_size", g->max_batch_size);
   hl_record_json_int(json, "plateau_batch_size", g->plateau_batch_size);
   hl_json_object(json, "bottleneck");
   hl_json_text(json, "class", hl_bottleneck_name(g->bottleneck));
   hl_json_text(json, "evidence", g->bottleneck_evidence);
   hl_json_end(json);
+  write_findings(g, json);
   hl_json_array(json, "recommendations");
   for (size_t i = 0; i < g->recommendation_count; i++)
     hl_json_text(json, NULL, g->recommendations[i].text);
@@ -80,6 +130,9 @@ static void write_nothing(hl_json *json, const char *key) {
                             .max_throughput_ips = nan,
                             .speedup_vs_batch_1 = nan,
                             .speedup_vs_batch_32 = nan,
+                            .speedup_vs_batch_32_ci = {nan, nan},
+                            .region_first = HL_INT_NULL,
+                            .region_last = HL_INT_NULL,
                             .x_max_ips = nan,
                             .time_fit = line,
                             .memory_fit = line,

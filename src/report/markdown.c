@@ -184,7 +184,7 @@ void hl__markdown_cells(hl_text *out, const double *values, size_t count) {
   for (size_t i = 0; i < count; i++) hl__markdown_cell(out, values[i]);
 }
 
-static void metrics_row(const hl_record *r, bool best, hl_text *out) {
+static void metrics_row(const hl_record *r, const hl_analysis_point *p, bool best, hl_text *out) {
   char text[HL_NUMBER_BYTES];
   hl_text_format(out, best ? "| **%s** |" : "| %s |", hl_report_int(r->batch_size, "—", text));
   hl__markdown_cell(out, r->throughput_ips);
@@ -196,6 +196,7 @@ static void metrics_row(const hl_record *r, bool best, hl_text *out) {
   hl__markdown_cell(out, r->latency_p99_ms);
   hl__markdown_cell(out, r->latency_per_image_ms);
   hl__markdown_cell(out, r->efficiency);
+  hl__markdown_cell(out, p->speedup);
   hl_text_format(out, " %s | ", hl_report_int(r->measurement_iterations, "—", text));
   if (r->steady == 0) hl_text_append(out, "not steady");
   if (r->stop && strcmp(r->stop, "converged") != 0 && strcmp(r->stop, "fixed") != 0) {
@@ -219,13 +220,19 @@ static void put_metrics(const hl_report_input *input, const char *plot, hl_text 
       hl_text_append(out, "No row passed.\n\n");
       continue;
     }
-    hl_text_append(out,
-                   "| Batch Size | Throughput (img/s) | ± % | Memory (MB) | Latency (ms) | p95 "
-                   "(ms) | p99 (ms) | ms/image | Efficiency (img/s/MB) | Steps | Remarks |\n"
-                   "|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|\n");
+    hl_text_append(
+        out, "| Batch Size | Throughput (img/s) | ± % | Memory (MB) | Latency (ms) | p95 "
+             "(ms) | p99 (ms) | ms/image | Efficiency (img/s/MB) | Scaling | Steps | Remarks |\n"
+             "|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|\n");
     for (size_t p = 0; p < g->point_count; p++)
-      metrics_row(&input->records->items[g->points[p].row], p == g->optimal_point, out);
-    hl_text_append(out, "\nThe optimal batch size is bold.\n\n");
+      metrics_row(&input->records->items[g->points[p].row], &g->points[p], p == g->optimal_point,
+                  out);
+    hl_text_append(out, "\nThe optimal batch size is bold");
+    if (g->region_first != HL_INT_NULL)
+      hl_text_format(
+          out, "; optimal region, with at least 95 %% of the best: batch %" PRId64 " to %" PRId64,
+          g->region_first, g->region_last);
+    hl_text_append(out, ".\n\n");
   }
   hl__markdown_rows(input->records, out);
 }
@@ -289,6 +296,7 @@ static void put_advice(const hl_report_input *input, hl_text *out) {
     }
     if (g->recommendation_count == 0) hl_text_append(out, "None.\n");
     hl_text_char(out, '\n');
+    hl__markdown_presets(input, g, out);
   }
   if (analysis->group_count == 0)
     hl_text_format(out, "None: %s.\n\n", hl__markdown_nothing(input->records));
@@ -307,6 +315,14 @@ static void put_bottleneck(const hl_report_input *input, hl_text *out) {
     hl_text_format(out, "**%s**: ", hl_bottleneck_name(g->bottleneck));
     hl_markdown_text(out, g->bottleneck_evidence);
     hl_text_append(out, "\n\n");
+    for (size_t f = 0; f < g->finding_count; f++) {
+      const hl_finding *found = &g->findings[f];
+      hl_text_append(out, "- ");
+      for (const char *c = found->name; *c; c++) hl_text_char(out, *c == '_' ? ' ' : *c);
+      hl_text_format(out, ": %s; ", found->holds < 0 ? "unknown" : found->holds ? "yes" : "no");
+      hl_markdown_text(out, found->evidence);
+      hl_text_char(out, '\n');
+    }
     hl_text fit = HL_TEXT_INIT;
     if (g->point_count) hl_analysis_describe_fit(g, &fit);
     for (const char *at = fit.data; *at;) {
@@ -317,7 +333,7 @@ static void put_bottleneck(const hl_report_input *input, hl_text *out) {
       hl_markdown_text(out, sentence);
       hl_text_char(out, '\n');
     }
-    if (fit.length) hl_text_char(out, '\n');
+    if (fit.length || g->finding_count) hl_text_char(out, '\n');
     hl_text_release(&fit);
   }
   if (analysis->group_count == 0)
@@ -351,9 +367,14 @@ static void put_definitions(hl_text *out) {
                                      "measurement_iterations",
                                      NULL};
   hl__markdown_definitions(keys, out);
-  hl_text_append(out, "- **± %**: half the width of the 95 % interval of the throughput.\n"
-                      "- **Optimal batch size**: the smallest whose throughput interval overlaps "
-                      "that of the best.\n");
+  hl_text_append(out,
+                 "- **± %**: half the width of the 95 % interval of the throughput.\n"
+                 "- **Optimal batch size**: the smallest whose throughput interval overlaps "
+                 "that of the best.\n"
+                 "- **Optimal region**: the neighbouring sizes around the best that have at "
+                 "least 95 % of its throughput.\n"
+                 "- **Scaling**: the scaling factor, throughput divided by that of batch 1, or "
+                 "of the smallest size that passed.\n");
 }
 
 static void put_pictures(const hl_report_input *input, hl_text *out) {
@@ -391,6 +412,7 @@ void hl_report_markdown(const hl_report_input *input, const char *plot, hl_text 
   }
   bool plan = hl__markdown_has_entries(input->records); /* has its rows by entry */
   if (steps && !plan) put_summary(input, out);
+  if (steps) hl__markdown_matrix(input, out);
   hl__markdown_requirements(input->records, out);
   put_pictures(input, out);
   if (plan) hl__markdown_entries(input->records, out);
@@ -406,6 +428,8 @@ void hl_report_markdown(const hl_report_input *input, const char *plot, hl_text 
     hl__markdown_engines(input->engines, out);
     put_advice(input, out);
     put_bottleneck(input, out);
+    hl__markdown_expected(input, out);
+    hl__markdown_hardware(input, out);
   }
   put_failed(input->records, out);
   put_notes(input->records, out);

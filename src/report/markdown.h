@@ -18,6 +18,20 @@ const char *hl__markdown_nothing(const hl_records *records);
 bool hl__markdown_has_entries(const hl_records *records);
 void hl__markdown_entries(const hl_records *records, hl_text *out);
 
+/* Of a test matrix: a table for each scenario; nothing where there is none. */
+void hl__markdown_matrix(const hl_report_input *input, hl_text *out);
+
+/* Whether advice about the best batch is this group's to give: of a matrix the throughput
+ * scenario's, if there is one at its place. */
+bool hl__markdown_answers_throughput(const hl_analysis *analysis, const hl_analysis_group *g);
+
+/* What the machine can do, and how much of it the best row of each group takes. */
+void hl__markdown_hardware(const hl_report_input *input, hl_text *out);
+/* The presets of a group's advice, to be pasted into a configuration. */
+void hl__markdown_presets(const hl_report_input *input, const hl_analysis_group *g, hl_text *out);
+/* Of PtychoPINN's network: quotients beside those that the suite expects; nothing of others. */
+void hl__markdown_expected(const hl_report_input *input, hl_text *out);
+
 /* Metrics of the user's own; nothing where there are none. */
 void hl__markdown_custom(const hl_records *records, hl_text *out);
 

@@ -134,14 +134,15 @@ static void name_failed(plot *p, bool on) {
 /* What tells a group from the others; free() it. */
 static char *series_name(const plot *p, size_t series) {
   const hl_analysis_group *g = group_of(p, series);
-  const char *const *mine[] = {(const char *const *)&g->model, (const char *const *)&g->engine,
-                               (const char *const *)&g->dtype, (const char *const *)&g->device};
+  const char *const *mine[] = {(const char *const *)&g->entry, (const char *const *)&g->model,
+                               (const char *const *)&g->engine, (const char *const *)&g->dtype,
+                               (const char *const *)&g->device};
   hl_text name = HL_TEXT_INIT;
   for (size_t k = 0; k < HL_COUNT(mine); k++) {
     bool differs = false;
     for (size_t s = 0; s < p->facts.series; s++) {
       const hl_analysis_group *o = group_of(p, s);
-      const char *others[] = {o->model, o->engine, o->dtype, o->device};
+      const char *others[] = {o->entry, o->model, o->engine, o->dtype, o->device};
       differs = differs || strcmp(others[k] ? others[k] : "", *mine[k] ? *mine[k] : "") != 0;
     }
     if (differs && *mine[k]) hl_text_format(&name, "%s%s", name.length ? ", " : "", *mine[k]);

@@ -1,4 +1,5 @@
 """hotlap run of a test matrix: datasets x models x hardware x scenarios, and batch sizes by name."""
+import json
 import sqlite3
 
 from harness import HOME, SOURCE, case, file, hotlap, main
@@ -207,6 +208,47 @@ def a_dry_run_knows_what_was_measured():
     assert found['estimated_rows'] == 6 and found['absent_rows'] == 12, found
     assert 0 < found['estimated_time_s'] < found['max_time_s'], found
     hotlap('run', plan(SMALL), '--dry-run', '--only', 'model=thin', *store).passes('s, by the fit of rows in the store')
+
+
+@case
+def the_report_answers_the_scenarios():
+    where = HOME / 'report'
+    text = SMALL.replace('gpu_single: "absent here"', 'gpu_single: "absent here", cpu: ~') + '''
+  scenarios: [throughput, latency]
+'''
+    hotlap('run', plan(text), '--only', 'model=thin', '--store', 'none', '--output-dir', str(where), '--export-format', 'json,md').passes()
+    report = (where / 'BENCHMARK_REPORT.md').read_text()
+    parts = {part.split('\n')[0]: part for part in report.split('### ')}
+    throughput = parts['Throughput: the batch with most images a second']
+    # T(b) = 1 ms + 0.1 ms b: 2857 images/s at batch 4, of 909 at batch 1.
+    assert '| few | thin | cpu_baseline | null | **4** | 2857 |' in throughput and '| 3.143 |' in throughput, throughput
+    assert throughput.count('| SKIPPED: there is no CUDA here') == 2, throughput
+    assert '| many | thin | cpu | null | **4** |' in parts['Latency: the least time of an image, and of an answer']
+    energy = parts['Energy: the least of an image']  # no scenario of its own: the rows of throughput answer
+    assert energy.count('\n| ') == 7 and '| few | thin | cpu | null | — | — | — |' in energy, energy
+    assert 'speed_optimized: {engine: null, precision: float32' in report
+    assert report.count('speed_optimized') == 4, report.count('speed_optimized')  # of throughput alone
+    assert 'overhead amortised: yes; by the fit 1 ms of a step do not depend on the batch, 91 % of a step at batch 1' in report
+    assert '## Hardware Characteristics' in report
+    found = json.loads((where / 'benchmark_results.json').read_text())['analysis']
+    curve = next(a for a in found if a['entry'] == 'few/thin/cpu/throughput')['throughput_curve']
+    assert [p['batch_size'] for p in curve] == [1, 2, 4], curve
+    assert abs(curve[2]['scaling_factor'] - 4 * 1.1 / 1.4) < 1e-2 and curve[0]['scaling_factor'] == 1, curve
+
+
+@case
+def the_suites_expectations_stand_beside_its_network():
+    text = CLOCK + '''
+test_configurations:
+  models: {standard: {gridsize: 1, N: 64}, other: {gridsize: 2, N: 64}}
+  batch_sizes: [1, 32, 64]
+'''
+    where = HOME / 'expected'
+    hotlap('run', plan(text), '--store', 'none', '--output-dir', str(where), '--export-format', 'md').passes()
+    part = (where / 'BENCHMARK_REPORT.md').read_text().split("## Against the Suite's Expectations")[1].split('\n## ')[0]
+    # 64 images in 7.4 ms, 32 in 4.2 ms.
+    assert part.count('### ') == 1 and '| Throughput, best / batch 32 | 2 to 5 | 1.135 [' in part, part
+    assert '| Optimal batch size | 64 to 128 | 64 (64 to 64 have 95 %) |' in part, part
 
 
 @case

@@ -301,17 +301,23 @@ class PerformanceAnalyzer:
     """What hotlap makes of results: docs/measurement.md says how."""
 
     def generate_report(self, benchmark_results: Results) -> dict[str, Any]:
+        """`bottleneck_evidence` is what stands behind the classes: that throughput has a plateau, or
+        memory grows linearly, tells neither; the roofline of the measured machine does."""
         return {'optimal_batch_size': self.find_optimal_batch_size(benchmark_results),
                 'throughput_curve': self.fit_throughput_curve(benchmark_results),
                 'memory_scaling': self.analyze_memory_scaling(benchmark_results),
                 'bottleneck_analysis': self.identify_bottlenecks(benchmark_results),
+                'bottleneck_evidence': self.explain_bottlenecks(benchmark_results),
                 'recommendations': self.generate_recommendations(benchmark_results)}
 
     def find_optimal_batch_size(self, results: Results) -> int:
         return results.get_optimal_batch_size()
 
     def fit_throughput_curve(self, results: Results) -> dict[str, Any] | None:
-        return results.analysis.get('fit')
+        """T(b) = t0_ms + t1_ms b and its limit; `curve` is what was measured."""
+        fit = results.analysis.get('fit')
+        return fit and {**fit, 'curve': results.analysis.get('throughput_curve'),
+                        'optimal_region': results.analysis.get('optimal_region')}
 
     def analyze_memory_scaling(self, results: Results) -> dict[str, Any] | None:
         return results.analysis.get('memory_fit')
@@ -320,6 +326,12 @@ class PerformanceAnalyzer:
         """compute_bound, memory_bound, overhead_bound or mixed; none where hotlap cannot tell."""
         found = (results.analysis.get('bottleneck') or {}).get('class')
         return [] if found in (None, 'unknown') else [str(found)]
+
+    def explain_bottlenecks(self, results: Results) -> list[str]:
+        """A sentence each: of the roofline, of a plateau, of memory, of what batches save."""
+        found = [(results.analysis.get('bottleneck') or {}).get('evidence')]
+        found += [finding['evidence'] for finding in results.analysis.get('bottleneck_analysis') or []]
+        return [text for text in found if text]
 
     def generate_recommendations(self, results: Results) -> list[str]:
         return list(results.analysis.get('recommendations') or [])
