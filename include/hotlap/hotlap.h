@@ -53,7 +53,8 @@ typedef struct hl_monitor hl_monitor;
 typedef enum hl_monitor_kind {
   HL_MONITOR_DEGRADED = 0,  /* `persist` slow inferences in succession */
   HL_MONITOR_RECOVERED = 1, /* as many in succession that are not slow any more */
-  HL_MONITOR_CHANGE = 2     /* another level, slower or faster, found by its persistence */
+  HL_MONITOR_CHANGE = 2,    /* another level, slower or faster, found by its persistence */
+  HL_MONITOR_SETTLED = 3    /* what was a degradation has lasted for `window`: it is the norm now */
 } hl_monitor_kind;
 
 /* What the monitor has found; valid during the call. Times are nanoseconds of CLOCK_REALTIME. */

@@ -43,6 +43,7 @@ int hl_cli_predict(int argc, char **argv);
 int hl_cli_doctor(int argc, char **argv);
 int hl_cli_history(int argc, char **argv);
 int hl_cli_report(int argc, char **argv);
+int hl_cli_monitor(int argc, char **argv);
 
 /* `history --import FILE...`: the exit status. */
 int hl_cli_import(const hl_options *options);

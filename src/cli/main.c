@@ -35,6 +35,8 @@ static const command commands[] = {
     {"doctor", hl_cli_doctor, "what this machine is, and what would spoil a measurement"},
     {"history", hl_cli_history,
      "list stored runs, or show a metric over commits and where it changed"},
+    {"monitor", hl_cli_monitor,
+     "show the log of inference in production: how fast, and when it got slow"},
     {"report", hl_cli_report, "write the tables and plots of a stored run again"},
 };
 

@@ -28,7 +28,7 @@ struct hl_detector {
 };
 
 const char *hl_detector_kind_name(hl_detector_kind kind) {
-  static const char *const names[] = {"degraded", "recovered", "change"};
+  static const char *const names[] = {"degraded", "recovered", "change", "settled"};
   return (size_t)kind < HL_COUNT(names) ? names[kind] : "unknown";
 }
 
@@ -117,10 +117,12 @@ static bool persists(const hl_detector *d, series *s, bool as_expected, const hl
 }
 
 /* What is slow is the norm from here on. */
-static void accept(series *s) {
+static void settle(series *s, const hl_inference *record, double throughput,
+                   hl_detector_answer *answer) {
   s->degraded = false;
   s->streak_count = 0;
   hl_sorted_window_clear(&s->window);
+  tell(answer, s, HL_DETECTED_SETTLED, record->time_ns, record->time_ns, throughput, s->held);
 }
 
 static void judge(const hl_detector *d, series *s, const hl_inference *record, double throughput,
@@ -131,7 +133,7 @@ static void judge(const hl_detector *d, series *s, const hl_inference *record, d
   if (s->degraded && !slow) hl_sorted_window_add(&s->window, throughput);
   if (slow) answer->slow = throughput / median;
   if (!persists(d, s, slow != s->degraded, record, throughput)) {
-    if (s->degraded && ++s->degraded_for >= d->rules.window) accept(s);
+    if (s->degraded && ++s->degraded_for >= d->rules.window) settle(s, record, throughput, answer);
     return;
   }
   double level = hl_median(s->streak, s->streak_count);

@@ -50,7 +50,8 @@ typedef struct hl_detector_rules {
 typedef enum hl_detector_kind {
   HL_DETECTED_DEGRADED,  /* `persist` slow ones in succession */
   HL_DETECTED_RECOVERED, /* as many that are not slow any more */
-  HL_DETECTED_CHANGE     /* another level, up or down */
+  HL_DETECTED_CHANGE,    /* another level, up or down */
+  HL_DETECTED_SETTLED    /* what was a degradation is the norm now */
 } hl_detector_kind;
 const char *hl_detector_kind_name(hl_detector_kind kind); /* "degraded", ... */
 

@@ -11,7 +11,8 @@
 
 _Static_assert((int)HL_DETECTED_DEGRADED == (int)HL_MONITOR_DEGRADED &&
                    (int)HL_DETECTED_RECOVERED == (int)HL_MONITOR_RECOVERED &&
-                   (int)HL_DETECTED_CHANGE == (int)HL_MONITOR_CHANGE,
+                   (int)HL_DETECTED_CHANGE == (int)HL_MONITOR_CHANGE &&
+                   (int)HL_DETECTED_SETTLED == (int)HL_MONITOR_SETTLED,
                "events have the numbers of hotlap.h");
 
 struct hl_events {
@@ -78,7 +79,8 @@ static bool is_told(hl_events *e, const hl_detector_event *found) {
     e->degradation_told = false;
     return told;
   }
-  if (found->throughput >= found->baseline) return false;
+  if (found->kind == HL_DETECTED_SETTLED) e->degradation_told = false;
+  if (found->kind == HL_DETECTED_SETTLED || found->throughput >= found->baseline) return false;
   if (found->kind == HL_DETECTED_CHANGE && found->degraded && e->degradation_told) return false;
   uint64_t now = hl_clock_ns();
   if (e->told_ns && now - e->told_ns < e->interval_ns) return false;
@@ -90,8 +92,10 @@ static bool is_told(hl_events *e, const hl_detector_event *found) {
 static void describe(const hl_detector_event *found, char *ret_message, size_t size) {
   const char *what = found->kind == HL_DETECTED_DEGRADED    ? "inference is slow"
                      : found->kind == HL_DETECTED_RECOVERED ? "inference is no longer slow"
-                     : found->throughput < found->baseline  ? "inference has become slower"
-                                                            : "inference has become faster";
+                     : found->kind == HL_DETECTED_SETTLED
+                         ? "inference stays slow: the norm from now on"
+                     : found->throughput < found->baseline ? "inference has become slower"
+                                                           : "inference has become faster";
   snprintf(ret_message, size, "hotlap: %s: batch size %u, %.4g images/s, %.3g %% of %.4g", what,
            found->batch_size, found->throughput, 100 * found->throughput / found->baseline,
            found->baseline);

@@ -14,14 +14,14 @@
 
 static hl_detector *detector;
 static uint64_t now_ns;
-static size_t slow, degraded, recovered, changed;
+static size_t slow, degraded, recovered, changed, settled;
 static hl_detector_event last;
 
 static void begin(hl_detector_rules rules) {
   hl_detector_free(detector);
   detector = NULL;
   assert_int_equal(hl_detector_new(&rules, &detector, NULL), HL_OK);
-  slow = degraded = recovered = changed = 0;
+  slow = degraded = recovered = changed = settled = 0;
   now_ns = 1000;
 }
 
@@ -37,6 +37,7 @@ static void add(size_t count, uint32_t batch_size, double elapsed_s) {
       degraded += last.kind == HL_DETECTED_DEGRADED;
       recovered += last.kind == HL_DETECTED_RECOVERED;
       changed += last.kind == HL_DETECTED_CHANGE;
+      settled += last.kind == HL_DETECTED_SETTLED;
     }
   }
 }
@@ -118,7 +119,10 @@ static void what_stays_slow_becomes_the_norm(void **state) {
   (void)state;
   begin(without_changes);
   add(100, 8, 0.1);
-  add(5 + 100, 8, 0.2);
+  add(5 + 99, 8, 0.2);
+  assert_int_equal(settled, 0);
+  add(1, 8, 0.2);
+  assert_int_equal(settled, 1);
   assert_int_equal(slow, 105);
   add(100, 8, 0.2);
   assert_int_equal(slow, 105);

@@ -267,7 +267,7 @@ static void ends_in_a_forked_child(void **state) {
   hl_monitor_free(monitor);
 }
 
-static size_t events_seen[3];
+static size_t events_seen[4];
 
 static void on_event(void *context, const hl_monitor_event *event) {
   assert_ptr_equal(context, events_seen);
