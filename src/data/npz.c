@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "data/array.h"
 #include "data/bzip2.h"
+#include "data/hdf5.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,8 @@ typedef struct item {
 struct hl_npz {
   hl_arena arena; /* names and messages */
   const char *name;
-  bool bzip2;
+  const char *path; /* of a file, in the arena; NULL for memory */
+  bool bzip2, hdf5;
   hl_npz_limits limits;
   hl_mapping mapping;        /* of the file, unless opened from memory */
   void *unpacked;            /* of a .bz2 */
@@ -59,6 +61,7 @@ const char *hl_npz_name(const hl_npz *npz) {
 }
 
 const char *hl_npz_container(const hl_npz *npz) {
+  if (npz->hdf5) return "HDF5";
   if (npz->zip) return npz->bzip2 ? "npz, bzip2" : "npz";
   return npz->bzip2 ? "npy, bzip2" : "npy";
 }
@@ -159,6 +162,15 @@ static hl_status check_sizes(const hl_npz *npz, const hl_npy_header *header, uin
   return HL_OK;
 }
 
+static hl_status check_bomb(const hl_npz *npz, double packed, double size, const char *what,
+                            const char *remedy, hl_error *error) {
+  if (!(size > ratio_free_bytes && size > npz->limits.ratio * packed)) return HL_OK;
+  return hl_error_set(error, HL_LIMIT,
+                      "%s would unpack %.0f bytes to %.0f (more than %.0f : 1); it looks like a "
+                      "decompression bomb. If it is not, %s",
+                      what, packed, size, npz->limits.ratio, remedy);
+}
+
 /* Whether the declared size is possible and sane for what the file holds. */
 static hl_status check_ratio(const hl_npz *npz, const zip_stat_t *stat, const char *what,
                              hl_error *error) {
@@ -168,13 +180,8 @@ static hl_status check_ratio(const hl_npz *npz, const zip_stat_t *stat, const ch
     return hl_error_set(error, HL_BAD_DATA,
                         "%s declares %.0f bytes, more than its %.0f packed bytes can hold", what,
                         size, packed);
-  if (size > ratio_free_bytes && size > npz->limits.ratio * packed)
-    return hl_error_set(error, HL_LIMIT,
-                        "%s would unpack %.0f bytes to %.0f (more than %.0f : 1); it looks like a "
-                        "zip bomb. If it is not, write it with numpy.savez instead of "
-                        "savez_compressed",
-                        what, packed, size, npz->limits.ratio);
-  return HL_OK;
+  return check_bomb(npz, packed, size, what,
+                    "write it with numpy.savez instead of savez_compressed", error);
 }
 
 static hl_status check_member(hl_npz *npz, item *it, const zip_stat_t *stat, hl_error *error) {
@@ -290,6 +297,51 @@ static hl_status open_npy(hl_npz *npz, hl_error *error) {
   return keep_problem(npz, it, status, &problem, error);
 }
 
+static hl_status add_set(hl_npz *npz, char *line, hl_error *error) {
+  item *it = &npz->items[npz->count];
+  const char *name = NULL, *why = NULL;
+  hl_npy_header *header = &it->entry.header;
+  hl_status status = hl_hdf5_parse(line, header, &it->entry.packed_bytes, &name, &why, error);
+  if (status != HL_OK) return hl_error_prefix(error, "%s", npz->name);
+  it->entry.name = hl_arena_text(&npz->arena, name);
+  HL_CLEANUP(hl_free_pointer) char *what = it->entry.name ? describe_entry(npz, name) : NULL;
+  if (!what) return no_memory(error);
+  npz->count++;
+  hl_error problem = {0};
+  if (why)
+    status = hl_error_set(&problem, HL_UNIMPLEMENTED, "%s: %s", what, why);
+  else
+    status = check_sizes(npz, header, header->data_bytes, what, &problem);
+  if (status == HL_OK)
+    status = check_bomb(npz, (double)it->entry.packed_bytes, (double)header->data_bytes, what,
+                        "write it unpacked: h5repack -f NONE OLD NEW", &problem);
+  return keep_problem(npz, it, status, &problem, error);
+}
+
+static hl_status open_hdf5(hl_npz *npz, hl_error *error) {
+  if (!npz->path || npz->bzip2)
+    return hl_error_set(error, HL_UNIMPLEMENTED,
+                        "%s is HDF5 that is packed. Unpack it, and give the file itself",
+                        npz->name);
+  npz->hdf5 = true;
+  hl_text lines = HL_TEXT_INIT;
+  size_t count = 1;
+  hl_status status = hl_hdf5_list(npz->path, npz->name, &lines, error);
+  for (size_t i = 0; i < lines.length; i++) count += lines.data[i] == '\n';
+  if (status == HL_OK && count > npz->limits.entries + 1)
+    status = hl_error_set(error, HL_LIMIT, "%s has %zu arrays; the limit is %" PRIu64, npz->name,
+                          count - 1, npz->limits.entries);
+  if (status == HL_OK && !(npz->items = calloc(count, sizeof *npz->items)))
+    status = no_memory(error);
+  for (char *at = lines.data, *end; status == HL_OK && at && (end = strchr(at, '\n'));
+       at = end + 1) {
+    *end = '\0';
+    status = add_set(npz, at, error);
+  }
+  hl_text_release(&lines);
+  return status == HL_OK ? check_unique(npz, error) : status;
+}
+
 static hl_status open_bytes(hl_npz *npz, hl_error *error) {
   if (npz->bytes == 0)
     return hl_error_set(error, HL_BAD_DATA, "%s is empty. Write it with numpy.savez", npz->name);
@@ -304,10 +356,12 @@ static hl_status open_bytes(hl_npz *npz, hl_error *error) {
   }
   if (npz->bytes >= 4 && memcmp(npz->data, "PK", 2) == 0) return open_zip(npz, error);
   if (npz->bytes >= 6 && memcmp(npz->data, "\x93NUMPY", 6) == 0) return open_npy(npz, error);
-  return hl_error_set(error, HL_BAD_DATA,
-                      "%s is not an .npz or .npy file (it starts with other bytes). Write it with "
-                      "numpy.savez",
-                      npz->name);
+  if (hl_hdf5_is(npz->data, npz->bytes)) return open_hdf5(npz, error);
+  return hl_error_set(
+      error, HL_BAD_DATA,
+      "%s is not an .npz, .npy or HDF5 file (it starts with other bytes). Write it with "
+      "numpy.savez",
+      npz->name);
 }
 
 static hl_npz *new_npz(const char *name, const hl_npz_limits *limits) {
@@ -326,7 +380,9 @@ hl_status hl_npz_open(const char *path, const hl_npz_limits *limits, hl_npz **re
   const char *slash = strrchr(path, '/');
   hl_npz *npz = new_npz(slash && slash[1] ? slash + 1 : path, limits);
   if (!npz) return no_memory(error);
-  hl_status status = hl_file_map(path, npz->limits.file_bytes, &npz->mapping, error);
+  npz->path = hl_arena_text(&npz->arena, path);
+  hl_status status = npz->path ? hl_file_map(path, npz->limits.file_bytes, &npz->mapping, error)
+                               : no_memory(error);
   if (status == HL_OK) {
     npz->data = npz->mapping.data;
     npz->bytes = npz->mapping.bytes;
@@ -357,6 +413,8 @@ hl_status hl_npz_open_memory(const void *data, size_t bytes, const char *name,
 static hl_status read_elements(hl_npz *npz, const item *it, void *ret, const char *what,
                                hl_error *error) {
   const hl_npy_header *header = &it->entry.header;
+  if (npz->hdf5)
+    return hl_hdf5_read(npz->path, it->entry.name, what, header->data_bytes, ret, error);
   if (!npz->zip) {
     memcpy(ret, npz->data + header->header_bytes, (size_t)header->data_bytes);
     return HL_OK;

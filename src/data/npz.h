@@ -1,5 +1,6 @@
 /*
- * data/npz.h - the arrays of a file: .npz (a zip of .npy), .npy, and either packed with bzip2.
+ * data/npz.h - the arrays of a file: .npz (a zip of .npy), .npy, either packed with bzip2, and
+ * HDF5.
  *
  *     hl_npz *npz;
  *     hl_npz_open("scan.npz.bz2", NULL, &npz, error);
@@ -28,7 +29,8 @@ typedef struct hl_npz_limits {
 extern const hl_npz_limits hl_npz_default_limits;
 
 typedef struct hl_npz_entry {
-  const char *name;      /* without ".npy"; the array of a plain .npy file is called "array" */
+  const char *name;      /* without ".npy"; the array of a plain .npy file is called "array"; of
+                            HDF5 the path, "entry_1/data_1/data" */
   hl_npy_header header;  /* zero if the header itself is bad */
   uint64_t packed_bytes; /* in the file */
   const char *problem;   /* why it cannot be read, NULL if it can; a whole message */
@@ -42,13 +44,14 @@ typedef struct hl_npz hl_npz;
 hl_status hl_npz_open(const char *path, const hl_npz_limits *limits, hl_npz **ret_npz,
                       hl_error *error);
 
-/* The same for bytes in memory, which must outlive the object. `name` stands in messages. */
+/* The same for bytes in memory, which must outlive the object and cannot be HDF5. `name` stands in
+ * messages. */
 hl_status hl_npz_open_memory(const void *data, size_t bytes, const char *name,
                              const hl_npz_limits *limits, hl_npz **ret_npz, hl_error *error);
 void hl_npz_free(hl_npz *npz);
 
 const char *hl_npz_name(const hl_npz *npz);      /* as messages call it */
-const char *hl_npz_container(const hl_npz *npz); /* "npz", "npy, bzip2", ... */
+const char *hl_npz_container(const hl_npz *npz); /* "npz", "npy, bzip2", "HDF5", ... */
 
 /* Arrays in the order of the file; members that are no .npy are left out. */
 size_t hl_npz_count(const hl_npz *npz);

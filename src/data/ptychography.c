@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "data/array.h"
 #include "data/scan-internal.h"
+#include "data/scan-layout.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -59,6 +60,7 @@ const hl_npz_entry *hl_scan_find(const hl_npz *npz) {
     if (entry) return entry;
   }
   const hl_npz_entry *only = NULL;
+  if (hl_scan_layout_of(npz, &only)) return only;
   for (size_t i = 0; i < hl_npz_count(npz); i++) {
     const hl_npz_entry *entry = hl_npz_at(npz, i);
     if (entry->header.rank < 3 || !is_real(entry->header.dtype)) continue;
@@ -151,7 +153,8 @@ static hl_status read_scan(hl_npz *npz, hl_scan *scan, int64_t *ret_count, hl_er
 }
 
 /* *ret_count is -1 without positions. */
-static hl_status read_positions(hl_npz *npz, hl_scan *scan, int64_t *ret_count, hl_error *error) {
+static hl_status read_positions(hl_npz *npz, const hl_scan_layout *layout, hl_scan *scan,
+                                int64_t *ret_count, hl_error *error) {
   *ret_count = -1;
   bool x = hl_npz_find(npz, "xcoords"), y = hl_npz_find(npz, "ycoords");
   if (x && y) return read_coordinates(npz, scan, ret_count, error);
@@ -159,6 +162,7 @@ static hl_status read_positions(hl_npz *npz, hl_scan *scan, int64_t *ret_count, 
     return hl_error_set(error, HL_BAD_DATA, "%s has %s but no %s. Save both", hl_npz_name(npz),
                         x ? "xcoords" : "ycoords", x ? "ycoords" : "xcoords");
   if (hl_npz_find(npz, "scan")) return read_scan(npz, scan, ret_count, error);
+  if (layout) return hl_scan_layout_positions(layout, npz, scan, ret_count, error);
   return HL_OK;
 }
 
@@ -281,7 +285,6 @@ static void copy_patterns(const source *s, hl_scan *scan) {
 
 static hl_status fill(const source *s, int64_t size, hl_scan *scan, hl_text *notes,
                       hl_error *error) {
-  scan->count = s->count;
   scan->file_size = s->size;
   scan->size = size ? size : s->size;
   if (scan->size > s->size)
@@ -291,7 +294,6 @@ static hl_status fill(const source *s, int64_t size, hl_scan *scan, hl_text *not
                         s->what, s->size, s->size, scan->size, scan->size, s->size);
   hl_status status = check_values(s, error);
   if (status != HL_OK) return status;
-  scan->counts = is_integer(s->array.dtype) || strcmp(scan->key, "data") == 0;
   scan->corner = find_corner(s);
   if (s->transposed) hl_text_append(notes, "; transposed from (N, N, images)");
   hl_text_append(notes, scan->counts ? "; counts: square root taken" : "; amplitudes");
@@ -328,12 +330,21 @@ static hl_status read_scan_into(hl_npz *npz, const hl_npz_entry *entry, int64_t 
         "%s is %s; expected real amplitudes or counts. For a complex field save its "
         "modulus: numpy.abs(array)",
         what, hl_dtype_name(entry->header.dtype));
+  const hl_npz_entry *found = NULL;
+  const hl_scan_layout *layout = hl_scan_layout_of(npz, &found);
+  if (found != entry) layout = NULL;
   int64_t positions = -1;
-  hl_status status = read_positions(npz, scan, &positions, error);
+  hl_status status = read_positions(npz, layout, scan, &positions, error);
   if (status == HL_OK) status = hl_npz_read(npz, entry->name, &s.array, error);
   if (status != HL_OK) return status;
   drop_leading_axes(&s.array, notes);
+  if (layout && hl_npz_find(npz, "chunks/1/data"))
+    hl_text_append(notes, "; the first of several chunks");
   status = set_orientation(&s, positions, error);
+  scan->count = s.count;
+  scan->counts = is_integer(s.array.dtype) || strcmp(scan->key, "data") == 0 || layout;
+  if (status == HL_OK && layout && positions >= 0)
+    status = hl_scan_layout_to_pixels(layout, npz, s.size, scan, notes, error);
   if (status == HL_OK) status = fill(&s, size, scan, notes, error);
   hl_array_release(&s.array);
   return status == HL_OK ? hl__scan_read_fields(npz, scan, notes, error) : status;

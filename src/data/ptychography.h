@@ -12,6 +12,7 @@
  * `data` of tike, are counts, whose square root is taken. Leading axes of size 1 are dropped.
  * probeGuess or probe is the probe, (N, N) or (..., N, N), the first of which is taken; objectGuess
  * or object the true object. Either may be missing, and a bad one does not hide the patterns.
+ * HDF5 files may have the same names, or be CXI or PtyD (data/scan-layout.h).
  */
 #ifndef HL_DATA_PTYCHOGRAPHY_H
 #define HL_DATA_PTYCHOGRAPHY_H

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const probe_keys[] = {"probeGuess", "probe"};
-static const char *const object_keys[] = {"objectGuess", "object"};
+static const char *const probe_keys[] = {
+    "probeGuess", "probe", "entry_1/instrument_1/source_1/illumination",
+    "entry_1/instrument_1/source_1/probe", "entry_1/instrument_1/detector_1/probe"};
+static const char *const object_keys[] = {"objectGuess", "object", "entry_1/image_1/data"};
 
 /* A complex picture of a file, the last two axes of its array. */
 typedef struct field {

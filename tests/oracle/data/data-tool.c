@@ -8,8 +8,11 @@
  *   data-tool plain FILE DIM MAX OUT.npz     one float32 input "input" of shape (any, DIM)
  *   data-tool describe FILE
  *
+ * HOTLAP_DIRECTORY=DIR is where the program lies, for what reads HDF5.
+ *
  * Exit status 0, or 2 with the message on standard error.
  */
+#include "base/file.h"
 #include "data/array.h"
 #include "data/data.h"
 #include "data/neighbours.h"
@@ -28,6 +31,9 @@ static hl_status arrays(char **args, hl_error *error) {
   if (!all) abort();
   for (size_t i = 0; i < count && status == HL_OK; i++)
     status = hl_npz_read(npz, hl_npz_at(npz, i)->name, &all[i], error);
+  for (size_t i = 0; i < count; i++) /* an .npz has no folders */
+    for (char *c = (char *)(uintptr_t)all[i].name; c && *c; c++)
+      if (*c == '/') *c = ':';
   if (status == HL_OK) status = hl_npz_write(args[1], all, count, true, error);
   for (size_t i = 0; i < count; i++) hl_array_release(&all[i]);
   free(all);
@@ -128,6 +134,8 @@ int main(int argc, char **argv) {
     hl_status (*run)(char **args, hl_error *error);
   } commands[] = {{"arrays", 2, arrays},   {"scan", 3, scan},   {"groups", 4, groups},
                   {"dataset", 6, dataset}, {"plain", 4, plain}, {"describe", 1, describe}};
+  const char *directory = getenv("HOTLAP_DIRECTORY");
+  if (directory) hl_program_directory_set(directory);
   for (size_t i = 0; argc > 1 && i < HL_COUNT(commands); i++) {
     if (strcmp(argv[1], commands[i].name) != 0 || argc != commands[i].args + 2) continue;
     hl_error error = {0};
