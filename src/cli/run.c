@@ -65,7 +65,9 @@ static hl_status read_plan(const hl_options *options, hl_arena *arena, hl_plan_f
   if (status == HL_OK) status = hl_plan_file_read(path, words, count, quick, ret_file, error);
   const char *only = hl_options_get(options, HL_OPTION_ONLY);
   if (status == HL_OK && only) status = hl_plan_file_only(ret_file, only, error);
-  if (status == HL_OK) status = read_text(path, ret_text, error);
+  if (status == HL_OK && !ret_file->included_count) status = read_text(path, ret_text, error);
+  if (status == HL_OK && ret_file->included_count && !(*ret_text = hl_plan_file_text(ret_file)))
+    status = hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the plan");
   return status;
 }
 

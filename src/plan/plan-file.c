@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "plan/plan-entry.h"
+#include "plan/plan-include.h"
 #include "plan/plan-matrix.h"
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,8 @@ static const hl_option_id of_run[] = {HL_OPTION_OUTPUT_DIR, HL_OPTION_EXPORT_FOR
                                       HL_OPTION_PLOT_RESULTS, HL_OPTION_SKIP_FAILED,
                                       HL_OPTION_SHUFFLE};
 
-static const char *const own_keys[] = {"name",  "description", "defaults",           "entries",
-                                       "plots", "quick",       "test_configurations"};
+static const char *const own_keys[] = {"name",  "description", "defaults", "entries",
+                                       "plots", "quick",       "include",  "test_configurations"};
 
 static hl_status no_memory(hl_error *error) {
   return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the plan");
@@ -376,6 +377,10 @@ static hl_status interpret(hl_plan_file *file, const char *const *given, size_t 
   size_t count = 0;
   file->steps = hl_arena_array(&file->yaml.arena, HL_PLAN_STEPS + 1, sizeof *file->steps);
   if (!file->steps) return no_memory(error);
+  const hl_yaml *include = hl_yaml_find(root, "include");
+  if (include) /* else it is resolved by now */
+    return hl_yaml_refuse(&file->yaml, include, error, "only a plan in a file can include others");
+  file->whole = root;
   hl_status status = hl__matrix_rewrite(file, error);
   if (status != HL_OK) return status;
   const hl_yaml *entries = hl_yaml_find(file->yaml.root, "entries");
@@ -418,10 +423,21 @@ hl_status hl_plan_file_read(const char *path, const char *const *overrides, size
   hl_plan_file file = {0};
   hl_status status = hl_yaml_read(path, &file.yaml, error);
   if (status != HL_OK) return status;
-  return finish(&file, interpret(&file, overrides, override_count, quick, error), ret_file);
+  status = hl__include_resolve(&file, path, error);
+  if (status == HL_OK) status = interpret(&file, overrides, override_count, quick, error);
+  return finish(&file, status, ret_file);
 }
 
 void hl_plan_file_release(hl_plan_file *file) {
+  for (size_t i = 0; i < file->included_count; i++) hl_yaml_release(&file->included[i]);
   hl_yaml_release(&file->yaml);
   *file = (hl_plan_file){0};
+}
+
+char *hl_plan_file_text(const hl_plan_file *file) {
+  hl_text text = HL_TEXT_INIT;
+  hl_yaml_write(file->whole, &text);
+  char *taken = hl_text_take(&text);
+  hl_text_release(&text);
+  return taken;
 }

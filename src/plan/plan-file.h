@@ -83,7 +83,10 @@ typedef struct hl_plan_file {
   size_t plot_count;
   hl_plan_set *sets;
   size_t set_count;
-  bool matrix; /* it has test_configurations */
+  bool matrix;            /* it has test_configurations */
+  hl_yaml_file *included; /* whose nodes the tree has, too */
+  size_t included_count;
+  const hl_yaml *whole; /* all of it as it was read, in one tree */
 } hl_plan_file;
 
 /* `overrides`: KEY=VALUE for every entry, ENTRY.KEY=VALUE for one; ENGINE.KEY=VALUE is an option of
@@ -91,11 +94,15 @@ typedef struct hl_plan_file {
  * FILE:LINE:COLUMN; INVALID_ARGUMENT names the override; NOT_FOUND, IO, OUT_OF_MEMORY. */
 hl_status hl_plan_file_read(const char *path, const char *const *overrides, size_t override_count,
                             bool quick, hl_plan_file *ret_file, hl_error *error);
-/* The same of bytes in memory. */
+/* The same of bytes in memory, which include no files. */
 hl_status hl_plan_file_parse(const char *bytes, size_t count, const char *name,
                              const char *const *overrides, size_t override_count, bool quick,
                              hl_plan_file *ret_file, hl_error *error);
 void hl_plan_file_release(hl_plan_file *file);
+
+/* The plan as one text that hl_plan_file_parse takes, with what it includes; free() it. NULL
+ * without memory. */
+char *hl_plan_file_text(const hl_plan_file *file);
 
 /* Leaves what `only` names: a workload, or KEY=VALUE with commas, several values of a key being
  * alternatives: "model=standard,batch_sizes=quick", "hardware=cpu_baseline,batch-sizes=8,16". Keys

@@ -382,3 +382,41 @@ bool hl_yaml_bool(const hl_yaml *node, bool *ret_value) {
       }
   return false;
 }
+
+/* -- writing ----------------------------------------------------------------------------------- */
+
+static void write_scalar(const hl_yaml *node, hl_text *out) {
+  if (hl_yaml_is_null(node)) {
+    hl_text_char(out, '~');
+    return;
+  }
+  hl_text_char(out, '"');
+  for (const char *c = node->text; *c; c++) {
+    if (*c == '"' || *c == '\\') hl_text_char(out, '\\');
+    if (*c == '\n')
+      hl_text_append(out, "\\n");
+    else if (*c == '\t')
+      hl_text_append(out, "\\t");
+    else
+      hl_text_char(out, *c);
+  }
+  hl_text_char(out, '"');
+}
+
+void hl_yaml_write(const hl_yaml *node, hl_text *out) {
+  if (node->kind == HL_YAML_SCALAR) {
+    write_scalar(node, out);
+    return;
+  }
+  bool map = node->kind == HL_YAML_MAP;
+  hl_text_char(out, map ? '{' : '[');
+  for (size_t i = 0; i < node->count; i++) {
+    if (i) hl_text_append(out, ", ");
+    if (map) {
+      write_scalar(node->keys[i], out);
+      hl_text_append(out, ": ");
+    }
+    hl_yaml_write(node->items[i], out);
+  }
+  hl_text_char(out, map ? '}' : ']');
+}

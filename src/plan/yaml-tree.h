@@ -18,6 +18,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/text.h"
 #include <stdbool.h>
 
 enum {
@@ -65,6 +66,9 @@ bool hl_yaml_bool(const hl_yaml *node, bool *ret_value);
 
 /* The file of a node, for messages. */
 const char *hl_yaml_name(const hl_yaml_file *file, const hl_yaml *node);
+
+/* Appends the tree as YAML that reads back the same, on one line, whatever files it came from. */
+void hl_yaml_write(const hl_yaml *node, hl_text *out);
 
 /* BAD_DATA: "FILE:LINE:COLUMN: " and the message. */
 hl_status hl_yaml_refuse(const hl_yaml_file *file, const hl_yaml *where, hl_error *error,

@@ -252,6 +252,72 @@ test_configurations:
 
 
 @case
+def plans_include_others():
+    file('inc/axes.yaml', b'''test_configurations:
+  datasets: {few: {n_images: 4, description: a}}
+  models: {thin: {model: mlp, hidden_dim: 8, input_dim: 4}}
+  batch_sizes: {all: [1, 2]}
+entries: [{name: theirs, model: linear, batch-sizes: 1}]
+''')
+    file('inc/clock.yaml', CLOCK.encode() + b'name: clock\n')
+    file('inc/both.yaml', b'include: [axes.yaml, clock.yaml]\nname: both\n')
+    own = '''include: inc/both.yaml
+test_configurations:
+  datasets: {few: {n_images: 3}, many: 8}
+entries: [{name: ours, model: layer_norm, batch-sizes: 1}]
+plots: [{file: p, y: throughput_ips}]
+'''
+    store = ('--store', str(HOME / 'include.db'))
+    found = hotlap('run', plan(own), '--json', *store).passes().rows
+    assert [(r['entry'], r['batch_size'], r['n_images']) for r in found] == [
+        ('theirs', 1, found[0]['n_images']), ('ours', 1, found[1]['n_images']), ('few/thin/default/throughput', 1, 3),
+        ('few/thin/default/throughput', 2, 3), ('many/thin/default/throughput', 1, 8), ('many/thin/default/throughput', 2, 8)], found
+    # The run keeps the whole, so that a report needs none of these files.
+    with sqlite3.connect(HOME / 'include.db') as db:
+        kept, = db.execute('select plan from runs').fetchone()
+    again = rows(kept, '--dry-run').passes()
+    assert len(again.rows) == 6 and 'include' not in kept, again.explain()
+    hotlap('report', 'latest', *store, '--output-dir', str(HOME / 'again'), '--export-format', 'md').passes()
+    # Mistakes are told where they are.
+    file('inc/wrong.yaml', CLOCK.encode() + b'test_configurations:\n  modles: {a: linear}\n')
+    hotlap('run', plan('include: inc/wrong.yaml\n'), '--dry-run').fails(2, "inc/wrong.yaml:3:3: unknown key of test_configurations 'modles'")
+    file('inc/broken.yaml', b'entries: [\n')
+    hotlap('run', plan('include: inc/broken.yaml\n'), '--dry-run').fails(2, 'inc/broken.yaml:2:1: not YAML')
+    for text, message in (('include: inc/none.yaml\n', "matrix.yaml:1:10: cannot include '", ), ('include: {a: b}\n', "'include' takes the name of a plan"),
+                          ('include: [[a]]\n', "'include' takes the name of a plan"), ('include: matrix.yaml\n', 'includes itself, by this line'),
+                          ('include: /dev/null\n', '/dev/null'), ('inclde: x\n' + SMALL, "did you mean 'include'?")):
+        hotlap('run', plan(text), '--dry-run').fails(2, message)
+    file('inc/a.yaml', b'include: b.yaml\n')
+    file('inc/b.yaml', b'include: a.yaml\n')
+    hotlap('run', plan('include: inc/a.yaml\n'), '--dry-run').fails(2, 'inc/b.yaml:1:10:', 'includes itself')
+    for i in range(12):
+        file(f'inc/deep{i}.yaml', f'include: deep{i + 1}.yaml\n'.encode())
+    hotlap('run', plan('include: inc/deep0.yaml\n'), '--dry-run').fails(2, 'include each other more than 8 deep')
+    file('inc/leaf.yaml', CLOCK.encode())
+    hotlap('run', plan('include: [' + ', '.join(33 * ['inc/leaf.yaml']) + ']\n'), '--dry-run').fails(2, 'more than 32 files are included')
+
+
+@case
+def hostile_yaml_is_refused_with_its_place():
+    bomb = 'a: &a [x, x, x, x, x, x, x, x, x]\n' + ''.join(
+        f'{chr(98 + i)}: &{chr(98 + i)} [{", ".join(9 * ["*" + chr(97 + i)])}]\n' for i in range(8))
+    for text, message in (
+            (bomb + SMALL, 'more than 20000 values, aliases counted as what they stand for'),
+            (SMALL + '\tscenarios: [energy]\n', 'matrix.yaml:7:1: a tab; YAML is indented by spaces'),
+            (SMALL + '  models: {a: linear}\n', "matrix.yaml:7:3: key 'models' is given twice; first in line 4"),
+            (SMALL.replace('few: {', 'few: &f {self: *f, '), 'matrix.yaml:3'),
+            ('test_configurations: {models: ' + 40 * '[' + 40 * ']' + '}\n', 'nested deeper than 16'),
+            ('test_configurations: x\n', "'test_configurations' takes a mapping"),
+            ('test_configurations: {models: {a: [1]}}\n', 'a model is a mapping'),
+            ('test_configurations: {datasets: {a: 1}}\n', "has no 'models'"),
+            ('test_configurations: {models: {? [a] : b}}\n', 'a key is a word')):
+        hotlap('run', plan(text), '--dry-run').fails(2, message)
+    # Anchors work.
+    text = CLOCK + 'test_configurations: {models: {a: &a {model: mlp, hidden_dim: 8}, b: {<<: *a, hidden_dim: 16}}, batch_sizes: [1]}\n'
+    assert [r['model'] for r in rows(text).passes().rows] == ['mlp:hidden_dim=8', 'mlp:hidden_dim=16']
+
+
+@case
 def the_suite_comes_with_hotlap():
     quick = ('--quick', '--only', 'dataset=small,hardware=cpu_baseline', '--dry-run', '--json')
     found = hotlap('run', 'ptychopinn-throughput', *quick).passes().rows

@@ -38,6 +38,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
   }
   if (file.step_count == 0 || file.step_count > HL_PLAN_STEPS) abort();
+  static const char *const filters[] = {"model=m,batch_sizes=quick", "inference", "dataset=s,t"};
+  hl_error none = {0};
+  if (size % 7 < 3 && hl_plan_file_only(&file, filters[size % 3], &none) != HL_OK) {
+    if (!none.msg[0]) abort();
+    hl_plan_file_release(&file);
+    return 0;
+  }
   for (size_t i = 0; i < file.step_count && i < 100; i++) read_step(&file.steps[i]);
   for (size_t i = 0; i < file.plot_count; i++)
     if (!file.plots[i].file || file.plots[i].y_count < 1 || file.plots[i].y_count > HL_PLAN_PANELS)
@@ -57,6 +64,12 @@ size_t hl_fuzz_seed(size_t index, uint8_t *ret_data, size_t capacity) {
       "- {name: b, workload: load, model: [x, y], qps: [1, 2], optional: true, <<: *d}\n"
       "plots:\n- {file: p, entries: a, x: h, y: [memory_mb, efficiency]}\n",
       "model: [a, 'b']\nbatch-sizes: 1-8*2\nseed: [1, 2]\nengine-option: {k: v}\ncounters: yes\n",
+      "test_configurations:\n  datasets: {s: {n_images: 5, description: d}, t: 7}\n"
+      "  models: {m: {gridsize: 1, N: 64}, n: 'mlp:hidden_dim=8'}\n"
+      "  hardware: [gpu_single: x, cpu_baseline: y, z: {device: cpu, threads: 1}]\n"
+      "  batch_sizes: {quick: [1, 8], memory_test: 1-64*2}\n"
+      "  scenarios: [throughput, memory, latency: quick, energy: {batch_sizes: [2]}]\nshuffle: 3\n",
+      "include: [a, b]\nentries: [{model: x}]\n",
       "&a [*a, {b: &c [1, *c]}, ? x : y]\n",
       "%YAML 1.1\n%TAG ! tag:x,2000:\n--- !!map\n\"a\\x41\": |+\n  block\n\n'b': >\n  fold\n...\n",
   };
