@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "imaging/fourier-ring.h"
 #include "imaging/merge.h"
 #include "imaging/reconstruction-quality.h"
@@ -106,6 +107,40 @@ static hl_status reassemble(void) {
   return status;
 }
 
+/* The same arguments: "ready", then for each line on standard input the seconds of one pass, from
+ * positions and patches to the canvas. tests/bench/reassembly asks. */
+static hl_status serve(void) {
+  int64_t count = number[0], size = number[1], pixels = size * size;
+  double *x = read_array(count, sizeof *x), *y = read_array(count, sizeof *y);
+  given all = read_patches(count * pixels, number[3] != 0);
+  hl_status status = HL_OK;
+  char line[16];
+  printf("ready\n");
+  fflush(stdout);
+  while (status == HL_OK && fgets(line, sizeof line, stdin)) {
+    hl_reassembly *r = NULL;
+    uint64_t start = hl_clock_ns();
+    status = hl_reassembly_new(x, y, count, size, number[2], &r, &error);
+    if (status != HL_OK) break;
+    int64_t side = hl_reassembly_side(r);
+    float complex *canvas = zeros(side * side, sizeof *canvas);
+    for (int64_t i = 0; i < count && status == HL_OK; i += number[4]) {
+      hl_patches patches = {all.amplitude + i * pixels, all.phase + i * pixels, NULL};
+      int64_t n = count - i < number[4] ? count - i : number[4];
+      status = hl_reassembly_add(r, i, n, patches, (int)number[5], &error);
+    }
+    if (status == HL_OK) status = hl_reassembly_finish(r, (int)number[5], canvas, NULL, &error);
+    printf("%.9f\n", (double)(hl_clock_ns() - start) / 1e9);
+    fflush(stdout);
+    free(canvas);
+    hl_reassembly_free(r);
+  }
+  free(x);
+  free(y);
+  release(all);
+  return status;
+}
+
 /* groups channels size polar threads */
 static hl_status merge(void) {
   int64_t groups = number[0], channels = number[1], size = number[2];
@@ -181,6 +216,7 @@ int main(int argc, char **argv) {
   for (int i = 2; i < argc; i++)
     number[i - 2] = (int64_t)(real_number[i - 2] = strtod(argv[i], NULL));
   hl_status status = strcmp(argv[1], "reassemble") == 0 ? reassemble()
+                     : strcmp(argv[1], "serve") == 0    ? serve()
                      : strcmp(argv[1], "merge") == 0    ? merge()
                      : strcmp(argv[1], "compare") == 0  ? compare()
                      : strcmp(argv[1], "residual") == 0 ? residual()
