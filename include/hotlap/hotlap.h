@@ -134,6 +134,59 @@ HL_PUBLIC void hl_monitor_get_stats(hl_monitor *monitor, hl_monitor_stats *ret_s
  * of this monitor. In a child of fork, which has no such thread, it only gives memory back. */
 HL_PUBLIC void hl_monitor_free(hl_monitor *monitor);
 
+/* ---- Tuner -----------------------------------------------------------------------------------
+ *
+ *     hl_tuner *tuner;
+ *     if (hl_tuner_new(NULL, &tuner, &error)) fail(error.msg);
+ *     for (;;) {
+ *       double pressure = NAN;                                    // unknown: the batch stays
+ *       hl_pressure_read(HL_PRESSURE_AUTO, 0, &pressure, NULL);
+ *       uint32_t batch_size = hl_tuner_adapt(tuner, pressure);    // after each batch
+ *       ...
+ *     }
+ *
+ * Halves the batch where memory is short and doubles it where it is plenty, and settles: a doubling
+ * that had to be taken back is not tried again for a while, longer each time. */
+
+typedef struct hl_tuner hl_tuner;
+
+typedef struct hl_tuner_config {
+  uint32_t size;
+  uint32_t initial, least, most; /* batch sizes: 32, 1, 256 */
+  uint32_t hold;                 /* adaptations until a doubling that failed is tried again; 8 */
+  uint32_t padding;
+  double high, low; /* pressure above which the batch is halved, below which doubled: 0.9, 0.5 */
+} hl_tuner_config;
+
+#define HL_TUNER_CONFIG                                                                            \
+  { .size = sizeof(hl_tuner_config) }
+
+/* `config` may be NULL. INVALID_ARGUMENT. */
+HL_PUBLIC hl_status hl_tuner_new(const hl_tuner_config *config, hl_tuner **ret_tuner,
+                                 hl_error *error);
+HL_PUBLIC void hl_tuner_free(hl_tuner *tuner);
+
+/* The batch size to use from now on; the pressure is that with the present one, NaN: unknown. One
+ * thread at a time. */
+HL_PUBLIC uint32_t hl_tuner_adapt(hl_tuner *tuner, double pressure);
+/* The present batch did not fit: the one to use instead. */
+HL_PUBLIC uint32_t hl_tuner_out_of_memory(hl_tuner *tuner);
+HL_PUBLIC uint32_t hl_tuner_batch_size(const hl_tuner *tuner);
+
+typedef enum hl_pressure_source {
+  HL_PRESSURE_AUTO = 0,   /* the largest of those below that are known, but the device */
+  HL_PRESSURE_CGROUP = 1, /* of the control groups' limit: share that cannot be had any more */
+  HL_PRESSURE_SYSTEM = 2, /* 1 - MemAvailable / MemTotal */
+  HL_PRESSURE_STALL = 3, /* PSI: nine times the share of the last 10 s in which something waited for
+                            memory, at most 1: a tenth is as bad as 90 % in use */
+  HL_PRESSURE_DEVICE = 4 /* of an NVIDIA GPU: memory in use / all, by NVML; takes milliseconds */
+} hl_pressure_source;
+
+/* How short memory is, 0 to 1. `device`: number of the GPU, for HL_PRESSURE_DEVICE. UNAVAILABLE
+ * says why it is not known. */
+HL_PUBLIC hl_status hl_pressure_read(hl_pressure_source source, int device, double *ret_pressure,
+                                     hl_error *error);
+
 #ifdef __cplusplus
 }
 #endif
