@@ -11,7 +11,7 @@ try:
 except ImportError as missing:
     print(missing)
     sys.exit(77)
-from scan_eval import run, translate
+from scan_eval import reassemble, run, translate
 
 rng = np.random.default_rng(31)
 NAMES = ("top", "left", "height", "width", "re", "im", "ramp_x", "ramp_y", "ssim", "psnr", "phase", "half", "half_bit")
@@ -195,6 +195,18 @@ found = residual(other, ones, origin, measured, probe, x, y)
 near("residual", found[0], want, 1e-5)
 check(0.001 < want < 1, f"residual {want}")
 check(residual(other, ones, origin, measured, probe, x, y, threads=3) == found, "residual, 3 threads")
+# From patches of the object to the canvas and back to it: one convention of where things are.
+n, probe = 48, np.pad(probe, 8)
+x, y = np.mgrid[30:140:6, 28:120:5].reshape(2, -1) + 0.0
+patches = np.array([truth[int(b) - 24 : int(b) + 24, int(a) - 24 : int(a) + 24] for a, b in zip(x, y)])
+whole, seen, place = reassemble(x, y, patches, crop=20)
+found = compare(whole, seen, *place, truth)
+check(found["ssim"] > 1 - 1e-6 and found["phase"] < 1e-5 and found["half"] == 0.5, f"patches of the object: {found}")
+value, used = residual(whole, seen, place, patterns(truth, (0, 0), probe, x, y), probe, x, y)
+check(value < 1e-3 and used > 100, f"patches of the object, residual: {value}, {used}")
+n, probe = 32, probe[8:-8, 8:-8]
+x, y = rng.uniform(40, 110, 25), rng.uniform(45, 120, 25)
+measured = patterns(canvas, origin, probe, x, y)
 # Patterns at the edge are left out; the tail of a probe may lie outside.
 weights = ones.copy()
 weights[:, :40] = 0
