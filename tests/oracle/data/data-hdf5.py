@@ -198,6 +198,38 @@ for cut in (8, 100, 2000, len(whole) - 1):
     status, _, err = run("scan", PATH, 0, WORK / "out.npz")
     check(status == 2 and "made.h5" in err, f"cut to {cut}: status {status}: {err}")
 
+# What the process that reads may do: crash, say anything, break the list, send too little or too much.
+fake = WORK / "fake"
+(fake / "src/worker").mkdir(parents=True)
+program = fake / "src/worker/hotlap-hdf5"
+one = "printf 'D <f4 3 2 4 4 128 diff3d\\n'"
+for label, script, *words in (
+    ("crash", "kill -SEGV $$", "signal 11", "damaged"),
+    ("out of time", "kill -XCPU $$", "too long"),
+    ("nothing said", "exit 7", "status 7"),
+    ("words", "printf 'no \\033[31mred\\nmore' >&2; exit 1", "made.h5: no ", "[31mred"),
+    ("no list", "printf 'hello\\n'", "made.h5", "broken"),
+    ("one twice", f"{one}; {one}", "two arrays named 'diff3d'"),
+    ("endless list", "yes 'P a\tb'", "4 MiB"),
+    ("too little", f"[ $1 = list ] && {one} || printf abc", "fewer elements"),
+    ("too much", f"[ $1 = list ] && {one} || head -c 300000 /dev/zero", "more elements"),
+    ("crash late", f"[ $1 = list ] && {one} || {{ head -c 128 /dev/zero; kill -BUS $$; }}", "signal 7"),
+):
+    program.write_text("#!/bin/bash\n" + script + "\n")
+    program.chmod(0o755)
+    os.environ["HOTLAP_DIRECTORY"] = str(fake)
+    PATH.write_bytes(whole)
+    status, _, err = run("scan", PATH, 0, WORK / "out.npz")
+    check(status == 2 and "\033" not in err, f"{label}: status {status}: {err!r}")
+    for word in words:
+        check(word in err, f"{label}: '{word}' is not in: {err}")
+program.unlink()
+status, _, err = run("scan", PATH, 0, WORK / "out.npz")
+check(status == 2 and "libhdf5-dev" in err and "numpy.savez" in err, f"not built: {err}")
+os.environ["HOTLAP_DIRECTORY"] = sys.argv[2]
+status, _, err = run("arrays", PATH.rename(WORK / "-read"), WORK / "out.npz")
+check(status == 0, f"a name like an option: {err}")
+
 # Bytes changed at random: arrays or a message, never a crash of ours, never for long.
 with h5py.File(PATH, "w", libver="earliest") as f:
     cxi(f, data=counts[:3].astype("u2"), positions=metres[:3])
