@@ -298,6 +298,12 @@ static bool fixes_steps(const matrix *m, const map *entry) {
   return false;
 }
 
+/* An option of the entry, or what an entry says of itself. */
+static bool is_of_entry(const char *key) {
+  return strcmp(key, "workload") == 0 || strcmp(key, "optional") == 0 ||
+         hl__entry_option('S', key, strlen(key), NULL);
+}
+
 /* The keys of an item that are options of the entry. */
 static hl_status put_options(const matrix *m, int which, const item *from, map *to) {
   hl_status status = HL_OK;
@@ -310,7 +316,7 @@ static hl_status put_options(const matrix *m, int which, const item *from, map *
     if (strcmp(key->text, "description") == 0 ||
         (which == SCENARIOS && same_key(key->text, "batch-sizes")))
       continue;
-    if (!hl__entry_option('S', key->text, strlen(key->text), NULL)) {
+    if (!is_of_entry(key->text)) {
       const hl__entry any = {.file = m->file, .workload = "inference", .command = 'S'};
       return hl__entry_unknown(&any, key, m->error);
     }
@@ -403,7 +409,7 @@ static hl_status put_model(const matrix *m, const item *model, map *to) {
        i++) {
     const hl_yaml *key = value->keys[i], *of_key = value->items[i];
     if (strcmp(key->text, "description") == 0 || of_key == base) continue;
-    if (hl__entry_option('S', key->text, strlen(key->text), NULL)) {
+    if (is_of_entry(key->text)) {
       status = put(m, to, key, of_key);
     } else if (of_key->kind != HL_YAML_SCALAR) {
       status = hl_yaml_refuse(&m->file->yaml, of_key, m->error,

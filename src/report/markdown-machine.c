@@ -1,6 +1,7 @@
 /* What the machine can do, how much of it rows take, and settings to paste into a configuration. */
 #include "formats/markdown.h"
 #include "report/markdown.h"
+#include "report/matrix-pages.h"
 #include "report/number.h"
 #include <inttypes.h>
 #include <math.h>
@@ -51,7 +52,7 @@ void hl__markdown_hardware(const hl_report_input *input, hl_text *out) {
     hl_text_append(out, "Peak arithmetic and bandwidth were not measured in this run.\n\n");
   for (size_t i = 0; i < input->analysis->group_count; i++) {
     const hl_analysis_group *g = &input->analysis->groups[i];
-    if (g->best_point >= g->point_count || !hl__markdown_answers_throughput(input->analysis, g))
+    if (g->best_point >= g->point_count || !hl__matrix_answers_throughput(input->analysis, g))
       continue;
     if (!any)
       hl_text_append(out, "| Configuration | Best Batch | GFLOP/image | images/s | Arithmetic's "
@@ -110,8 +111,7 @@ static void put_presets(const hl_report_input *input, const hl_analysis_group *g
 }
 
 void hl__markdown_presets(const hl_report_input *input, const hl_analysis_group *g, hl_text *out) {
-  if (g->best_point >= g->point_count || !hl__markdown_answers_throughput(input->analysis, g))
-    return;
+  if (g->best_point >= g->point_count || !hl__matrix_answers_throughput(input->analysis, g)) return;
   hl_text_append(out, "Settings, to be pasted into a configuration:\n\n```yaml\n");
   put_presets(input, g, out);
   hl_text_append(out, "```\n\n");
@@ -132,7 +132,7 @@ void hl__markdown_expected(const hl_report_input *input, hl_text *out) {
     const hl_analysis_group *g = &input->analysis->groups[i];
     const hl_analysis_point *p32 = point_at(g, 32);
     if (!g->model || strcmp(g->model, "ptychopinn") != 0 || !p32 || g->point_count < 3 ||
-        !hl__markdown_answers_throughput(input->analysis, g))
+        !hl__matrix_answers_throughput(input->analysis, g))
       continue;
     const hl_analysis_point *best = &g->points[g->optimal_point];
     char a[HL_NUMBER_BYTES], b[HL_NUMBER_BYTES], c[HL_NUMBER_BYTES];

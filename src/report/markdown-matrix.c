@@ -1,52 +1,11 @@
 /* Of a test matrix: what each scenario finds, over data sets, models and hardware. */
 #include "formats/markdown.h"
 #include "report/markdown.h"
+#include "report/matrix-pages.h"
 #include "report/number.h"
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-
-enum { DATASET, MODEL, HARDWARE, SCENARIO, PARTS, PART_BYTES = 32 };
-
-/* dataset/model/hardware/scenario, as plan/plan-matrix.h calls entries. */
-typedef struct place {
-  char parts[PARTS][PART_BYTES];
-} place;
-
-static bool place_of(const char *entry, place *ret) {
-  *ret = (place){0};
-  for (size_t i = 0; entry && i < PARTS; i++) {
-    size_t length = strcspn(entry, "/");
-    if (length == 0 || length >= PART_BYTES || (entry[length] == '/') != (i + 1 < PARTS))
-      return false;
-    memcpy(ret->parts[i], entry, length);
-    entry += length + (i + 1 < PARTS);
-  }
-  return entry != NULL;
-}
-
-static bool same_place(const place *a, const place *b) {
-  return strcmp(a->parts[DATASET], b->parts[DATASET]) == 0 &&
-         strcmp(a->parts[MODEL], b->parts[MODEL]) == 0 &&
-         strcmp(a->parts[HARDWARE], b->parts[HARDWARE]) == 0;
-}
-
-/* Whether the scenario has rows of its own there; else those of throughput answer. */
-static bool has_scenario(const hl_analysis *analysis, const place *at, const char *scenario) {
-  for (size_t i = 0; i < analysis->group_count; i++) {
-    place p;
-    if (place_of(analysis->groups[i].entry, &p) && same_place(&p, at) &&
-        strcmp(p.parts[SCENARIO], scenario) == 0)
-      return true;
-  }
-  return false;
-}
-
-bool hl__markdown_answers_throughput(const hl_analysis *analysis, const hl_analysis_group *g) {
-  place at;
-  return !place_of(g->entry, &at) || strcmp(at.parts[SCENARIO], "throughput") == 0 ||
-         !has_scenario(analysis, &at, "throughput");
-}
 
 /* -- what a scenario finds --------------------------------------------------------------------- */
 
@@ -167,17 +126,18 @@ static void put_scenario(const hl_report_input *input, size_t s, hl_text *out) {
   bool any = false;
   for (size_t i = 0; i < input->analysis->group_count; i++) {
     const hl_analysis_group *g = &input->analysis->groups[i];
-    place at;
-    if (!place_of(g->entry, &at)) continue;
-    const char *wanted =
-        has_scenario(input->analysis, &at, scenarios[s].name) ? scenarios[s].name : "throughput";
-    if (strcmp(at.parts[SCENARIO], wanted) != 0) continue;
+    hl__matrix_place at;
+    if (!hl__matrix_place_of(g->entry, &at)) continue;
+    const char *wanted = hl__matrix_has_scenario(input->analysis, &at, scenarios[s].name)
+                             ? scenarios[s].name
+                             : "throughput";
+    if (strcmp(at.parts[HL__SCENARIO], wanted) != 0) continue;
     if (!any)
       hl_text_format(out,
                      "### %s\n\n| Data | Model | Hardware | Engine | %s\n|---|---|---|---|%s\n",
                      scenarios[s].title, scenarios[s].columns, scenarios[s].rule);
     any = true;
-    for (size_t k = 0; k < SCENARIO; k++) {
+    for (size_t k = 0; k < HL__SCENARIO; k++) {
       hl_text_append(out, "| ");
       hl_markdown_text(out, at.parts[k]);
       hl_text_char(out, ' ');
@@ -194,12 +154,27 @@ static void put_scenario(const hl_report_input *input, size_t s, hl_text *out) {
   if (any) hl_text_char(out, '\n');
 }
 
-void hl__markdown_matrix(const hl_report_input *input, hl_text *out) {
-  place p;
+static void put_pages(const hl_report_input *input, hl_text *out) {
+  hl__matrix_pages pages = {0};
+  if (hl__matrix_pages_make(input->analysis, &pages, NULL) != HL_OK) return;
+  for (size_t i = 0; i < pages.count; i++) {
+    const hl__matrix_page *p = &pages.items[i];
+    hl_text_append(out, "### Data set ");
+    hl_markdown_text(out, p->place.parts[HL__DATASET]);
+    hl_text_append(out, ", model ");
+    hl_markdown_text(out, p->place.parts[HL__MODEL]);
+    hl_text_format(out, "\n\n![Performance against batch size](%s.png)\n\n", p->name);
+  }
+  hl__matrix_pages_release(&pages);
+}
+
+void hl__markdown_matrix(const hl_report_input *input, bool plots, hl_text *out) {
+  hl__matrix_place p;
   bool any = false;
   for (size_t i = 0; i < input->analysis->group_count; i++)
-    any = any || place_of(input->analysis->groups[i].entry, &p);
+    any = any || hl__matrix_place_of(input->analysis->groups[i].entry, &p);
   if (!any) return;
   hl_text_append(out, "## Test Matrix\n\n");
   for (size_t s = 0; s < HL_COUNT(scenarios); s++) put_scenario(input, s, out);
+  if (plots) put_pages(input, out);
 }

@@ -412,7 +412,7 @@ void hl_report_markdown(const hl_report_input *input, const char *plot, hl_text 
   }
   bool plan = hl__markdown_has_entries(input->records); /* has its rows by entry */
   if (steps && !plan) put_summary(input, out);
-  if (steps) hl__markdown_matrix(input, out);
+  if (steps) hl__markdown_matrix(input, plot != NULL, out);
   hl__markdown_requirements(input->records, out);
   put_pictures(input, out);
   if (plan) hl__markdown_entries(input->records, out);

@@ -18,12 +18,9 @@ const char *hl__markdown_nothing(const hl_records *records);
 bool hl__markdown_has_entries(const hl_records *records);
 void hl__markdown_entries(const hl_records *records, hl_text *out);
 
-/* Of a test matrix: a table for each scenario; nothing where there is none. */
-void hl__markdown_matrix(const hl_report_input *input, hl_text *out);
-
-/* Whether advice about the best batch is this group's to give: of a matrix the throughput
- * scenario's, if there is one at its place. */
-bool hl__markdown_answers_throughput(const hl_analysis *analysis, const hl_analysis_group *g);
+/* Of a test matrix: a table for each scenario, and `plots`: the pictures of its pages; nothing
+ * where there is none. */
+void hl__markdown_matrix(const hl_report_input *input, bool plots, hl_text *out);
 
 /* What the machine can do, and how much of it the best row of each group takes. */
 void hl__markdown_hardware(const hl_report_input *input, hl_text *out);

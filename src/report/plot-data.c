@@ -1,5 +1,6 @@
 #include "report/plot-data.h"
 
+#include "report/matrix-pages.h"
 #include "report/number.h"
 #include "statistics/percentile.h"
 #include <math.h>
@@ -244,7 +245,9 @@ static void choose_series(const hl_report_input *input, size_t max_series, hl_pl
     best += analysis->groups[g].point_count && on_front(input->engines, &analysis->groups[g]);
   size_t room = best < most ? most - best : 0; /* for the others */
   for (size_t g = 0; g < analysis->group_count && facts->series < most; g++) {
-    if (analysis->groups[g].point_count == 0) continue;
+    if (analysis->groups[g].point_count == 0 ||
+        !hl__matrix_answers_throughput(analysis, &analysis->groups[g]))
+      continue;
     bool front = on_front(input->engines, &analysis->groups[g]);
     if (!front && room == 0) continue;
     if (!front) room--;

@@ -2,6 +2,7 @@
 
 #include "report/gnuplot.h"
 #include "report/load-plot.h"
+#include "report/matrix-pages.h"
 #include "report/number.h"
 #include "report/plot-data.h"
 #include "report/training-plot.h"
@@ -131,18 +132,37 @@ static void name_failed(plot *p, bool on) {
   }
 }
 
+/* The entry, of a test matrix what of it differs; nothing where groups share one: it tells them not
+ * apart. */
+static void entry_name(const plot *p, size_t series, hl_text *out) {
+  hl__matrix_place mine, other;
+  const char *entry = group_of(p, series)->entry;
+  bool differs[HL__PARTS] = {false}, matrix = hl__matrix_place_of(entry, &mine);
+  for (size_t s = 0; s < p->facts.series; s++) {
+    const char *theirs = group_of(p, s)->entry;
+    if (s != series && hl_text_same(entry, theirs)) return;
+    matrix = matrix && hl__matrix_place_of(theirs, &other);
+    for (size_t k = 0; matrix && k < HL__PARTS; k++)
+      differs[k] = differs[k] || strcmp(mine.parts[k], other.parts[k]) != 0;
+  }
+  if (!matrix) hl_text_append(out, entry ? entry : "");
+  for (size_t k = 0; matrix && k < HL__PARTS; k++)
+    if (differs[k]) hl_text_format(out, "%s%s", out->length ? "/" : "", mine.parts[k]);
+}
+
 /* What tells a group from the others; free() it. */
 static char *series_name(const plot *p, size_t series) {
   const hl_analysis_group *g = group_of(p, series);
-  const char *const *mine[] = {(const char *const *)&g->entry, (const char *const *)&g->model,
-                               (const char *const *)&g->engine, (const char *const *)&g->dtype,
-                               (const char *const *)&g->device};
+  const char *const *mine[] = {(const char *const *)&g->model, (const char *const *)&g->engine,
+                               (const char *const *)&g->dtype, (const char *const *)&g->device};
   hl_text name = HL_TEXT_INIT;
+  entry_name(p, series, &name);
+  if (name.length) return hl_text_take(&name);
   for (size_t k = 0; k < HL_COUNT(mine); k++) {
     bool differs = false;
     for (size_t s = 0; s < p->facts.series; s++) {
       const hl_analysis_group *o = group_of(p, s);
-      const char *others[] = {o->entry, o->model, o->engine, o->dtype, o->device};
+      const char *others[] = {o->model, o->engine, o->dtype, o->device};
       differs = differs || strcmp(others[k] ? others[k] : "", *mine[k] ? *mine[k] : "") != 0;
     }
     if (differs && *mine[k]) hl_text_format(&name, "%s%s", name.length ? ", " : "", *mine[k]);

@@ -6,6 +6,7 @@
 #include "formats/openmetrics.h"
 #include "report/gnuplot.h"
 #include "report/grid.h"
+#include "report/matrix-pages.h"
 #include "report/memory-markdown.h"
 #include "report/memory-plot.h"
 #include "report/plot.h"
@@ -113,21 +114,39 @@ static void write_foreign(writer *w, const hl_report_input *input, unsigned form
   hl_text_release(&text);
 }
 
-/* Both pictures; the status of drawing is kept apart, since a report without plots is still one. */
-static bool write_plots(writer *w, const hl_report_input *input, hl_status *ret_status,
-                        hl_error *ret_error) {
-  static const char *const names[] = {
-      [HL_PLOT_PNG] = "performance_analysis.png", [HL_PLOT_SVG] = "performance_analysis.svg"};
+/* NAME.png and NAME.svg; the status of drawing is kept apart, since a report without plots is still
+ * one. */
+static bool write_picture(writer *w, const hl_report_input *input, const char *name,
+                          hl_status *ret_status, hl_error *ret_error) {
+  static const char *const endings[] = {[HL_PLOT_PNG] = "png", [HL_PLOT_SVG] = "svg"};
   bool png = false;
   for (int kind = HL_PLOT_PNG; kind <= HL_PLOT_SVG; kind++) {
     hl_text picture = HL_TEXT_INIT;
+    HL_CLEANUP(hl_free_pointer) char *file = hl_format("%s.%s", name, endings[kind]);
     hl_status status = hl_plot_draw(input, (hl_plot_kind)kind, NULL, &picture, ret_error);
     if (status != HL_OK) *ret_status = status;
-    if (status == HL_OK && put_file(w, names[kind], &picture) && kind == HL_PLOT_PNG) png = true;
+    if (status == HL_OK && file && put_file(w, file, &picture) && kind == HL_PLOT_PNG) png = true;
     hl_text_release(&picture);
     if (status != HL_OK) break;
   }
   return png;
+}
+
+/* Of all rows, and of a test matrix of each of its pages. */
+static bool write_plots(writer *w, const hl_report_input *input, hl_status *ret_status,
+                        hl_error *ret_error) {
+  hl__matrix_pages pages = {0};
+  hl_error error = {0};
+  bool drawn = write_picture(w, input, "performance_analysis", ret_status, ret_error);
+  if (!drawn) return false;
+  keep(w, hl__matrix_pages_make(input->analysis, &pages, &error), &error);
+  for (size_t i = 0; i < pages.count; i++) {
+    hl_report_input page = *input;
+    page.analysis = &pages.items[i].analysis;
+    write_picture(w, &page, pages.items[i].name, ret_status, ret_error);
+  }
+  hl__matrix_pages_release(&pages);
+  return true;
 }
 
 /* -- memory ----------------------------------------------------------------------------------- */

@@ -216,7 +216,7 @@ def the_report_answers_the_scenarios():
     text = SMALL.replace('gpu_single: "absent here"', 'gpu_single: "absent here", cpu: ~') + '''
   scenarios: [throughput, latency]
 '''
-    hotlap('run', plan(text), '--only', 'model=thin', '--store', 'none', '--output-dir', str(where), '--export-format', 'json,md').passes()
+    hotlap('run', plan(text), '--only', 'model=thin', '--store', 'none', '--output-dir', str(where), '--export-format', 'json,md,plot').passes()
     report = (where / 'BENCHMARK_REPORT.md').read_text()
     parts = {part.split('\n')[0]: part for part in report.split('### ')}
     throughput = parts['Throughput: the batch with most images a second']
@@ -230,6 +230,12 @@ def the_report_answers_the_scenarios():
     assert report.count('speed_optimized') == 4, report.count('speed_optimized')  # of throughput alone
     assert 'overhead amortised: yes; by the fit 1 ms of a step do not depend on the batch, 91 % of a step at batch 1' in report
     assert '## Hardware Characteristics' in report
+    if (where / 'performance_analysis.png').exists():  # there is gnuplot
+        for page in ('performance_few_thin', 'performance_many_thin'):
+            assert (where / f'{page}.png').stat().st_size > 10000 and f']({page}.png)' in report
+        svg = (where / 'performance_few_thin.svg').read_text()
+        assert '>cpu_baseline<' in svg and '>cpu<' in svg  # a name is what tells curves apart
+        assert 'few/cpu_baseline' in (where / 'performance_analysis.svg').read_text()
     found = json.loads((where / 'benchmark_results.json').read_text())['analysis']
     curve = next(a for a in found if a['entry'] == 'few/thin/cpu/throughput')['throughput_curve']
     assert [p['batch_size'] for p in curve] == [1, 2, 4], curve
