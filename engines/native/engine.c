@@ -79,14 +79,15 @@ static hl_status read_options(hl_engine *engine, const hl_engine_config *config,
     const hl_option *option = &config->options[i];
     if (strcmp(option->key, "winograd") == 0) {
       engine->winograd = strcmp(option->value, "off") != 0;
-      if (engine->winograd && strcmp(option->value, "auto") != 0)
-        return hl_error_set(error, HL_INVALID_ARGUMENT, "option winograd is auto or off, not '%s'",
-                            option->value);
+      engine->winograd_any_batch = strcmp(option->value, "on") == 0;
+      if (engine->winograd && !engine->winograd_any_batch && strcmp(option->value, "auto") != 0)
+        return hl_error_set(error, HL_INVALID_ARGUMENT,
+                            "option winograd is auto, on or off, not '%s'", option->value);
     } else if (strcmp(option->key, "isa") == 0) {
       isa = option->value;
     } else {
       return hl_error_set(error, HL_INVALID_ARGUMENT,
-                          "the native engine has no option '%s'; it has winograd=auto|off and "
+                          "the native engine has no option '%s'; it has winograd=auto|on|off and "
                           "isa=auto|baseline|avx2|avx512",
                           option->key);
     }
@@ -204,7 +205,9 @@ __attribute__((visibility("default"))) const hl_engine_ops *hl_engine_entry(void
 
 const hl_engine_ops *hl_engine_entry(void) {
   static const hl_option_info options[] = {
-      {"winograd", "auto|off", "convolutions by Winograd's algorithm where that pays"},
+      {"winograd", "auto|on|off",
+       "convolutions by Winograd's algorithm where that pays; on: also where a small batch loses "
+       "by it, so that results do not depend on the batch"},
       {"isa", "auto|baseline|avx2|avx512", "the best instructions that are used, oneDNN's too"},
       {NULL, NULL, NULL}};
   static const hl_engine_ops ops = {

@@ -24,6 +24,7 @@ struct hl_engine {
   const char *isa_note;      /* for the row's notes; or NULL */
   int block;                 /* channels in a block of the blocked layout: 16, 8 or 4 */
   bool winograd;             /* convolutions may use it */
+  bool winograd_any_batch;   /* whether they do depends on no batch */
   bool fast_bfloat16;        /* the processor multiplies bfloat16 */
   hl_native_account account; /* what the engine has allocated */
 };

@@ -270,6 +270,7 @@ static hl_status make_step(expansion *x, hl_plan_step *step) {
   if (!words) return no_memory(x->error);
   *step = (hl_plan_step){.entry = e->name,
                          .command = e->command,
+                         .workload = e->workload,
                          .words = words,
                          .word_count = 1,
                          .optional = e->optional,

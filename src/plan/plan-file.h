@@ -46,6 +46,7 @@ typedef struct hl_plan_exclude {
 typedef struct hl_plan_step {
   const char *entry;
   char command;             /* letter of options.def: 'S', 'L', 'T', 'Y' */
+  const char *workload;     /* as the entry has it */
   const char *model;        /* as the plan names it */
   const char *const *words; /* argv: the command's name, --KEY=VALUE... without the model */
   size_t word_count;

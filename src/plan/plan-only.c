@@ -152,7 +152,7 @@ static bool matches(const hl_plan_step *step, place where, const char *value) {
   case ENTRY:
     return strcmp(step->entry, value) == 0;
   case WORKLOAD:
-    return hl__workload_command(value) == step->command;
+    return strcmp(step->workload, value) == 0;
   case ROW:
     return true;
   default:

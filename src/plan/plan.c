@@ -357,6 +357,24 @@ static hl_status read_engine_axis(const hl_options *o, hl_arena *arena,
                                 a->engine_options, error);
 }
 
+/* The image of a scan is to be the same to the bit whatever batch predict has, under a limit of
+ * memory too: the native engine shall not choose its convolutions by the batch. */
+static hl_status fix_convolutions(hl_arena *arena, axes *a, hl_error *error) {
+  for (size_t e = 0; e < a->engines.count; e++) {
+    hl_option_list *list = &a->engine_options[e];
+    bool chosen = strcmp(a->engines.items[e], "native") != 0;
+    for (size_t i = 0; i < list->count; i++)
+      chosen = chosen || strcmp(list->items[i].key, "winograd") == 0;
+    if (chosen) continue;
+    hl_option *items = hl_arena_array(arena, list->count + 1, sizeof *items);
+    if (!items) return no_memory(error);
+    if (list->count) memcpy(items, list->items, list->count * sizeof *items);
+    items[list->count] = (hl_option){.key = "winograd", .value = "on"};
+    *list = (hl_option_list){items, list->count + 1};
+  }
+  return HL_OK;
+}
+
 /* What `hotlap memory` looks at: the axis `modes`. Nothing is loaded ahead. */
 static hl_status read_modes(const hl_options *o, hl_arena *arena, axes *a, hl_error *error) {
   const char *mode = hl_options_get(o, HL_OPTION_MODE);
@@ -415,6 +433,7 @@ static hl_status build(const hl_options *o, const hl_plan_model *models, size_t 
     plan->method.sequence = true;
   }
   if (status == HL_OK) status = read_engine_axis(o, &plan->arena, engines, a, error);
+  if (status == HL_OK && base.pipeline) status = fix_convolutions(&plan->arena, a, error);
   if (status == HL_OK) status = read_devices(o, &plan->arena, a, error);
   if (status == HL_OK)
     status = split(&plan->arena, hl_options_get(o, HL_OPTION_DTYPE), "dtype", &a->dtypes, error);

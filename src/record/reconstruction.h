@@ -5,13 +5,19 @@
 #ifndef HL_RECORD_RECONSTRUCTION_H
 #define HL_RECORD_RECONSTRUCTION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct hl_reconstruction {
   int64_t side;   /* of all that follow, side x side */
   double x, y;    /* pixel [row, column] lies at (x + column, y + row), as positions do */
   float *pixels;  /* real and imaginary part by turns; owned */
-  float *weights; /* how often a pixel was covered; owned, or NULL */
+  float *weights; /* how often a pixel was covered; owned */
+  float *truth;   /* the true object on the same pixels, NaN outside of it; owned, or NULL */
+  bool is_aligned;
+  /* What is compared with the truth: pixel * factor * exp(i (ramp[0] column + ramp[1] row)). */
+  double factor[2], ramp[2];
+  int64_t top, left, height, width; /* where; 0: nowhere */
 } hl_reconstruction;
 
 void hl_reconstruction_free(hl_reconstruction *reconstruction); /* also NULL */

@@ -88,6 +88,7 @@ void hl_reconstruction_free(hl_reconstruction *reconstruction) {
   if (!reconstruction) return;
   free(reconstruction->pixels);
   free(reconstruction->weights);
+  free(reconstruction->truth);
   free(reconstruction);
 }
 

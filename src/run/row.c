@@ -1,4 +1,5 @@
 #include "run/row.h"
+#include "run/fit.h"
 #include "run/image.h"
 #include "run/load.h"
 #include "run/memory.h"
@@ -131,7 +132,8 @@ hl_status hl__row_load(hl_row *r, hl_error *error) {
   return status;
 }
 
-hl_status hl_row_open(hl_row *r, hl_error *error) {
+/* To the end of the first call. */
+static hl_status begin(hl_row *r, hl_error *error) {
   hl_status status = hl_session_open(r->context, r->configuration, &r->session, r->record, error);
   r->bad_input = hl__row_is_bad_input(status);
   if (status == HL_OK) status = hl__row_load(r, error);
@@ -142,7 +144,50 @@ hl_status hl_row_open(hl_row *r, hl_error *error) {
   hl_warmup_init(&r->warmup, &(hl_warmup_options){.fixed_steps = fixed,
                                                   .row_ns = hl_budget_ns(m->max_time_s),
                                                   .budget_binds_fixed = m->max_time_given});
-  status = first_call(r, error);
+  return first_call(r, error);
+}
+
+/* The same row again with the batches that may fit. */
+static void begin_again(hl_row *r) {
+  hl_fit *fit = r->fit;
+  hl_record *record = r->record;
+  hl_record_release(record);
+  hl_row_init(r, fit->context, &fit->configuration, record);
+  r->fit = fit;
+}
+
+/* Under a limit of memory: with smaller batches until the scan goes through. */
+static hl_status begin_fitting(hl_row *r, hl_error *error) {
+  r->fit = malloc(sizeof *r->fit);
+  if (!r->fit) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a row");
+  hl_fit_begin(r->fit, r->context, r->configuration);
+  hl__row_phase(r->context, "planning");
+  hl_status status = hl_fit_plan(r->fit, error);
+  r->bad_input = hl__row_is_bad_input(status);
+  while (status == HL_OK) {
+    hl_session_memory memory;
+    hl_error failure = {0};
+    begin_again(r);
+    status = begin(r, &failure);
+    if (status == HL_OK) status = hl_session_peak(&r->session, &memory, &failure);
+    if (status == HL_OK) break;
+    status = hl_session_close(&r->session, status, &failure);
+    if (status != HL_OUT_OF_MEMORY) return hl_error_set(error, status, "%s", failure.msg);
+    status = hl_fit_smaller(r->fit, error);
+  }
+  if (status != HL_OK || !hl_fit_is_cut(r->fit)) return status;
+  const hl_configuration *asked = r->fit->asked;
+  hl_record_note(r->record,
+                 "batches cut to keep to %" PRId64 " MB: asked for were %" PRId64 ", %" PRId64
+                 " and %" PRId64 " (preprocess, predict, reassemble)",
+                 r->context->method->memory_limit_mb, asked->pipeline->preprocess_batch,
+                 asked->batch_size, asked->pipeline->reassemble_batch);
+  return HL_OK;
+}
+
+hl_status hl_row_open(hl_row *r, hl_error *error) {
+  hl_status status =
+      hl_fit_applies(r->context, r->configuration) ? begin_fitting(r, error) : begin(r, error);
   if (status != HL_OK) return status;
   hl__row_phase(r->context, "checking outputs");
   return hl_row_check_outputs(r, error);
@@ -184,6 +229,9 @@ hl_status hl_row_close(hl_row *r, hl_status status, hl_error *failure, hl_error 
   free(r->images);
   free(r->full);
   r->samples = r->images = r->full = NULL;
+  free(r->fit); /* which `configuration` may lie in */
+  r->fit = NULL;
+  r->configuration = NULL;
   if (context->method->metric_plugin_count) hl_row_keep_outputs(r);
   hl_reference_release(&r->outputs);
   if (status == HL_INTERRUPTED) return hl_error_set(error, status, "interrupted");

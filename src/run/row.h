@@ -39,6 +39,8 @@ struct hl_row_context {
 };
 
 /* Everything that one row collects. Read-only for callers. */
+typedef struct hl_fit hl_fit; /* run/fit.h */
+
 typedef struct hl_row {
   const hl_row_context *context;
   const hl_configuration *configuration;
@@ -63,6 +65,7 @@ typedef struct hl_row {
   hl_energy_totals energy;
   hl_counter_totals counters;
   hl_pipeline_totals pipeline;
+  hl_fit *fit; /* of a pipeline under a limit of memory, else NULL; owned */
 } hl_row;
 
 /* `record` is initialised by the caller and has to stay. */

@@ -41,7 +41,7 @@ static void take_notes(const json_t *reply, hl_record *record) {
 static void describe_traffic(const hl_configuration *c, const json_t *reply, hl_record *record) {
   bool whole = strcmp(c->dtype, "float32") == 0;
   bool half = strcmp(c->dtype, "bfloat16") == 0 || strcmp(c->dtype, "float16") == 0;
-  if (c->train || c->memory || c->load || c->pipeline || (!whole && !half)) return;
+  if (c->train || c->memory || c->load || (!whole && !half)) return;
   double nan = (double)NAN, batch = (double)c->batch_size, mb = whole ? 1e6 : 2e6;
   double weights = hl_json_get_real(reply, "weight_bytes", nan);
   double ports = hl_json_get_real(reply, "port_bytes_per_image", nan);
@@ -238,7 +238,7 @@ static hl_status check_plan(hl_session *s, const hl_row_context *context, const 
   if (record) {
     record->planned_memory_mb = planned / 1e6;
     if (flops > 0) record->executed_flops_per_image = flops / batch;
-    if (traffic > 0 && !s->configuration->pipeline) record->traffic_mb_per_step = traffic / 1e6;
+    if (traffic > 0) record->traffic_mb_per_step = traffic / 1e6;
   }
   s->planned_bytes = planned;
   double need = planned + (double)s->baseline_bytes, headroom = memory_headroom(context);

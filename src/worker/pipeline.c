@@ -2,6 +2,8 @@
 
 #include "base/clock.h"
 #include "protocol/channel.h"
+#include "workloads/pipeline-quality.h"
+#include <complex.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,21 +79,54 @@ void hl_worker_pipeline_describe(const hl_pipeline *pipeline, json_t *reply) {
   hl_json_set_int(reply, "scan_bytes", hl_pipeline_scan_bytes(hl_pipeline_get_scan(pipeline)));
 }
 
+/* Members of the reply that are known only against a true object. */
+static void report_comparison(const hl_reconstruction_quality *q, json_t *reply) {
+  hl_json_set_real(reply, "amplitude_ssim", q->amplitude_ssim);
+  hl_json_set_real(reply, "amplitude_psnr_db", q->amplitude_psnr_db);
+  hl_json_set_real(reply, "phase_error_rad", q->phase_error_rad);
+  hl_json_set_real(reply, "frc_half", q->frc_half);
+  hl_json_set_real(reply, "frc_half_bit", q->frc_half_bit);
+  json_object_set_new(reply, "factor", json_pack("[f, f]", creal(q->factor), cimag(q->factor)));
+  json_object_set_new(reply, "ramp", json_pack("[f, f]", q->ramp_x, q->ramp_y));
+  json_object_set_new(reply, "rectangle",
+                      json_pack("[I, I, I, I]", (json_int_t)q->top, (json_int_t)q->left,
+                                (json_int_t)q->height, (json_int_t)q->width));
+}
+
+/* Pixels, weights and, where it is known, the truth. */
+static hl_status attach(const hl_pipeline_image *image, const float complex *truth,
+                        void **ret_bytes, size_t *ret_byte_count, hl_error *error) {
+  size_t pixels = (size_t)(image->side * image->side);
+  size_t complex_bytes = pixels * sizeof *image->pixels, weight_bytes = pixels * sizeof(float);
+  size_t count = complex_bytes + weight_bytes + (truth ? complex_bytes : 0);
+  char *bytes = malloc(count);
+  if (!bytes) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the image");
+  memcpy(bytes, image->pixels, complex_bytes);
+  memcpy(bytes + complex_bytes, image->weights, weight_bytes);
+  if (truth) memcpy(bytes + complex_bytes + weight_bytes, truth, complex_bytes);
+  *ret_bytes = bytes;
+  *ret_byte_count = count;
+  return HL_OK;
+}
+
 hl_status hl_worker_pipeline_image(const hl_pipeline *pipeline, json_t *reply, void **ret_bytes,
                                    size_t *ret_byte_count, hl_error *error) {
   hl_pipeline_image image = hl_pipeline_get_image(pipeline);
   if (!image.pixels)
     return hl_error_set(error, HL_UNIMPLEMENTED,
                         "the engine gives no outputs, so there is no image");
-  size_t pixels = (size_t)(image.side * image.side), complex_bytes = pixels * sizeof *image.pixels;
-  char *bytes = malloc(complex_bytes + pixels * sizeof *image.weights);
-  if (!bytes) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the image");
-  memcpy(bytes, image.pixels, complex_bytes);
-  memcpy(bytes + complex_bytes, image.weights, pixels * sizeof *image.weights);
-  hl_json_set_int(reply, "side", (uint64_t)image.side);
-  hl_json_set_real(reply, "x", image.x);
-  hl_json_set_real(reply, "y", image.y);
-  *ret_bytes = bytes;
-  *ret_byte_count = complex_bytes + pixels * sizeof *image.weights;
-  return HL_OK;
+  hl_pipeline_quality quality;
+  hl_status status = hl_pipeline_judge(pipeline, &quality, error);
+  if (status == HL_OK) status = attach(&image, quality.truth, ret_bytes, ret_byte_count, error);
+  if (status == HL_OK) {
+    hl_json_set_int(reply, "side", (uint64_t)image.side);
+    hl_json_set_real(reply, "x", image.x);
+    hl_json_set_real(reply, "y", image.y);
+    hl_json_set_bool(reply, "truth", quality.truth != NULL);
+    if (quality.is_compared) report_comparison(&quality.against, reply);
+    hl_json_set_real(reply, "diffraction_residual", quality.residual);
+    hl_json_set_text(reply, "quality_reason", quality.why.length ? quality.why.data : NULL);
+  }
+  hl_pipeline_quality_release(&quality);
+  return status;
 }

@@ -225,6 +225,7 @@ static hl_status verb_plan(worker *w, const json_t *request, json_t *reply, void
     status = trains(w) ? hl_training_plan(&w->train.training, &plan, &known, error)
                        : hl_inference_plan(&w->inference, &plan, &known, error);
   if (status != HL_OK) return status;
+  if (w->pipeline) plan.io_bytes += hl_pipeline_planned_bytes(w->pipeline);
   hl_json_set_bool(reply, "known", known);
   hl_json_set_int(reply, "weight_bytes", plan.weight_bytes);
   hl_json_set_int(reply, "arena_bytes", plan.arena_bytes);

@@ -59,6 +59,14 @@ static hl_status check_model(const hl_model_file *file, const char *model, hl_er
                       model);
 }
 
+/* A batch of the next stage, and what the one before brings at a time. */
+static void size_queues(hl_pipeline *p) {
+  const hl_pipeline_spec *spec = p->configuration->pipeline;
+  int64_t batch = p->inference->full.images, count = p->scan.count;
+  p->input_room = batch + (spec->preprocess_batch < count ? spec->preprocess_batch : count);
+  p->patch_room = batch + (spec->reassemble_batch < count ? spec->reassemble_batch : count);
+}
+
 hl_status hl_pipeline_open(const hl_configuration *configuration, const hl_model_file *file,
                            const hl_host *host, hl_inference *ret_inference,
                            hl_pipeline **ret_pipeline, hl_error *error) {
@@ -89,6 +97,7 @@ hl_status hl_pipeline_open(const hl_configuration *configuration, const hl_model
     hl_pipeline_free(p);
     return status;
   }
+  size_queues(p);
   ret_inference->data_images = p->scan.count;
   /* Of a fixed batch the last one is filled up with what is there. */
   if (!file->fixed_batch) ret_inference->partial.images = p->scan.count % full;
@@ -107,14 +116,8 @@ static void *room(int64_t count, size_t bytes) {
 
 hl_status hl_pipeline_prepare(hl_pipeline *pipeline, hl_error *error) {
   hl_pipeline *p = pipeline;
-  const hl_pipeline_spec *spec = p->configuration->pipeline;
-  int64_t batch = p->inference->full.images, count = p->scan.count;
   int64_t side = hl_reassembly_side(p->reassembly);
-  int64_t made = spec->preprocess_batch < count ? spec->preprocess_batch : count;
-  int64_t put = spec->reassemble_batch < count ? spec->reassemble_batch : count;
   size_t image = (size_t)p->pixels * sizeof(float);
-  p->input_room = batch + made;
-  p->patch_room = batch + put;
   p->inputs = room(p->input_room, image * (size_t)p->scan.channels);
   if (p->scan.channels > 1) {
     p->merged = room(p->patch_room, (size_t)p->pixels * sizeof *p->merged);
@@ -268,6 +271,10 @@ const hl_pipeline_scan *hl_pipeline_get_scan(const hl_pipeline *pipeline) {
   return &pipeline->scan;
 }
 
+int hl_pipeline_threads(const hl_pipeline *pipeline) {
+  return pipeline->threads;
+}
+
 hl_pipeline_image hl_pipeline_get_image(const hl_pipeline *pipeline) {
   hl_pipeline_image image = {.side = hl_reassembly_side(pipeline->reassembly)};
   if (!pipeline->has_image) return image;
@@ -292,4 +299,10 @@ uint64_t hl_pipeline_stage_bytes(const hl_pipeline *pipeline, hl_pipeline_stage 
   default:
     return 0;
   }
+}
+
+uint64_t hl_pipeline_planned_bytes(const hl_pipeline *pipeline) {
+  return hl_pipeline_stage_bytes(pipeline, HL_PIPELINE_PREPROCESS) +
+         hl_pipeline_stage_bytes(pipeline, HL_PIPELINE_REASSEMBLE) -
+         hl_pipeline_scan_bytes(&pipeline->scan);
 }

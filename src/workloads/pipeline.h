@@ -50,6 +50,8 @@ hl_status hl_pipeline_pass(hl_pipeline *pipeline, hl_pipeline_times *times, hl_e
 
 const hl_pipeline_scan *hl_pipeline_get_scan(const hl_pipeline *pipeline);
 
+int hl_pipeline_threads(const hl_pipeline *pipeline);
+
 /* The image of the last pass: (side, side), pixel [row, column] at (x + column, y + row) in the
  * positions' pixels. NULL where the engine gives no outputs, or before the first pass. */
 typedef struct hl_pipeline_image {
@@ -59,6 +61,9 @@ typedef struct hl_pipeline_image {
   const float *weights;        /* how often each pixel was covered */
 } hl_pipeline_image;
 hl_pipeline_image hl_pipeline_get_image(const hl_pipeline *pipeline);
+
+/* Bytes that the stages will take once the model is loaded, predict's not among them. */
+uint64_t hl_pipeline_planned_bytes(const hl_pipeline *pipeline);
 
 /* Bytes that a stage holds by itself: of predict the engine knows, and it is 0. */
 uint64_t hl_pipeline_stage_bytes(const hl_pipeline *pipeline, hl_pipeline_stage stage);

@@ -1,6 +1,7 @@
 """sweep --pipeline: whole scans, in three stages, each with a batch of its own."""
 import json
 import math
+import re
 
 import numpy as np
 from harness import HOME, case, hotlap, main
@@ -103,6 +104,40 @@ def image_is_that_of_single_inputs():
         assert row['stage_merge_ms'] > 0 and row['stage_preprocess_mb'] > 0 and row['stage_reassemble_mb'] > 0
         stages = sum(row[f'stage_{k}_ms'] for k in ('preprocess', 'predict', 'merge', 'reassemble'))
         assert stages <= row['latency_max_ms'] * 1.001, (stages, row['latency_max_ms'])
+
+
+@case
+def a_limit_of_memory_cuts_batches():
+    """What is too much for the limit is cut to what is not, and the image is the same; too little says how much it takes."""
+    model = ('sweep', 'ptychopinn', '--pipeline', '--store', 'none', '--n-images', 40, '--iterations', 1,
+             '--warmup-iterations', 0, '--json')
+    free = rows(hotlap(*model))[0]
+    needs = free['memory_mb'] + free['baseline_memory_mb']
+    limit = round(0.65 * needs)
+    kept = rows(hotlap(*model, '--memory-limit', limit))[0]
+    assert kept['batch_size'] < 32 and kept['preprocess_batch_size'] == kept['batch_size'], kept
+    assert kept['memory_mb'] + kept['baseline_memory_mb'] <= limit, kept
+    assert 'batches cut to keep to' in kept['notes'] and '128, 32 and 64' in kept['notes'], kept['notes']
+    assert kept['reconstruction_error'] == free['reconstruction_error'] > 0, kept['reconstruction_error']
+    assert all(kept[k] == free[k] for k in ('amplitude_ssim', 'phase_error_rad', 'frc_half', 'diffraction_residual'))
+    run = hotlap(*model, '--memory-limit', 25)
+    assert run.status == 3, run.explain()
+    row = json.loads(run.out)['rows'][0]
+    least = re.search(r'25 MB are too small for one input at a time; the least that works is --memory-limit (\d+)', row['reason'])
+    assert row['outcome'] == 'OUT_OF_MEMORY' and least, row
+    assert rows(hotlap(*model, '--memory-limit', least[1]))[0]['batch_size'] == 1
+
+
+@case
+def a_plan_has_pipelines():
+    """As a workload of its own, which --only knows."""
+    plan = HOME / 'scan.yaml'
+    plan.write_text('name: scan\nentries:\n  - {name: whole, workload: pipeline, model: ptychopinn, preprocess-batch: 5}\n'
+                    '  - {name: network, workload: inference, model: ptychopinn, batch-sizes: 1}\n')
+    hotlap('run', plan, '--dry-run').passes('--pipeline --preprocess-batch 5', '2 rows')
+    hotlap('run', plan, '--dry-run', '--only', 'pipeline').passes('--pipeline', '1 row')
+    run = hotlap('run', plan, '--dry-run', '--only', 'inference').passes('1 row')
+    assert '--pipeline' not in run.out, run.out
 
 
 main()

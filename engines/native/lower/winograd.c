@@ -69,7 +69,8 @@ static hl_winograd_shape shape_of(const hl_native_builder *b, const hl_value *x,
                          .ow = (size_t)y->shape.dims[3 + at],
                          .top = (size_t)pads[at],
                          .left = (size_t)pads[at + 1],
-                         .threads = (unsigned)b->threads};
+                         .threads = (unsigned)b->threads,
+                         .any_batch = b->engine->winograd_any_batch};
   if (at == 1) {
     s.depth = (size_t)x->shape.dims[2];
     s.odepth = (size_t)y->shape.dims[2];

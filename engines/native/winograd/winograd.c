@@ -48,7 +48,7 @@ bool hl_winograd_suits(const hl_winograd_shape *s) {
   if (covered * 2 > s->oh * s->ow * 3) return false;
   /* With few tiles reading the weights, four times as many as before, takes longer than the
    * arithmetic that is saved. */
-  return c.tiles >= FEW_TILES || hl_winograd_weight_bytes(s) <= (uint64_t)3 << 20;
+  return s->any_batch || c.tiles >= FEW_TILES || hl_winograd_weight_bytes(s) <= (uint64_t)3 << 20;
 }
 
 uint64_t hl_winograd_weight_bytes(const hl_winograd_shape *s) {

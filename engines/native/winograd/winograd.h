@@ -30,6 +30,7 @@ typedef struct hl_winograd_shape {
   size_t depth;           /* slices of a volume, 3 taps along it; 0: pictures */
   size_t odepth, front;   /* slices of the result, and of padding before the first */
   unsigned threads;
+  bool any_batch; /* what suits does not depend on n, so that results do not, to the bit */
 } hl_winograd_shape;
 
 /* Can this processor do it, and is it likely to be faster than the direct convolution? */
