@@ -68,6 +68,16 @@ hl_status hl_dataset_read(const char *path, const hl_port *ports, const hl_data_
                           size_t port_count, const hl_data_choice *choice, hl_dataset **ret_dataset,
                           hl_error *error);
 
+struct hl_scan; /* data/ptychography.h */
+
+/* The same of a scan that was read, whose patterns have the size that the port "diffraction" takes.
+ * A port called "intensity" gets the squares of the patterns, with a
+ * mean of (N/2)^2 of their sums: what a network that computes diffraction is compared with. */
+#define HL_SCAN_INTENSITY "intensity"
+hl_status hl_dataset_of_scan(const struct hl_scan *scan, const hl_port *ports, size_t port_count,
+                             int64_t max_images, uint64_t seed, hl_dataset **ret_dataset,
+                             hl_error *error);
+
 /* Says in the description which contents they are (another file of the same name is other data);
  * hl_dataset_read does so. OUT_OF_MEMORY. */
 hl_status hl_dataset_add_fingerprint(hl_dataset *dataset, hl_error *error);

@@ -114,39 +114,82 @@ static hl_status fill_positions(const hl_scan_inputs *inputs, const hl_port *por
   return HL_OK;
 }
 
+/* Squares of the patterns, with a mean of (N/2)^2 of their sums. */
+static hl_status fill_intensity(const hl_scan_inputs *inputs, const hl_port *port, int64_t count,
+                                hl_tensor_view *ret, hl_error *error) {
+  hl_status status = fill_diffraction(inputs, port, count, ret, error);
+  if (status != HL_OK) return status;
+  double half = (double)port->dims[port->rank - 1] / 2, scale = half * half / HL_SCAN_PHOTONS;
+  float *values = ret->data;
+  for (uint64_t i = 0; i < ret->bytes / sizeof *values; i++)
+    values[i] = (float)(scale * (double)values[i] * (double)values[i]);
+  return HL_OK;
+}
+
+static hl_status fill_port(const hl_scan_inputs *inputs, const hl_port *port, int64_t count,
+                           hl_tensor_view *ret, hl_error *error) {
+  int channels;
+  int64_t size;
+  if (strcmp(port->name, HL_SCAN_INTENSITY) == 0)
+    return fill_intensity(inputs, port, count, ret, error);
+  if (is_diffraction(port, &channels, &size))
+    return fill_diffraction(inputs, port, count, ret, error);
+  if (strcmp(port->name, "positions") == 0 && port->dtype == HL_FLOAT32)
+    return fill_positions(inputs, port, count, ret, error);
+  return hl_error_set(error, HL_UNIMPLEMENTED, "input '%s' has no source in a ptychography scan",
+                      port->name);
+}
+
+static hl_status take_scan(const hl_scan *scan, const hl_port *ports, size_t port_count,
+                           int channels, int64_t max_images, uint64_t seed, hl_dataset *dataset,
+                           hl_error *error) {
+  hl_scan_inputs *inputs = NULL;
+  hl_status status = hl_scan_inputs_new(scan, channels, seed, HL_SCAN_PHOTONS, &inputs, error);
+  int64_t count = max_images > 0 && max_images < scan->count ? max_images : scan->count;
+  for (size_t i = 0; i < port_count && status == HL_OK; i++)
+    status = fill_port(inputs, &ports[i], count, &dataset->inputs[i], error);
+  hl_scan_inputs_free(inputs);
+  if (status != HL_OK) return status;
+  hl_text text = HL_TEXT_INIT;
+  hl_text_append(&text, scan->notes);
+  if (channels > 1)
+    hl_text_format(&text, "; groups of %d nearest neighbours (seed %" PRIu64 ")", channels, seed);
+  hl_text_format(&text, "; normalised to %g photons; %" PRId64 " input%s", HL_SCAN_PHOTONS, count,
+                 count == 1 ? "" : "s");
+  dataset->count = count;
+  dataset->description = hl_text_take(&text);
+  return dataset->description ? HL_OK : no_memory(error);
+}
+
 static hl_status read_ptychography(hl_npz *npz, const hl_port *ports, size_t port_count,
                                    int channels, int64_t size, int64_t max_images, uint64_t seed,
                                    hl_dataset *dataset, hl_error *error) {
   hl_scan *scan = NULL;
   hl_status status = hl_scan_from_npz(npz, size, &scan, error);
-  if (status != HL_OK) return status;
-  hl_scan_inputs *inputs = NULL;
-  status = hl_scan_inputs_new(scan, channels, seed, HL_SCAN_PHOTONS, &inputs, error);
-  int64_t count = max_images > 0 && max_images < scan->count ? max_images : scan->count;
-  for (size_t i = 0; i < port_count && status == HL_OK; i++) {
-    int c;
-    int64_t n;
-    if (is_diffraction(&ports[i], &c, &n))
-      status = fill_diffraction(inputs, &ports[i], count, &dataset->inputs[i], error);
-    else if (strcmp(ports[i].name, "positions") == 0 && ports[i].dtype == HL_FLOAT32)
-      status = fill_positions(inputs, &ports[i], count, &dataset->inputs[i], error);
-    else
-      status = hl_error_set(error, HL_UNIMPLEMENTED,
-                            "input '%s' has no source in a ptychography scan", ports[i].name);
-  }
-  if (status == HL_OK) {
-    hl_text text = HL_TEXT_INIT;
-    hl_text_append(&text, scan->notes);
-    if (channels > 1)
-      hl_text_format(&text, "; groups of %d nearest neighbours (seed %" PRIu64 ")", channels, seed);
-    hl_text_format(&text, "; normalised to %g photons; %" PRId64 " input%s", HL_SCAN_PHOTONS, count,
-                   count == 1 ? "" : "s");
-    dataset->count = count;
-    dataset->description = hl_text_take(&text);
-    if (!dataset->description) status = no_memory(error);
-  }
-  hl_scan_inputs_free(inputs);
+  if (status == HL_OK)
+    status = take_scan(scan, ports, port_count, channels, max_images, seed, dataset, error);
   hl_scan_free(scan);
+  return status;
+}
+
+hl_status hl_dataset_of_scan(const hl_scan *scan, const hl_port *ports, size_t port_count,
+                             int64_t max_images, uint64_t seed, hl_dataset **ret_dataset,
+                             hl_error *error) {
+  int channels = 0;
+  int64_t size = 0;
+  size_t i = 0;
+  hl_dataset *dataset = NULL;
+  while (i < port_count && !is_diffraction(&ports[i], &channels, &size)) i++;
+  if (i == port_count || size != scan->size)
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "no input takes the scan's patterns");
+  hl_status status = hl__dataset_new(port_count, &dataset, error);
+  if (status != HL_OK) return status;
+  status = take_scan(scan, ports, port_count, channels, max_images, seed, dataset, error);
+  if (status == HL_OK) status = hl_dataset_add_fingerprint(dataset, error);
+  if (status != HL_OK)
+    hl_dataset_free(dataset);
+  else
+    *ret_dataset = dataset;
   return status;
 }
 

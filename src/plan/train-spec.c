@@ -24,6 +24,17 @@ bool hl_schedule_from_name(const char *name, hl_schedule *ret_schedule) {
   return false;
 }
 
+bool hl_train_loss_read(const char *name, hl_train_spec *spec) {
+  spec->loss_is_auto = strcmp(name, "auto") == 0;
+  spec->is_physics = strcmp(name, "physics") == 0;
+  spec->loss = HL_LOSS_POISSON;
+  return spec->loss_is_auto || spec->is_physics || hl_loss_from_name(name, &spec->loss);
+}
+
+const char *hl_train_loss_name(const hl_train_spec *spec) {
+  return spec->loss_is_auto ? "auto" : spec->is_physics ? "physics" : hl_loss_name(spec->loss);
+}
+
 static bool is_trainer(const char *name) {
   return strcmp(name, "cpu") == 0 || strcmp(name, "gpu") == 0 || strcmp(name, "ddp") == 0;
 }
@@ -40,14 +51,14 @@ static hl_status read_words(const hl_options *o, hl_train_spec *s, hl_error *err
   s->nesterov = hl_options_on(o, HL_OPTION_NESTEROV);
   s->recompute = hl_options_on(o, HL_OPTION_RECOMPUTE);
   s->drop_last = hl_options_on(o, HL_OPTION_DROP_LAST);
-  s->loss_is_auto = strcmp(loss, "auto") == 0;
   if (!is_trainer(s->trainer))
     return hl_error_set(error, HL_INVALID_ARGUMENT, "--trainer: '%s' is none of cpu, gpu, ddp",
                         s->trainer);
-  if (!s->loss_is_auto && !hl_loss_from_name(loss, &s->loss))
-    return hl_error_set(
-        error, HL_INVALID_ARGUMENT,
-        "--loss: '%s' is none of auto, cross-entropy, mse, mae, l1, poisson, dice-ce", loss);
+  if (!hl_train_loss_read(loss, s))
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "--loss: '%s' is none of auto, cross-entropy, mse, mae, l1, poisson, "
+                        "dice-ce, physics",
+                        loss);
   if (!hl_optimizer_from_name(optimizer, &s->optimizer))
     return hl_error_set(error, HL_INVALID_ARGUMENT, "--optimizer: '%s' is none of sgd, adam, adamw",
                         optimizer);
@@ -227,7 +238,7 @@ static bool is_told(const hl_train_spec *s, hl_option_id id) {
 void hl_train_spec_options(const hl_train_spec *spec, hl_text *out) {
   const hl_train_spec *s = spec;
   if (strcmp(s->trainer, "cpu") != 0) hl_text_format(out, " --trainer %s", s->trainer);
-  if (!s->loss_is_auto) hl_text_format(out, " --loss %s", hl_loss_name(s->loss));
+  if (!s->loss_is_auto) hl_text_format(out, " --loss %s", hl_train_loss_name(s));
   hl_text_format(out, " --optimizer %s", hl_optimizer_name(s->optimizer));
   if (s->schedule != HL_SCHEDULE_CONSTANT)
     hl_text_format(out, " --schedule %s", hl_schedule_name(s->schedule));
@@ -253,7 +264,7 @@ void hl_train_spec_options(const hl_train_spec *spec, hl_text *out) {
 }
 
 void hl_train_spec_memory_options(const hl_train_spec *spec, hl_text *out) {
-  if (!spec->loss_is_auto) hl_text_format(out, " --loss %s", hl_loss_name(spec->loss));
+  if (!spec->loss_is_auto) hl_text_format(out, " --loss %s", hl_train_loss_name(spec));
   hl_text_format(out, " --optimizer %s", hl_optimizer_name(spec->optimizer));
   if (spec->clip_norm > 0) option_real(out, HL_OPTION_CLIP_NORM, spec->clip_norm);
   if (spec->accumulate > 1)

@@ -33,7 +33,9 @@ typedef struct hl_train_spec {
   const char *trainer;    /* "cpu", "gpu" or "ddp" */
   int64_t ranks;          /* processes of ddp; else 1 */
   int64_t loader_threads; /* 0: batches are loaded between the steps */
-  bool loss_is_auto;      /* cross-entropy of a classifier, else mean square */
+  bool loss_is_auto;      /* physics of a ptychography network and a scan, cross-entropy of a
+                             classifier, else mean square */
+  bool is_physics;        /* the likelihood of measured diffraction, see models/physics.h */
   hl_loss loss;
   hl_optimizer optimizer;
   double learning_rate, momentum, weight_decay, beta1, beta2, epsilon;
@@ -61,6 +63,10 @@ hl_status hl_train_ranks_read(const hl_options *options, hl_arena *arena, hl_tra
 
 /* The same for `hotlap memory`: what decides which memory a step needs. */
 void hl_train_spec_memory_options(const hl_train_spec *spec, hl_text *out);
+
+/* "auto", "physics" or the name of a loss; reading gives false for another word. */
+const char *hl_train_loss_name(const hl_train_spec *spec);
+bool hl_train_loss_read(const char *name, hl_train_spec *spec);
 
 /* Appends the options that ask for it again, each after a space. */
 void hl_train_spec_options(const hl_train_spec *spec, hl_text *out);

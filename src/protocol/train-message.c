@@ -48,7 +48,7 @@ json_t *hl_train_message(const hl_train_spec *spec) {
   for (size_t i = 0; i < HL_COUNT(reals); i++)
     hl_json_set_real(object, reals[i].name, *(const double *)(const void *)(base + reals[i].field));
   hl_json_set_text(object, "trainer", spec->trainer);
-  hl_json_set_text(object, "loss", spec->loss_is_auto ? "auto" : hl_loss_name(spec->loss));
+  hl_json_set_text(object, "loss", hl_train_loss_name(spec));
   hl_json_set_text(object, "optimizer", hl_optimizer_name(spec->optimizer));
   hl_json_set_text(object, "schedule", hl_schedule_name(spec->schedule));
   hl_json_set_bool(object, "nesterov", spec->nesterov);
@@ -87,14 +87,13 @@ hl_status hl_train_message_read(const json_t *object, hl_arena *arena,
   if (!spec) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a training run");
   const char *loss = hl_json_get_text(object, "loss", "");
   *spec = (hl_train_spec){.trainer = hl_json_get_text(object, "trainer", "cpu"),
-                          .loss_is_auto = strcmp(loss, "auto") == 0,
                           .nesterov = hl_json_get_bool(object, "nesterov", false),
                           .recompute = hl_json_get_bool(object, "recompute", false),
                           .drop_last = hl_json_get_bool(object, "drop_last", false),
                           .transform = hl_json_get_text(object, "transform", NULL),
                           .checkpoint = hl_json_get_text(object, "checkpoint", NULL),
                           .resume_from = hl_json_get_text(object, "resume_from", NULL)};
-  if (!spec->loss_is_auto && !hl_loss_from_name(loss, &spec->loss)) return bad(error, "loss");
+  if (!hl_train_loss_read(loss, spec)) return bad(error, "loss");
   if (!hl_optimizer_from_name(hl_json_get_text(object, "optimizer", ""), &spec->optimizer))
     return bad(error, "optimizer");
   if (!hl_schedule_from_name(hl_json_get_text(object, "schedule", ""), &spec->schedule))

@@ -12,7 +12,7 @@ enum { most_steps = 8192, most_epochs = 1024 };
 
 void hl_worker_train_configured(const hl_worker_train *train, json_t *reply) {
   const hl_training *t = &train->training;
-  hl_json_set_text(reply, "loss", hl_loss_name(t->loss));
+  hl_json_set_text(reply, "loss", hl_training_loss_name(t));
   hl_json_set_int(reply, "batches", (uint64_t)t->data.batches);
   hl_json_set_int(reply, "rest", (uint64_t)t->data.rest);
   hl_json_set_int(reply, "left_out", (uint64_t)t->data.left_out);

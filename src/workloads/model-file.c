@@ -346,6 +346,18 @@ hl_status hl_model_file_open(const hl_configuration *configuration, const char *
   return HL_OK;
 }
 
+hl_status hl_model_file_of_graph(const hl_graph *graph, const hl_configuration *configuration,
+                                 hl_model_file *ret_file, hl_error *error) {
+  hl_model_file file = {.memory_fd = -1, .patterns_per_input = 1, .generated = true};
+  hl_status status = write_to_memory(graph, &file, error);
+  if (status == HL_OK) status = describe(&file, configuration, error);
+  if (status == HL_OK)
+    *ret_file = file;
+  else
+    hl_model_file_release(&file);
+  return status;
+}
+
 void hl_model_file_release(hl_model_file *file) {
   free(file->path);
   free(file->source);

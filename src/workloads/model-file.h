@@ -53,6 +53,11 @@ void hl_model_file_release(hl_model_file *file);
 hl_status hl_model_file_graph(const hl_model_file *file, const hl_configuration *configuration,
                               struct hl_graph **ret_graph, hl_error *error);
 
+/* A graph that was made of the configuration's model, as a file in memory. */
+hl_status hl_model_file_of_graph(const struct hl_graph *graph,
+                                 const hl_configuration *configuration, hl_model_file *ret_file,
+                                 hl_error *error);
+
 static inline int32_t hl_model_file_input_axis(const hl_model_file *file, size_t i) {
   return file->input_axes ? file->input_axes[i] : 0;
 }

@@ -47,7 +47,7 @@ static void put_int(hl_text *out, const char *key, int64_t value) {
 static void put_settings(const hl_training *t, uint64_t network, hl_text *out) {
   const hl_configuration *c = t->configuration;
   hl_text_format(out, "network %016" PRIx64 "\n", network);
-  put_text(out, "loss", hl_loss_name(t->loss));
+  put_text(out, "loss", hl_training_loss_name(t));
   put_text(out, "optimizer", hl_optimizer_name(t->spec->optimizer));
   put_text(out, "dtype", c->dtype);
   put_int(out, "batch-size", c->batch_size);
@@ -225,7 +225,7 @@ hl_status hl_training_save(hl_training *training, const char *path, hl_error *er
   hl_checkpoint c = {.read = read_state, .context = t};
   hl_text facts = HL_TEXT_INIT;
   hl_status status = t->ops.states(t->program, &c.ports, &c.count, error);
-  if (status == HL_OK) status = hl_onnx_read(t->file->path, &network, error);
+  if (status == HL_OK) status = hl_onnx_read(t->network->path, &network, error);
   if (status != HL_OK) return status;
   put_settings(t, hash_network(network), &facts);
   put_place(t, &facts);
@@ -257,7 +257,7 @@ static hl_status take_over(hl_training *t, const hl_graph *network, const hl_gra
   const hl_port *ports = NULL;
   size_t count = 0;
   uint64_t sum = 0;
-  hl_status status = hl_onnx_read(t->file->path, &own, error);
+  hl_status status = hl_onnx_read(t->network->path, &own, error);
   if (status != HL_OK) return status;
   status = check_settings(t, hash_network(own), facts, path, error);
   hl_graph_free(own);

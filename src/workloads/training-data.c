@@ -248,7 +248,9 @@ static hl_status open_volumes(hl_training_data *d, const ports *p, hl_error *err
 
 /* A file of arrays, or drawn: all of it in memory. */
 static hl_status open_arrays(hl_training_data *d, ports *p, hl_error *error) {
-  hl_status status = d->configuration->test_data ? read_file(d, p, error) : draw(d, p, error);
+  hl_status status = d->dataset                    ? HL_OK
+                     : d->configuration->test_data ? read_file(d, p, error)
+                                                   : draw(d, p, error);
   if (status != HL_OK) return status;
   const hl_batch whole = {.count = d->dataset->count,
                           .value_count = d->dataset->input_count,
@@ -263,9 +265,10 @@ static hl_status open_source(hl_training_data *d, ports *p, hl_error *error) {
   /* An array called image is a volume for networks of volumes only. */
   bool takes_volumes =
       p->inputs == 1 && d->target_count == 1 && hl_volume_ports_fit(&p->items[0], &p->items[1]);
-  bool volumes = c->test_data && hl_volume_set_is(c->test_data) &&
+  bool read = c->test_data && !d->dataset;
+  bool volumes = read && hl_volume_set_is(c->test_data) &&
                  (takes_volumes || hl_data_kind_of(c->test_data) != HL_DATA_ARRAYS);
-  bool pictures = c->test_data && !volumes && hl_data_kind_of(c->test_data) == HL_DATA_PICTURES;
+  bool pictures = read && !volumes && hl_data_kind_of(c->test_data) == HL_DATA_PICTURES;
   hl_status status = volumes    ? open_volumes(d, p, error)
                      : pictures ? open_pictures(d, p, error)
                                 : open_arrays(d, p, error);
@@ -358,12 +361,14 @@ static hl_status open_data(hl_training_data *d, const hl_model_file *file, hl_er
 }
 
 hl_status hl_training_data_open(const hl_configuration *configuration, const hl_model_file *file,
-                                hl_loss loss, int64_t rank, int64_t ranks,
+                                hl_loss loss, hl_dataset *made, int64_t rank, int64_t ranks,
                                 hl_training_data *ret_data, hl_error *error) {
   const char *path = configuration->test_data;
   hl_training_data d = {.configuration = configuration,
                         .name = path ? path : "the synthetic data",
                         .loss = loss,
+                        .dataset = made,
+                        .dataset_is_lent = made != NULL,
                         .rank = rank,
                         .ranks = ranks};
   hl_status status = open_data(&d, file, error);
@@ -397,7 +402,7 @@ hl_status hl_training_data_start(hl_training_data *data, int64_t epoch, int64_t 
 void hl_training_data_release(hl_training_data *data) {
   hl_loader_free(data->loader);
   hl_source_free(data->source);
-  hl_dataset_free(data->dataset);
+  if (!data->dataset_is_lent) hl_dataset_free(data->dataset);
   hl_image_folder_free(data->folder);
   free(data->description);
   *data = (hl_training_data){0};

@@ -36,7 +36,8 @@ typedef struct hl_training_data {
   const hl_configuration *configuration;
   const char *name; /* the file, or "the synthetic data" */
   hl_loss loss;
-  hl_dataset *dataset;     /* of an npz file or drawn, else NULL */
+  hl_dataset *dataset;     /* of an npz file, drawn, or made by somebody else; else NULL */
+  bool dataset_is_lent;    /* that of somebody else */
   hl_image_folder *folder; /* of pictures, else NULL */
   bool is_volumes;         /* patches are cut by the loader */
   hl_source *source;
@@ -50,11 +51,12 @@ typedef struct hl_training_data {
   char *description;
 } hl_training_data;
 
-/* Opens the data for a model file that is read whole; `rank` of `ranks` processes takes its part.
+/* Opens the data for a model file that is read whole: `made`, which then lives as long, or where
+ * that is NULL what the configuration names; `rank` of `ranks` processes takes its part.
  * BAD_DATA, INVALID_ARGUMENT (a loss that does not fit the outputs, a batch larger than the data),
  * UNIMPLEMENTED ... with the remedy. */
 hl_status hl_training_data_open(const hl_configuration *configuration, const hl_model_file *file,
-                                hl_loss loss, int64_t rank, int64_t ranks,
+                                hl_loss loss, hl_dataset *made, int64_t rank, int64_t ranks,
                                 hl_training_data *ret_data, hl_error *error);
 void hl_training_data_release(hl_training_data *data);
 

@@ -14,6 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *hl_training_loss_name(const hl_training *training) {
+  return training->physics.dataset ? "physics" : hl_loss_name(training->loss);
+}
+
 const char *hl_training_stop_name(hl_training_stop stop) {
   static const char *const names[] = {"", "done", "stopped_early", "max_time", "interrupted"};
   return (size_t)stop < HL_COUNT(names) ? names[stop] : "";
@@ -78,10 +82,20 @@ static hl_status check_engine(const hl_training *t, hl_error *error) {
   return hl_error_set(error, HL_UNIMPLEMENTED, "engine %s cannot train; native can", ops->name);
 }
 
-static void choose_loss(hl_training *t) {
+/* Of physics the file is another one, which has to be there before the engine. */
+static hl_status choose_loss(hl_training *t, hl_error *error) {
+  bool physics = t->spec->is_physics;
   t->loss = t->spec->loss;
-  if (t->spec->loss_is_auto)
+  if (t->spec->loss_is_auto) {
     t->loss = t->file->classifier ? HL_LOSS_CROSS_ENTROPY : HL_LOSS_MEAN_SQUARE;
+    physics = hl_training_physics_suit(t->configuration, t->file);
+  }
+  if (!physics) return HL_OK;
+  t->loss = HL_LOSS_POISSON;
+  uint64_t start = hl_clock_ns();
+  hl_status status = hl_training_physics_open(t->configuration, t->network, &t->physics, error);
+  t->data_setup_ns = hl_clock_ns() - start;
+  return status;
 }
 
 /* Steps that the whole run has, those before a checkpoint included: of --steps and --epochs what is
@@ -97,14 +111,16 @@ static hl_status open_training(hl_training *t, const hl_host *host, hl_error *er
   hl_status status = check_wishes(t, error);
   if (status == HL_OK) status = check_checkpoint(t, error);
   if (status != HL_OK) return status;
-  choose_loss(t);
+  status = choose_loss(t, error);
+  if (status != HL_OK) return status;
+  if (t->physics.dataset) t->file = &t->physics.file;
   status = hl_open_engine(t->configuration, t->file, host, &t->ops, &t->host, &t->engine, error);
   if (status == HL_OK) status = check_engine(t, error);
   if (status != HL_OK) return status;
   uint64_t start = hl_clock_ns();
-  status = hl_training_data_open(t->configuration, t->file, t->loss, t->peers.rank, t->peers.count,
-                                 &t->data, error);
-  t->data_setup_ns = hl_clock_ns() - start;
+  status = hl_training_data_open(t->configuration, t->file, t->loss, t->physics.dataset,
+                                 t->peers.rank, t->peers.count, &t->data, error);
+  t->data_setup_ns += hl_clock_ns() - start;
   if (status != HL_OK) return status;
   hl_learning_init(&t->learning, t->spec, total_steps(t));
   t->values = calloc(t->data.source->port_count, sizeof *t->values);
@@ -116,15 +132,18 @@ hl_status hl_training_open(const hl_configuration *configuration, const hl_model
                            const hl_host *host, const hl_training_peers *peers,
                            hl_training *ret_training, hl_error *error) {
   hl_training t = {.configuration = configuration,
+                   .network = file,
                    .file = file,
                    .spec = configuration->train,
                    .peers = peers ? *peers : (hl_training_peers){.count = 1}};
   hl_status status = open_training(&t, host, error);
-  if (status == HL_OK)
-    *ret_training = t;
-  else
+  if (status != HL_OK) {
     hl_training_release(&t);
-  return status;
+    return status;
+  }
+  *ret_training = t;
+  if (t.physics.dataset) ret_training->file = &ret_training->physics.file;
+  return HL_OK;
 }
 
 void hl_training_release(hl_training *training) {
@@ -136,6 +155,7 @@ void hl_training_release(hl_training *training) {
   if (t->model) t->ops.model_free(t->model);
   if (t->engine) t->ops.close(t->engine);
   hl_training_data_release(&t->data);
+  hl_training_physics_release(&t->physics);
   free(t->values);
   hl_training_ranks_release(&t->ranks);
   free(t->host);
@@ -358,6 +378,7 @@ hl_status hl_training_step(hl_training *training, hl_train_step *ret_sample, hl_
   hl_status status = hl_loader_next(t->data.loader, &batch, error);
   if (status == HL_OK) status = run_batch(t, batch, start, &sample, error);
   if (status == HL_OK) status = read_number(t, 0, &sample.loss, error);
+  if (status == HL_OK) sample.loss += hl_training_physics_rest(&t->physics, batch);
   if (status == HL_OK && t->spec->clip_norm > 0)
     status = read_number(t, 1, &sample.gradient_norm, error);
   if (status == HL_OK) read_phases(t, &sample);

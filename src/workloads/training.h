@@ -18,6 +18,7 @@
 #include "plan/train-step.h"
 #include "workloads/learning-rate.h"
 #include "workloads/training-data.h"
+#include "workloads/training-physics.h"
 #include "workloads/training-ranks.h"
 
 typedef struct hl_training_reduction {
@@ -58,7 +59,9 @@ const char *hl_training_stop_name(hl_training_stop stop); /* "", "done", "stoppe
 
 typedef struct hl_training {
   const hl_configuration *configuration;
-  const hl_model_file *file;
+  const hl_model_file *network; /* what is trained, and kept in checkpoints */
+  const hl_model_file *file;    /* what the engine gets: the same, or physics.file */
+  hl_training_physics physics;  /* of --loss physics, else zero */
   const hl_train_spec *spec;
   hl_training_peers peers; /* zero: alone */
   hl_loss loss;
@@ -97,6 +100,8 @@ typedef struct hl_training {
   int64_t checkpoint_step;   /* 0: none was written */
   uint64_t checkpoint_ns;    /* all of them together */
 } hl_training;
+
+const char *hl_training_loss_name(const hl_training *training); /* "mse", "physics", ... */
 
 /* Opens data and engine. `peers` NULL: one process. UNAVAILABLE, UNIMPLEMENTED where this engine
  * or device cannot train. The other arguments as of hl_inference_open. */
