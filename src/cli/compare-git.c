@@ -20,9 +20,11 @@ static void show(const hl_compare *c, const char *what, const char *text) {
 static hl_status check_out(hl_compare *c, size_t i, hl_error *error) {
   hl_error inner = {0};
   const char *build = hl_options_get(&c->options, HL_OPTION_BUILD);
+  hl_status status = hl_options_real(&c->options, HL_OPTION_BUILD_TIMEOUT, 0.001, 8640000, 0,
+                                     &c->worktrees.build_timeout_s, error);
+  if (status != HL_OK) return status;
   show(c, "checking out", c->texts[i]);
-  hl_status status =
-      hl_worktrees_add(&c->worktrees, c->operands[i].reference, &c->tree_of[i], &inner);
+  status = hl_worktrees_add(&c->worktrees, c->operands[i].reference, &c->tree_of[i], &inner);
   if (status != HL_OK) return hl_error_set(error, status, "%s", inner.msg);
   const hl_worktree *tree = &c->worktrees.items[c->tree_of[i]];
   hl_record_set_text(&c->sides[i].commit, tree->commit);

@@ -166,10 +166,10 @@ static hl_status keep_verdict(const confirmation *c, const candidate *of, const 
   return status;
 }
 
-static const hl_option_id passed_on[] = {HL_OPTION_BUILD,     HL_OPTION_COMMAND,  HL_OPTION_PREPARE,
-                                         HL_OPTION_PROCESSES, HL_OPTION_PAIRS,    HL_OPTION_MARGIN,
-                                         HL_OPTION_MAX_TIME,  HL_OPTION_NO_CHECK, HL_OPTION_FORCE,
-                                         HL_OPTION_VERBOSE,   HL_OPTION_QUIET};
+static const hl_option_id passed_on[] = {
+    HL_OPTION_BUILD,     HL_OPTION_BUILD_TIMEOUT, HL_OPTION_COMMAND, HL_OPTION_PREPARE,
+    HL_OPTION_PROCESSES, HL_OPTION_PAIRS,         HL_OPTION_MARGIN,  HL_OPTION_MAX_TIME,
+    HL_OPTION_NO_CHECK,  HL_OPTION_FORCE,         HL_OPTION_VERBOSE, HL_OPTION_QUIET};
 
 static bool is_switch(hl_option_id id) {
   return id == HL_OPTION_NO_CHECK || id == HL_OPTION_FORCE || id == HL_OPTION_VERBOSE ||

@@ -146,7 +146,7 @@ static hl_status check_no_series(const hl_options *options, hl_error *error) {
       HL_OPTION_PLOT_RESULTS, HL_OPTION_EXPORT_FORMAT, HL_OPTION_OUTPUT_DIR, HL_OPTION_BUILD,
       HL_OPTION_COMMAND,      HL_OPTION_PREPARE,       HL_OPTION_PROCESSES,  HL_OPTION_PAIRS,
       HL_OPTION_MARGIN,       HL_OPTION_ALPHA,         HL_OPTION_MAX_TIME,   HL_OPTION_NO_CHECK,
-      HL_OPTION_FORCE};
+      HL_OPTION_FORCE,        HL_OPTION_BUILD_TIMEOUT};
 
   for (size_t i = 0; i < HL_COUNT(of_series); i++)
     if (hl_options_given(options, of_series[i]))

@@ -164,6 +164,9 @@ static hl_status read_how(tasks *t, hl_error *error) {
     return hl_error_set(error, HL_INVALID_ARGUMENT, "--entry is empty: it names no command");
   hl_status status =
       hl_options_real(o, HL_OPTION_TIMEOUT, 0.001, 8640000, 0, &t->how.how.timeout_s, error);
+  if (status == HL_OK)
+    status = hl_options_real(o, HL_OPTION_BUILD_TIMEOUT, 0.001, 8640000, 0, &t->how.build_timeout_s,
+                             error);
   return status == HL_OK ? read_compare(t, error) : status;
 }
 

@@ -150,6 +150,7 @@ hl_status hl_tasks_run(const hl_task_file *file, const hl_tasks_options *options
   hl_status status = hl_task_places_open(&t.places, options->cache_directory, options->build,
                                          options->how.verbose, options->how.wake_fd, error);
   if (status != HL_OK) return status;
+  t.places.worktrees.build_timeout_s = options->build_timeout_s;
   t.how.scratch = t.places.scratch;
   status = options->compare ? hl__tasks_compare(&t, error) : run_sequence(&t, error);
   hl_error left = {0};

@@ -16,6 +16,7 @@
 typedef struct hl_tasks_options {
   hl_task_how how; /* all but `scratch` */
   const char *build, *cache_directory;
+  double build_timeout_s;
   bool skip_failed;
   bool compare;         /* rows of the same work take turns, against the baseline's */
   const char *baseline; /* its branch; NULL: that of the first row */

@@ -227,15 +227,18 @@ hl_status hl_worktrees_build(hl_worktrees *w, size_t index, const char *text, bo
   if (status != HL_OK) return status;
   const hl_command_place place = {.directory = tree->directory,
                                   .wake_fd = w->wake_fd,
+                                  .timeout_s = w->build_timeout_s,
                                   .output = HL_OUTPUT_SAID,
                                   .verbose = verbose,
                                   .without_git = tree->root != NULL};
-  hl_execution e;
-  status = hl_command_execute(&command, &place, &e, error);
-  if (status == HL_OK) {
-    status = hl_execution_check(&command, &e, error);
-    if (status != HL_OK) *ret_said = hl_strdup(e.said);
-  }
+  hl_execution e = {0};
+  hl_error inner = {0};
+  status = hl_command_execute(&command, &place, &e, &inner);
+  if (status == HL_OK) status = hl_execution_check(&command, &e, &inner);
+  if (status == HL_UNAVAILABLE || status == HL_TIMED_OUT) *ret_said = hl_strdup(e.said);
+  if (status != HL_OK)
+    hl_error_set(error, status, "%s%s", inner.msg,
+                 status == HL_TIMED_OUT ? "; --build-timeout allows more" : "");
   hl_command_release(&command);
   tree->built = status == HL_OK;
   return status;

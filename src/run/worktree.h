@@ -39,6 +39,7 @@ typedef struct hl_worktrees {
   char *place; /* in it, of this one */
   int lock_fd; /* held while they live */
   int wake_fd;
+  double build_timeout_s; /* may be set; 0: none */
   hl_worktree items[HL_WORKTREES];
   size_t count;
 } hl_worktrees;
@@ -54,8 +55,9 @@ hl_status hl_worktrees_open(hl_worktrees *worktrees, const char *cache_directory
 hl_status hl_worktrees_add(hl_worktrees *worktrees, const char *reference, size_t *ret_index,
                            hl_error *error);
 
-/* Runs a shell command, `text`, there, once for each worktree. UNAVAILABLE where it fails, the end
- * of its output in `ret_said` (free() it); INTERRUPTED. `verbose`: its output to standard error. */
+/* Runs a shell command, `text`, there, once for each worktree. UNAVAILABLE where it fails and
+ * TIMED_OUT where it takes longer than `build_timeout_s` of the worktrees, the end of its output in
+ * `ret_said` (free() it); INTERRUPTED. `verbose`: its output to standard error. */
 hl_status hl_worktrees_build(hl_worktrees *worktrees, size_t index, const char *text, bool verbose,
                              char **ret_said, hl_error *error);
 

@@ -126,6 +126,9 @@ def a_build_that_fails_shows_its_last_lines():
     run.fails(3, '--build for git:v0', 'exit status 1', '  | 100000\n  | wrong\n')
     assert '99980' not in run.err, run.explain()
     assert state(repo) == before and left() == []
+    hangs = compare(repo, 'git:v0', 'git:v1', '--command', 'true', '--build', 'sleep 100', '--build-timeout', '0.5')
+    hangs.fails(3, '--build for git:v0', 'did not end within 0.5 s; --build-timeout allows more')
+    assert state(repo) == before and left() == []
     daemon = f"setsid sh -c 'echo $$ >> {HOME}/build-daemons; exec sleep 100' & sleep 0.1; chmod -w ."
     compare(repo, 'git:v0', 'git:v1', '--command', 'true', '--build', daemon, *FEW).passes()
     for pid in (HOME / 'build-daemons').read_text().split():

@@ -301,6 +301,8 @@ def another_install_is_not_taken_for_the_commit():
     assert task['outcome'] == 'PASSED' and task['git_info']['proved'] and task['git_info']['modules_imported'] == 2, done.explain()  # train.py and net
     done = run(repo, HEAD + 'main,im2im/seg,cpu,1,1,\n', '--json', '--build', 'git checkout -q fast')
     assert 'no longer at commit' in done.document[0]['error'], done.explain()
+    done = run(repo, HEAD + 'main,im2im/seg,cpu,1,1,\n', '--json', '--build', 'sleep 100', '--build-timeout', '0.2')
+    assert "--build: 'sleep 100' did not end within 0.2 s; --build-timeout allows more" in done.document[0]['error'], done.explain()
 
 
 @case
