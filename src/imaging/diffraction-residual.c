@@ -1,5 +1,6 @@
 #include "base/parallel.h"
 #include "imaging/reconstruction-quality.h"
+#include "numeric/complex-make.h"
 #include "numeric/fft.h"
 #include <inttypes.h>
 #include <math.h>
@@ -53,7 +54,7 @@ static bool exit_wave(const job *j, int64_t pattern, float complex *wave) {
   for (int64_t i = 0; i < n * n; i++) {
     float complex v, probe = m->probe[i];
     bool here = sample(j->canvas, left + (double)(i % n), top + (double)(i / n), &v);
-    wave[i] = here ? v : CMPLXF(NAN, 0);
+    wave[i] = here ? v : hl_complexf(NAN, 0);
     if (!here) continue;
     covered++;
     mean += (double complex)v;

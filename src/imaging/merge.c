@@ -2,6 +2,7 @@
 
 #include "base/parallel.h"
 #include "imaging/translate-internal.h"
+#include "numeric/complex-make.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -45,7 +46,7 @@ static void merge_one(const job *j, int64_t group, double *sums) {
   float complex *to = j->merged + group * pixels;
   for (int64_t p = 0; p < pixels; p++) {
     double norm = ones[p] + 0.001;
-    to[p] = CMPLXF((float)(real[p] / norm), (float)(imaginary[p] / norm));
+    to[p] = hl_complexf((float)(real[p] / norm), (float)(imaginary[p] / norm));
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/parallel.h"
 #include "imaging/translate-internal.h"
+#include "numeric/complex-make.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -277,7 +278,8 @@ static void finish_part(void *context, int part, int parts) {
     weigh(r, row, ones);
     for (int64_t c = 0; c < side; c++) {
       double norm = 1e-9 + ones[c];
-      f->canvas[row * side + c] = CMPLXF((float)(real[c] / norm), (float)(imaginary[c] / norm));
+      f->canvas[row * side + c] =
+          hl_complexf((float)(real[c] / norm), (float)(imaginary[c] / norm));
     }
     for (int64_t c = 0; f->weights && c < side; c++) f->weights[row * side + c] = (float)ones[c];
   }

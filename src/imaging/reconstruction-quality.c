@@ -3,6 +3,7 @@
 #include "imaging/covered-rectangle.h"
 #include "imaging/fourier-ring.h"
 #include "imaging/quality.h"
+#include "numeric/complex-make.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -41,7 +42,7 @@ void hl_truth_on_canvas(const hl_canvas *canvas, const float complex *truth, int
     for (int64_t c = 0; c < canvas->width; c++) {
       double y = top + (double)r, x = left + (double)c;
       float complex *to = ret_truth + r * canvas->width + c;
-      *to = CMPLXF(NAN, NAN);
+      *to = hl_complexf(NAN, NAN);
       if (!(y >= 0 && x >= 0 && y + (fy > 0) < (double)height && x + (fx > 0) < (double)width))
         continue;
       const float complex *at = truth + (int64_t)y * width + (int64_t)x;
