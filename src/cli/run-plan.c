@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "cli/plan.h"
+#include "models/models.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,6 +114,40 @@ static hl_status build_all(builder *b, hl_error *error) {
   return HL_OK;
 }
 
+/* The nearest of a network's parameters, NULL where none is near. */
+static const char *nearest_parameter(const hl_builtin_model *model, const char *key) {
+  size_t length = strlen(key), best = length > 4 ? 4 : 2;
+  const char *nearest = NULL;
+  for (size_t i = 0; model->parameters[i].key; i++) {
+    size_t distance = hl_edit_distance(key, length, model->parameters[i].key);
+    if (distance >= best) continue;
+    best = distance;
+    nearest = model->parameters[i].key;
+  }
+  return nearest;
+}
+
+/* Of a test matrix: the parameters of built-in networks, where each stands. */
+static hl_status check_parameters(const hl_plan_file *file, hl_error *error) {
+  for (size_t i = 0; i < file->parameter_count; i++) {
+    const hl_plan_parameter *p = &file->parameters[i];
+    const hl_builtin_model *model = hl_models_find(p->model);
+    bool known = !model;
+    for (size_t k = 0; !known && model->parameters[k].key; k++) {
+      const char *alias = model->parameters[k].alias;
+      known = strcmp(model->parameters[k].key, p->key->text) == 0 ||
+              (alias && strcmp(alias, p->key->text) == 0);
+    }
+    if (known) continue;
+    const char *nearest = nearest_parameter(model, p->key->text);
+    return hl_yaml_refuse(&file->yaml, p->key, error,
+                          "'%.60s' is no option, and no parameter of the network %s%s%s%s",
+                          p->key->text, model->name, nearest ? "; did you mean '" : "",
+                          nearest ? nearest : "", nearest ? "'?" : "");
+  }
+  return HL_OK;
+}
+
 hl_status hl_cli_plan_from_file(hl_sweep *sweep, const hl_plan_file *file, hl_error *error) {
   builder b = {.sweep = sweep, .file = file, .capacity = HL_PLAN_ROWS};
   b.row_slots = 2 * (size_t)HL_PLAN_ROWS;
@@ -123,7 +158,8 @@ hl_status hl_cli_plan_from_file(hl_sweep *sweep, const hl_plan_file *file, hl_er
   hl_arena_init(&sweep->plan.arena, (size_t)HL_PLAN_ROWS * sizeof(hl_configuration) + 4096);
   sweep->plan.items = hl_arena_array(&sweep->plan.arena, HL_PLAN_ROWS, sizeof(hl_configuration));
   bool whole = sweep->parts && b.methods && b.rows && sweep->plan.items;
-  hl_status status = whole ? build_all(&b, error) : no_memory(error);
+  hl_status status = whole ? check_parameters(file, error) : no_memory(error);
+  if (status == HL_OK) status = build_all(&b, error);
   free(b.methods);
   free(b.rows);
   return status;

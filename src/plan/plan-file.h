@@ -73,6 +73,12 @@ typedef struct hl_plan_set {
   const char *name, *sizes; /* "1,2,4" */
 } hl_plan_set;
 
+/* A key of a model of a test matrix that is no option: a parameter of that network. */
+typedef struct hl_plan_parameter {
+  const char *model; /* as the plan names it, without the parameters beside it */
+  const hl_yaml *key;
+} hl_plan_parameter;
+
 typedef struct hl_plan_file {
   hl_yaml_file yaml;
   const char *name, *description; /* NULL: none */
@@ -84,6 +90,8 @@ typedef struct hl_plan_file {
   size_t plot_count;
   hl_plan_set *sets;
   size_t set_count;
+  hl_plan_parameter *parameters;
+  size_t parameter_count;
   bool matrix;            /* it has test_configurations */
   hl_yaml_file *included; /* whose nodes the tree has, too */
   size_t included_count;

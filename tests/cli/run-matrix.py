@@ -129,7 +129,8 @@ def mistakes_have_a_place_and_a_remedy():
     for old, new, message in (
             ('  datasets:', '  datsets:', "matrix.yaml:3:3: unknown key of test_configurations 'datsets'; did you mean 'datasets'?"),
             ('n_images: 4', 'n_imagse: 4', "matrix.yaml:3:20: unknown key 'n_imagse'; did you mean 'n-images'?"),
-            ('hidden_dim: 8', 'hiden_dim: 8', "matrix.yaml:4:12: entry 'few/thin/gpu_single/throughput':"),
+            ('hidden_dim: 8', 'hiden_dim: 8', "matrix.yaml:4:31: 'hiden_dim' is no option, and no parameter of the network mlp; did you mean 'hidden_dim'?"),
+            ('hidden_dim: 8', 'hidden_dim: x', "matrix.yaml:4:12: entry 'few/thin/gpu_single/throughput':"),
             ('hidden_dim: 8', 'hidden_dim: [8, 9]', "matrix.yaml:4:43: 'hidden_dim' takes one value; several are several models"),
             ('gpu_single', 'gpu_sinlge', "matrix.yaml:5:14: unknown hardware (or give it {device: ...}) 'gpu_sinlge'; did you mean 'gpu_single'?"),
             ('[1, 2]', '[1, zwei]', "matrix.yaml:6:22: --batch-sizes: 'zwei' is not a whole number"),
