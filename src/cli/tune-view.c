@@ -137,10 +137,16 @@ static void show_gain(const hl_tune *t, hl_text *out) {
                  "Gain over batch %" PRId64 " (%s, %s, %" PRId64 " thread%s): ", o->baseline_batch,
                  o->families[0].engine, o->families[0].dtype, o->families[0].threads,
                  o->families[0].threads == 1 ? "" : "s");
-  if (r->compared)
+  if (r->compared && isfinite(r->gain.ci.low))
     hl_text_format(out, "%.3f times the throughput [%.3f, %.3f], %s (%" PRId64 " pairs)\n",
                    r->gain.ratio, r->gain.ci.low, r->gain.ci.high,
                    r->gain.verdict ? r->gain.verdict : "no verdict", r->gain.pairs);
+  else if (r->compared)
+    hl_text_format(out,
+                   "about %.2f times the throughput; %" PRId64
+                   " pairs are too few for an interval: "
+                   "--max-time gives more\n",
+                   r->gain.ratio, r->gain.pairs);
   else
     hl_text_format(out, "unknown: %s\n", r->gain_reason ? r->gain_reason : "not compared");
 }

@@ -107,9 +107,10 @@ static hl_status look(hl_race *race, hl_error *error) {
     }
     status = difference(race, i, race->leader, &race->behind[i], &race->half[i], error);
     if (status != HL_OK) break;
-    if (race->behind[i] - race->half[i] > 0)
+    double tie = race->options.tie;
+    if (race->behind[i] - race->half[i] > 0 && race->behind[i] > tie)
       hl_race_drop(race, i);
-    else if (!(race->behind[i] + race->half[i] <= race->options.tie))
+    else if (!(race->behind[i] + race->half[i] <= tie))
       decided = false;
   }
   race->decided = decided;

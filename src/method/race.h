@@ -15,9 +15,10 @@
  * is -ln(batch). Turns are those of method/pairing.h, so that slow changes of the machine cancel in
  * the differences of a round. After 3, 6, 12 and 24 rounds (each look costs twice what was spent
  * before it) the member with the least score leads, and who is behind it by an interval that
- * excludes 0 at .05 / (members x looks) falls out. The interval is that of the signed ranks where
- * the rounds can give one at that level, Student's of the same differences before. Ends when one is
- * left, when all that are left are within `tie` of the leader, or with the budget.
+ * excludes 0 at .05 / (members x looks), and by more than `tie`, falls out. The interval is that of
+ * the signed ranks where the rounds can give one at that level, Student's of the same differences
+ * before. Ends when one is left, when all that are left are within `tie` of the leader, or with the
+ * budget.
  */
 #ifndef HL_METHOD_RACE_H
 #define HL_METHOD_RACE_H
