@@ -34,6 +34,14 @@ static void apply(hl_options *options, hl_cli_settings *s) {
     stand_in(options, HL_OPTION_DEVICE, p->device);
   stand_in(options, HL_OPTION_THREADS, s->threads);
   stand_in(options, HL_OPTION_BATCH_SIZES, s->batch);
+  if (p->preprocess_batch == HL_INT_NULL || !hl_option_taken(HL_OPTION_PIPELINE, options->command))
+    return;
+  snprintf(s->preprocess, sizeof s->preprocess, "%" PRId64, p->preprocess_batch);
+  stand_in(options, HL_OPTION_PIPELINE, "1");
+  stand_in(options, HL_OPTION_PREPROCESS_BATCH, s->preprocess);
+  if (p->reassemble_batch == HL_INT_NULL) return;
+  snprintf(s->reassemble, sizeof s->reassemble, "%" PRId64, p->reassemble_batch);
+  stand_in(options, HL_OPTION_REASSEMBLE_BATCH, s->reassemble);
 }
 
 hl_status hl_cli_settings_apply(hl_options *options, hl_cli_settings **ret_settings,

@@ -16,7 +16,7 @@
 typedef struct hl_cli_settings {
   hl_settings settings;
   const hl_preset *preset;
-  char batch[24], threads[24];
+  char batch[24], threads[24], preprocess[24], reassemble[24];
 } hl_cli_settings;
 
 /* NULL where the option is not given. Errors as hl_settings_read. */

@@ -23,6 +23,9 @@ static void describe(const hl_tune *t, const hl_configuration *c, hl_text *out) 
   (void)t;
   hl_text_format(out, ", %" PRId64 " thread%s, batch %" PRId64, c->threads,
                  c->threads == 1 ? "" : "s", c->batch_size);
+  if (c->pipeline)
+    hl_text_format(out, " (%" PRId64 ", %" PRId64 ")", c->pipeline->preprocess_batch,
+                   c->pipeline->reassemble_batch);
 }
 
 static void goal(void *context, const hl_search_goal *g) {
@@ -38,11 +41,20 @@ static void arm(void *context, const hl_configuration *c, const hl_arm *a, const
   describe(context, c, &line);
   printf("  try   %-34s ", line.data);
   hl_text_release(&line);
-  if (a->state == HL_ARM_KNOWN)
+  if (a->state == HL_ARM_KNOWN && c->pipeline)
+    printf("%8.4g ms a pass  %6.0f MB\n", a->step_ns / 1e6, a->memory_bytes / 1e6);
+  else if (a->state == HL_ARM_KNOWN)
     printf("%8.1f images/s  %8.4g ms  %6.0f MB\n", (double)a->batch * 1e9 / a->step_ns,
            a->step_ns / 1e6, a->memory_bytes / 1e6);
   else
     printf("%s%.200s\n", a->no_memory ? "out of memory: " : "", why);
+  fflush(stdout);
+}
+
+static void stage(void *context, hl_pipeline_stage which) {
+  (void)context;
+  clear_phase();
+  printf("  batch of %s\n", hl_pipeline_stage_name(which));
   fflush(stdout);
 }
 
@@ -52,7 +64,7 @@ static void race(void *context, const hl_tuning *t) {
   clear_phase();
   for (size_t i = 0; i < t->racer_count; i++) {
     const hl_arm *a = &t->arms[t->racers[i]];
-    const hl_configuration *c = &tune->families[a->family];
+    const hl_configuration *c = &tune->families[a->family < tune->family_count ? a->family : 0];
     hl_text_format(&line, "%s%" PRId64, i ? ", " : "", a->batch);
     if (tune->family_count > 1)
       hl_text_format(&line, " (%s%s%s, %" PRId64 ")", c->engine,
@@ -103,6 +115,7 @@ hl_search_view hl_tune_view(hl_tune *tune, bool quiet) {
       .context = tune,
       .goal = goal,
       .arm = arm,
+      .stage = stage,
       .race = race,
       .setting = setting,
       .rows = {.context = tune, .phase = phase, .probe = probe, .message = message}};
@@ -126,6 +139,12 @@ static void show_settings(const hl_tune *t, hl_text *out) {
     hl_text_format(out, "%-17s %-12s %-9s %7" PRId64 " %6" PRId64 " %10.1f %9.4g %9s %8.4g\n",
                    s->goal->preset, c->engine, c->dtype, c->threads, c->batch_size,
                    r->throughput_ips, r->latency_p50_ms, p99, r->memory_mb);
+    if (c->pipeline)
+      hl_text_format(out,
+                     "%-17s preprocess %" PRId64 ", reassemble %" PRId64
+                     ": stages take %.4g, %.4g and %.4g ms\n",
+                     "", c->pipeline->preprocess_batch, c->pipeline->reassemble_batch,
+                     r->stage_preprocess_ms, r->stage_predict_ms, r->stage_reassemble_ms);
   }
 }
 

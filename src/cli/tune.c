@@ -111,6 +111,7 @@ static hl_status read_search(hl_tune *t, hl_error *error) {
   s->goals = t->goals;
   s->seed = (uint64_t)t->families[0].seed;
   s->boundary = hl_options_given(o, HL_OPTION_FIND_LIMIT) || s->method->memory_limit_mb > 0;
+  if (t->families[0].pipeline) s->boundary = false; /* its memory is that of its batches */
   return HL_OK;
 }
 

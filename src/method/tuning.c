@@ -37,7 +37,8 @@ static double time_weight(const hl_tuning_weights *w) {
 /* All of the score but that of the time of a step. */
 static double shift_of(const hl_tuning *t, const hl_arm *a) {
   const hl_tuning_weights *w = &t->goal.weights;
-  double shift = -(w->throughput + w->energy) * log((double)a->batch);
+  int64_t inputs = t->options.inputs ? t->options.inputs : a->batch;
+  double shift = -(w->throughput + w->energy) * log((double)inputs);
   if (w->memory > 0) shift += w->memory * log_or_none(a->memory_bytes);
   if (w->energy > 0) shift += w->energy * log_or_none(a->watts);
   if (w->latency > 0 && t->goal.tail) shift += w->latency * log_or_none(a->tail);
@@ -65,6 +66,7 @@ static double best_score(const hl_tuning *t) {
 /* Of two that are as good: the smaller batch; where time does not count, the faster. */
 static bool is_preferred(const hl_tuning *t, const hl_arm *a, const hl_arm *b) {
   if (time_weight(&t->goal.weights) > 0) return a->batch < b->batch;
+  if (t->options.inputs) return a->step_ns < b->step_ns;
   return a->step_ns / (double)a->batch < b->step_ns / (double)b->batch;
 }
 
@@ -247,8 +249,8 @@ static bool affordable(hl_tuning *t, const hl_arm *a, double share) {
     if (t->arms[i].family == a->family && t->arms[i].elapsed_ns) last = &t->arms[i];
   if (!last && !isfinite(best_score(t))) return true;
   double cost = last ? (double)last->elapsed_ns : 0;
-  if (last && a->batch > last->batch && last->step_ns > 0)
-    cost += scout_steps * last->step_ns * ((double)a->batch / (double)last->batch - 1);
+  bool longer = last && a->batch > last->batch && last->step_ns > 0 && !t->options.inputs;
+  if (longer) cost += scout_steps * last->step_ns * ((double)a->batch / (double)last->batch - 1);
   bool fits = (double)t->spent_ns + cost <= share * (double)t->goal.budget_ns;
   if (!fits) t->short_of_time = true;
   return fits;

@@ -47,6 +47,7 @@ typedef struct hl_tuning_options {
   int64_t ladder[HL_TUNING_RUNGS]; /* batches, rising */
   size_t rungs;
   bool refine;            /* also batches between the ladder's */
+  int64_t inputs;         /* of a step, whatever the batch: a pass over a scan; 0: the batch */
   double available_bytes; /* 0: unknown, nothing is predicted */
   uint64_t seed;
 } hl_tuning_options;

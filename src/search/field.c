@@ -16,12 +16,26 @@ void hl__field_init(hl__field *f, const hl_row_context *context, const hl_config
   memset(f, 0, sizeof *f);
   f->context = *context;
   f->families = families;
+  if (families[0].pipeline) f->stages = *families[0].pipeline;
   f->method = *context->method;
   f->method.max_time_s = fmax(scout_least_s, scout_share * f->method.max_time_s);
   f->method.min_time_s = 0;
   f->method.iterations = f->method.num_runs = f->method.warmup_runs = 0;
   f->method.warmup_iterations = -1;
   f->context.method = &f->method;
+}
+
+hl_configuration hl__field_configuration(const hl__field *f, const hl_arm *arm,
+                                         hl_pipeline_spec *ret_stages) {
+  const hl_configuration *family = &f->families[arm->family];
+  int64_t batch = f->axis == HL__AXIS_PREDICT ? arm->batch : family->batch_size;
+  hl_configuration c = hl_configuration_with_batch(family, batch);
+  if (!c.pipeline) return c;
+  *ret_stages = f->stages;
+  if (f->axis == HL__AXIS_PREPROCESS) ret_stages->preprocess_batch = arm->batch;
+  if (f->axis == HL__AXIS_REASSEMBLE) ret_stages->reassemble_batch = arm->batch;
+  c.pipeline = ret_stages;
+  return c;
 }
 
 static hl_status end_place(hl__field *f, size_t index, hl_status status, hl_error *failure) {
@@ -72,7 +86,7 @@ static hl_status open_place(hl__field *f, const hl_arm *arm, size_t index, hl_er
   make_room(f);
   hl__place *place = calloc(1, sizeof *place);
   if (!place) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a worker");
-  place->configuration = hl_configuration_with_batch(&f->families[arm->family], arm->batch);
+  place->configuration = hl__field_configuration(f, arm, &place->stages);
   hl_record_init(&place->record);
   hl_row_init(&place->row, &f->context, &place->configuration, &place->record);
   f->places[index] = place;

@@ -17,8 +17,12 @@
 #include "method/tuning.h"
 #include "run/row.h"
 
+/* Which batch of a setting an arm's is: of a pipeline each stage has its own. */
+typedef enum hl__axis { HL__AXIS_PREDICT, HL__AXIS_PREPROCESS, HL__AXIS_REASSEMBLE } hl__axis;
+
 typedef struct hl__place {
   hl_configuration configuration;
+  hl_pipeline_spec stages; /* what that points to, of a pipeline */
   hl_record record;
   hl_row row;
 } hl__place;
@@ -27,10 +31,16 @@ typedef struct hl__field {
   hl_row_context context; /* its method is `method` */
   hl_method_options method;
   const hl_configuration *families;
+  hl__axis axis;
+  hl_pipeline_spec stages; /* of a pipeline: the batches of stages that are not the axis */
   hl__place *places[HL_TUNING_ARMS]; /* of each arm; NULL: no worker */
   size_t open;
   double largest_bytes; /* peak of a worker so far */
 } hl__field;
+
+/* The arm's configuration; of a pipeline it points to `ret_stages`. */
+hl_configuration hl__field_configuration(const hl__field *field, const hl_arm *arm,
+                                         hl_pipeline_spec *ret_stages);
 
 /* `context` has the method of whole rows, of which scouting takes a tenth of the budget. */
 void hl__field_init(hl__field *field, const hl_row_context *context,

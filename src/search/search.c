@@ -12,6 +12,7 @@
 
 /* The first goal is searched from nothing; the others begin with what it saw. */
 static const double first_share = 0.6;
+static const double stage_share = 0.2; /* of a goal, for each stage beside the network */
 enum { winners_most = 4 }; /* of a goal, that are measured again until one keeps the limits */
 
 typedef struct searching {
@@ -32,6 +33,7 @@ void hl_search_result_release(hl_search_result *result) {
   free(result->gain_reason);
   free(result->boundary.reason);
   hl_tuning_release(&result->tuning);
+  hl_tuning_release(&result->stages);
 }
 
 static hl_status no_memory(hl_error *error) {
@@ -47,8 +49,8 @@ static hl_status scout(searching *s, size_t index, hl_error *error) {
   if (status != HL_OK) return status;
   hl_tuning_scouted(s->tuning, index, &found);
   const hl_arm *arm = &s->tuning->arms[index];
-  const hl_configuration c =
-      hl_configuration_with_batch(&s->options->families[arm->family], arm->batch);
+  hl_pipeline_spec stages;
+  const hl_configuration c = hl__field_configuration(&s->field, arm, &stages);
   if (s->view->arm) s->view->arm(s->view->context, &c, arm, why);
   for (size_t i = 0; i < s->tuning->count; i++)
     if (!hl_tuning_may_win(s->tuning, i)) hl__field_close(&s->field, i);
@@ -85,10 +87,14 @@ static hl_status search(searching *s, hl_error *error) {
 /* -- winners ----------------------------------------------------------------------------------- */
 
 /* What an earlier goal's winner was measured as; NULL: it was another. */
-static hl_search_setting *measured_before(const searching *s, size_t arm) {
-  for (size_t i = 0; i + 1 < s->result->setting_count; i++)
-    if (s->result->settings[i].found && s->result->settings[i].arm == arm)
-      return &s->result->settings[i];
+static hl_search_setting *measured_before(const searching *s, const hl_search_setting *now) {
+  for (size_t i = 0; i + 1 < s->result->setting_count; i++) {
+    hl_search_setting *then = &s->result->settings[i];
+    if (then->found && then->arm == now->arm &&
+        then->stages.preprocess_batch == now->stages.preprocess_batch &&
+        then->stages.reassemble_batch == now->stages.reassemble_batch)
+      return then;
+  }
   return NULL;
 }
 
@@ -147,9 +153,8 @@ static hl_status confirm(searching *s, hl_search_setting *setting, hl_error *err
     if (!best) break;
     size_t arm = (size_t)(best - s->tuning->arms);
     setting->arm = arm;
-    setting->configuration =
-        hl_configuration_with_batch(&s->options->families[best->family], best->batch);
-    hl_search_setting *before = measured_before(s, arm);
+    setting->configuration = hl__field_configuration(&s->field, best, &setting->stages);
+    hl_search_setting *before = measured_before(s, setting);
     hl_status status = HL_OK;
     hl_record_release(&setting->record);
     if (before)
@@ -172,23 +177,71 @@ static hl_status confirm(searching *s, hl_search_setting *setting, hl_error *err
   return HL_OK;
 }
 
+static hl_tuning_goal goal_of(const searching *s, const hl_search_goal *goal, double budget_s) {
+  return (hl_tuning_goal){.weights = goal->weights,
+                          .tail = goal->tail,
+                          .max_latency_ns = s->options->max_latency_ms * 1e6,
+                          .memory_limit_bytes = (double)s->options->method->memory_limit_mb * 1e6,
+                          .budget_ns = (uint64_t)(budget_s * 1e9)};
+}
+
+/* The batch of a stage beside the network, of the best setting so far. */
+static hl_status search_stage(searching *s, const hl_search_goal *goal, hl__axis axis,
+                              double budget_s, hl_error *error) {
+  static const int64_t sizes[] = {4, 16, 64, 256};
+  const hl_configuration *families = s->field.families;
+  const hl_arm *best = hl_tuning_best(s->tuning);
+  if (!best) return HL_OK;
+  hl_pipeline_spec stages;
+  const hl_configuration winner = hl__field_configuration(&s->field, best, &stages);
+  hl_tuning *whole = s->tuning, *stage = &s->result->stages;
+  hl_tuning_options o = {
+      .families = 1, .rungs = HL_COUNT(sizes), .inputs = 1, .seed = s->options->seed};
+  memcpy(o.ladder, sizes, sizeof sizes);
+  if (s->view->stage)
+    s->view->stage(s->view->context,
+                   axis == HL__AXIS_PREPROCESS ? HL_PIPELINE_PREPROCESS : HL_PIPELINE_REASSEMBLE);
+  hl__field_release(&s->field);
+  hl_tuning_release(stage);
+  hl_tuning_init(stage, &o);
+  const hl_tuning_goal aim = goal_of(s, goal, budget_s);
+  hl_tuning_aim(stage, &aim);
+  s->tuning = stage;
+  s->field.families = &winner;
+  s->field.axis = axis;
+  hl_status status = search(s, error);
+  hl__field_release(&s->field);
+  best = hl_tuning_best(stage);
+  if (best && axis == HL__AXIS_PREPROCESS) s->field.stages.preprocess_batch = best->batch;
+  if (best && axis == HL__AXIS_REASSEMBLE) s->field.stages.reassemble_batch = best->batch;
+  s->tuning = whole;
+  s->tuning->all_spent_ns += stage->all_spent_ns;
+  s->tuning->turns += stage->turns;
+  s->field.families = families;
+  s->field.axis = HL__AXIS_PREDICT;
+  return status;
+}
+
 static hl_status reach(searching *s, size_t index, hl_error *error) {
   const hl_search_options *o = s->options;
+  const hl_search_goal *goal = &o->goals[index];
   hl_search_setting *setting = &s->result->settings[s->result->setting_count++];
   double share = o->goal_count == 1 ? 1
                  : index == 0       ? first_share
                                     : (1 - first_share) / (double)(o->goal_count - 1);
-  *setting = (hl_search_setting){.goal = &o->goals[index]};
+  bool pipeline = o->families[0].pipeline != NULL;
+  double budget_s = share * o->budget_s, stage_s = pipeline ? stage_share * budget_s : 0;
+  *setting = (hl_search_setting){.goal = goal};
   hl_record_init(&setting->record);
-  if (s->view->goal) s->view->goal(s->view->context, setting->goal);
-  hl_tuning_aim(s->tuning,
-                &(hl_tuning_goal){.weights = o->goals[index].weights,
-                                  .tail = o->goals[index].tail,
-                                  .max_latency_ns = o->max_latency_ms * 1e6,
-                                  .memory_limit_bytes = (double)o->method->memory_limit_mb * 1e6,
-                                  .budget_ns = (uint64_t)(share * o->budget_s * 1e9)});
+  if (s->view->goal) s->view->goal(s->view->context, goal);
+  const hl_tuning_goal aim = goal_of(s, goal, budget_s - 2 * stage_s);
+  hl_tuning_aim(s->tuning, &aim);
   hl_status status = search(s, error);
   hl__field_release(&s->field); /* what is measured now has the machine for itself */
+  if (status == HL_OK && pipeline)
+    status = search_stage(s, goal, HL__AXIS_PREPROCESS, stage_s, error);
+  if (status == HL_OK && pipeline)
+    status = search_stage(s, goal, HL__AXIS_REASSEMBLE, stage_s, error);
   if (status == HL_OK) status = confirm(s, setting, error);
   if (status == HL_OK && s->view->setting) s->view->setting(s->view->context, setting);
   return status;
@@ -242,6 +295,7 @@ static hl_status begin(searching *s, hl_error *error) {
   hl_tuning_options t = {.families = o->family_count,
                          .rungs = o->rungs < HL_TUNING_RUNGS ? o->rungs : HL_TUNING_RUNGS,
                          .refine = o->refine,
+                         .inputs = o->families && o->families[0].pipeline ? 1 : 0,
                          .available_bytes =
                              available == UINT64_MAX || !o->method->predict ? 0 : (double)available,
                          .seed = o->seed};

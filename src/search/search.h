@@ -51,6 +51,7 @@ typedef struct hl_search_setting {
   const hl_search_goal *goal;
   bool found;
   hl_configuration configuration; /* strings are the families' */
+  hl_pipeline_spec stages;        /* what its `pipeline` points to, if it is one */
   hl_record record;               /* as it was measured again; workload inference */
   char *reason;                   /* why nothing was found, or what was refused on the way; NULL */
   size_t arm;
@@ -72,6 +73,7 @@ typedef struct hl_search_result {
   char *gain_reason; /* why it was not compared */
   hl_search_boundary boundary;
   hl_tuning tuning; /* all arms that were tried, and what the search took */
+  hl_tuning stages; /* the same of the stages of a pipeline, of the last goal */
   bool short_of_time;
 } hl_search_result;
 
@@ -82,6 +84,8 @@ typedef struct hl_search_view {
   /* A setting was tried: `why` it did not run, or "". */
   void (*arm)(void *context, const hl_configuration *configuration, const hl_arm *arm,
               const char *why);
+  /* The batch of another stage of a pipeline is searched, with the rest as it was found. */
+  void (*stage)(void *context, hl_pipeline_stage stage);
   void (*race)(void *context, const hl_tuning *tuning); /* begins */
   void (*setting)(void *context, const hl_search_setting *setting);
   hl_run_view rows; /* of what is measured by rows: phases, probes, messages */

@@ -22,6 +22,9 @@ static void write_configuration(const hl_configuration *c, hl_json *json) {
   hl_json_text(json, "device", c->device);
   hl_json_int(json, "threads", c->threads);
   hl_json_int(json, "batch_size", c->batch_size);
+  if (!c->pipeline) return;
+  hl_json_int(json, "preprocess_batch", c->pipeline->preprocess_batch);
+  hl_json_int(json, "reassemble_batch", c->pipeline->reassemble_batch);
 }
 
 static void write_expected(const hl_record *r, hl_json *json) {
@@ -128,7 +131,8 @@ static void write_tried(const hl_search_options *o, const hl_tuning *t, hl_json 
     write_configuration(&c, json);
     hl_json_text(json, "state", state_name(a));
     hl_json_real(json, "step_ms", ran ? a->step_ns / 1e6 : (double)NAN);
-    hl_json_real(json, "throughput_ips", ran ? (double)a->batch * 1e9 / a->step_ns : (double)NAN);
+    if (!c.pipeline)
+      hl_json_real(json, "throughput_ips", ran ? (double)a->batch * 1e9 / a->step_ns : (double)NAN);
     hl_json_real(json, "peak_mb", ran ? a->memory_bytes / 1e6 : (double)NAN);
     hl_json_real(json, "seconds", (double)a->elapsed_ns / 1e9);
     hl_json_end(json);
