@@ -187,6 +187,33 @@ typedef enum hl_pressure_source {
 HL_PUBLIC hl_status hl_pressure_read(hl_pressure_source source, int device, double *ret_pressure,
                                      hl_error *error);
 
+/* ---- Settings --------------------------------------------------------------------------------
+ *
+ * What `hotlap tune` found best on this machine, from the file that it wrote:
+ *
+ *     hl_tuned tuned = {.size = sizeof tuned};
+ *     if (hl_tuned_read("settings.json", "real_time", &tuned, &error)) fail(error.msg);
+ *     serve(tuned.batch_size, tuned.threads);
+ */
+
+typedef struct hl_tuned {
+  uint32_t size;
+  uint32_t padding;
+  int64_t batch_size, threads;
+  int64_t preprocess_batch, reassemble_batch; /* of a pipeline; 0: it is none */
+  /* What was measured with it; NaN: unknown. */
+  double throughput_ips, throughput_low, throughput_high; /* images a second, 95 % interval */
+  double latency_p50_ms, latency_p99_ms, memory_mb;
+  char preset[64], engine[64], dtype[32], device[64], machine_id[64];
+  char model[1024];
+} hl_tuned;
+
+/* Reads a preset; `preset` NULL: the first. `ret_tuned->size` is set by the caller. NOT_FOUND, IO;
+ * BAD_DATA names what is wrong in the file; INVALID_ARGUMENT names the presets that there are;
+ * LIMIT for a text that is longer than its field. Any thread. */
+HL_PUBLIC hl_status hl_tuned_read(const char *path, const char *preset, hl_tuned *ret_tuned,
+                                  hl_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -14,23 +14,26 @@ from typing import TYPE_CHECKING, Any
 from hotlap.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from hotlap.commands import compare, history, load, memory, report, sweep, train
+    from hotlap.commands import compare, history, load, memory, report, sweep, train, tune
     from hotlap.errors import (BadRequest, Crashed, HotlapError, HotlapWarning, NothingMeasured,
                                ProgramNotFound, WrongVersion)
     from hotlap.measuring import Recorder, measure, measured, save
     from hotlap.results import Results
+    from hotlap.settings import Preset, Settings, read_settings
 
 # Brought in when it is asked for: an interpreter that runs an engine needs none of it.
-_WHERE = {**dict.fromkeys(('compare', 'history', 'load', 'memory', 'report', 'sweep', 'train'),
+_WHERE = {**dict.fromkeys(('compare', 'history', 'load', 'memory', 'report', 'sweep', 'train', 'tune'),
                           'hotlap.commands'),
           **dict.fromkeys(('BadRequest', 'Crashed', 'HotlapError', 'HotlapWarning', 'NothingMeasured',
                            'ProgramNotFound', 'WrongVersion'), 'hotlap.errors'),
           **dict.fromkeys(('Recorder', 'measure', 'measured', 'save'), 'hotlap.measuring'),
+          **dict.fromkeys(('Preset', 'Settings', 'read_settings'), 'hotlap.settings'),
           'Results': 'hotlap.results'}
 
-__all__ = ['BadRequest', 'Crashed', 'HotlapError', 'HotlapWarning', 'NothingMeasured', 'ProgramNotFound',
-           'Recorder', 'Results', 'WrongVersion', '__version__', 'compare', 'history', 'load', 'measure',
-           'measured', 'memory', 'report', 'save', 'sweep', 'train']
+__all__ = ['BadRequest', 'Crashed', 'HotlapError', 'HotlapWarning', 'NothingMeasured', 'Preset',
+           'ProgramNotFound', 'Recorder', 'Results', 'Settings', 'WrongVersion', '__version__', 'compare',
+           'history', 'load', 'measure', 'measured', 'memory', 'read_settings', 'report', 'save', 'sweep',
+           'train', 'tune']
 
 
 def __getattr__(name: str) -> Any:

@@ -17,6 +17,7 @@ from typing import Any, cast
 from hotlap import program
 from hotlap.errors import BadRequest, HotlapWarning
 from hotlap.results import Results
+from hotlap.settings import Settings
 
 # Given once for each item; lists of all others are joined by commas.
 REPEATED = {'engine_library', 'engine_option', 'input_shape', 'metric_plugin', 'model', 'plugin', 'require'}
@@ -108,6 +109,11 @@ def measure_rows(command: str, arguments: Sequence[str], say: Callable[[str], ob
 def sweep(model: Path | Sequence[Path], **options: object) -> Results:
     """Measures networks over batch sizes: `hotlap sweep`."""
     return measure_rows('sweep', models(model) + words(options))
+
+
+def tune(model: Path, **options: object) -> Settings:
+    """Finds the best settings of a network: `hotlap tune`. The document has `tried`, too."""
+    return Settings(program.ask('tune', models(model) + words(options)), 'hotlap tune')
 
 
 def train(model: Path | Sequence[Path], **options: object) -> Results:

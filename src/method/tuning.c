@@ -5,11 +5,11 @@
 #include <string.h>
 
 /* First impressions are of a few steps each, at different times. */
-static const double band = 0.25, progress = 0.01;
+static const double band = 0.25, progress = 0.01, nearly = 0.1;
 /* A family so far behind the best after two arms, or three, is left. */
 static const double hopeless = 0.7, behind = 0.35;
 static const double climb_share = 0.6; /* of the budget, for first impressions */
-static const double race_share = 0.5;  /* of what is left, for each race */
+static const double race_share = 0.7;  /* of what is left, for each race */
 enum { patience = 2, refinements_most = 3 };
 static const double golden = 0.381966;
 static const double scout_steps = 8; /* about so many does a first impression take */
@@ -63,6 +63,15 @@ static double best_score(const hl_tuning *t) {
   return best;
 }
 
+/* Whether a first impression is all that is known of every arm that may be the best: of the
+ * luckiest of many it is too good, so that what was raced goes before it. */
+static bool none_raced(const hl_tuning *t) {
+  for (size_t i = 0; i < t->count; i++)
+    if (t->arms[i].raced && !t->arms[i].beaten && isfinite(hl_tuning_score(t, &t->arms[i])))
+      return false;
+  return true;
+}
+
 /* Of two that are as good: the smaller batch; where time does not count, the faster. */
 static bool is_preferred(const hl_tuning *t, const hl_arm *a, const hl_arm *b) {
   if (time_weight(&t->goal.weights) > 0) return a->batch < b->batch;
@@ -72,14 +81,15 @@ static bool is_preferred(const hl_tuning *t, const hl_arm *a, const hl_arm *b) {
 
 const hl_arm *hl_tuning_best(const hl_tuning *t) {
   const hl_arm *best = NULL;
-  double least = best_score(t);
+  bool timed = time_weight(&t->goal.weights) > 0, all = !timed || none_raced(t);
+  double least = (double)INFINITY, tie = timed && all ? 0 : HL_TUNING_TIE;
+  for (size_t i = 0; i < t->count; i++)
+    if (!t->arms[i].beaten && (all || t->arms[i].raced))
+      least = fmin(least, hl_tuning_score(t, &t->arms[i]));
   for (size_t i = 0; i < t->count; i++) {
     const hl_arm *a = &t->arms[i];
     double above = hl_tuning_score(t, a) - least;
-    if (a->beaten || !isfinite(above)) continue;
-    /* A time that was not raced is not known so well that it could be called as good. */
-    bool exact = a->raced || !(time_weight(&t->goal.weights) > 0);
-    if (above > (exact ? HL_TUNING_TIE : 0)) continue;
+    if (a->beaten || !(all || a->raced) || !isfinite(above) || above > tie) continue;
     if (!best || is_preferred(t, a, best)) best = a;
   }
   return best;
@@ -165,14 +175,27 @@ void hl_tuning_correct(hl_tuning *t, size_t arm, double step_ns, double tail, do
 
 /* -- climb ------------------------------------------------------------------------------------- */
 
+/* The smallest batch of the leading family that is nearly as good as its best: where others begin,
+ * as its steps are short. */
+static int64_t cheap_start(const hl_tuning *t, const hl_arm *best) {
+  int64_t batch = best->batch;
+  double most = hl_tuning_score(t, best) + nearly;
+  for (size_t i = 0; i < t->count; i++)
+    if (t->arms[i].family == best->family && hl_tuning_score(t, &t->arms[i]) <= most &&
+        t->arms[i].batch < batch)
+      batch = t->arms[i].batch;
+  return batch;
+}
+
 static void begin_family(hl_tuning *t, size_t family) {
   const hl_arm *best = hl_tuning_best(t);
+  int64_t batch = best ? cheap_start(t, best) : 0;
   size_t start = 0;
-  for (size_t i = 0; best && i < t->options.rungs; i++)
-    if (t->options.ladder[i] <= best->batch) start = i;
+  for (size_t i = 0; i < t->options.rungs; i++)
+    if (t->options.ladder[i] <= batch) start = i;
   t->climb.family = family;
   t->climb.start = t->climb.at = start;
-  t->climb.direction = 1;
+  t->climb.leg = HL_CLIMB_UP;
   t->climb.worse = 0;
   t->climb.tried = 0;
   t->climb.best = (double)INFINITY;
@@ -182,6 +205,7 @@ void hl_tuning_aim(hl_tuning *t, const hl_tuning_goal *goal) {
   t->goal = *goal;
   t->spent_ns = 0;
   t->refinements = t->waiting_count = 0;
+  t->unchanged = false;
   t->short_of_time = false;
   for (size_t i = 0; i < t->count; i++) {
     hl_arm *a = &t->arms[i];
@@ -193,10 +217,21 @@ void hl_tuning_aim(hl_tuning *t, const hl_tuning_goal *goal) {
   t->phase = HL_TUNING_CLIMB;
 }
 
+/* Where climbing gained nothing any more: the far end of the ladder, so that a plateau in the
+ * middle is not taken for the top. Only of a family that leads. */
+static bool leap(hl_tuning *t) {
+  size_t last = t->options.rungs - 1;
+  if (t->climb.at >= last || t->climb.best > best_score(t)) return false;
+  t->climb.leg = HL_CLIMB_FROM_TOP;
+  t->climb.at = last;
+  t->climb.worse = patience - 1;
+  return true;
+}
+
 /* Goes on to the other direction, or to the next family; false after the last. */
-static bool turn_around(hl_tuning *t) {
-  if (t->climb.direction > 0 && t->climb.start > 0) {
-    t->climb.direction = -1;
+static bool next_leg(hl_tuning *t) {
+  if (t->climb.leg != HL_CLIMB_DOWN && t->climb.start > 0) {
+    t->climb.leg = HL_CLIMB_DOWN;
     t->climb.worse = 0;
     t->climb.at = t->climb.start - 1;
     return true;
@@ -208,29 +243,29 @@ static bool turn_around(hl_tuning *t) {
 }
 
 static bool leave_family(hl_tuning *t) {
-  t->climb.direction = -1;
-  t->climb.start = 0;
-  return turn_around(t);
+  t->climb.leg = HL_CLIMB_DOWN;
+  return next_leg(t);
 }
 
 /* One rung further; false where the climbing is over. */
 static bool step_on(hl_tuning *t) {
-  if (t->climb.direction > 0 && t->climb.at + 1 < t->options.rungs) {
+  if (t->climb.leg == HL_CLIMB_UP && t->climb.at + 1 < t->options.rungs) {
     t->climb.at++;
     return true;
   }
-  if (t->climb.direction < 0 && t->climb.at > 0) {
+  if (t->climb.leg != HL_CLIMB_UP && t->climb.at > 0) {
     t->climb.at--;
     return true;
   }
-  return turn_around(t);
+  return next_leg(t);
 }
 
 /* Takes the arm at this rung, of which something is known. */
 static bool climb_on(hl_tuning *t, const hl_arm *a) {
   double score = hl_tuning_score(t, a), best = best_score(t);
   t->climb.tried++;
-  if (!isfinite(score)) return t->climb.direction > 0 ? turn_around(t) : step_on(t);
+  /* Smaller batches may keep a limit; larger ones do not. */
+  if (!isfinite(score)) return t->climb.leg == HL_CLIMB_UP ? next_leg(t) : step_on(t);
   if (score < t->climb.best - progress)
     t->climb.worse = 0;
   else
@@ -238,7 +273,8 @@ static bool climb_on(hl_tuning *t, const hl_arm *a) {
   t->climb.best = fmin(t->climb.best, score);
   bool far = t->climb.best > best + (t->climb.tried < 3 ? hopeless : behind);
   if (!t->climb.first && t->climb.tried >= 2 && far) return leave_family(t);
-  return t->climb.worse >= patience ? turn_around(t) : step_on(t);
+  if (t->climb.worse < patience) return step_on(t);
+  return (t->climb.leg == HL_CLIMB_UP && leap(t)) || next_leg(t);
 }
 
 /* Whether the budget has room for the arm: as long as the family's last one took, and more for
@@ -264,7 +300,7 @@ static hl_arm *next_rung(hl_tuning *t) {
     if (a->state == HL_ARM_NEW && predicted_too_large(t, a->family, a->batch))
       a->state = HL_ARM_REFUSED;
     if (a->state == HL_ARM_NEW && affordable(t, a, climb_share)) return a;
-    if (!(a->state == HL_ARM_NEW ? turn_around(t) : climb_on(t, a))) return NULL;
+    if (!(a->state == HL_ARM_NEW ? next_leg(t) : climb_on(t, a))) return NULL;
   }
 }
 
@@ -324,15 +360,30 @@ static double leader_step(const hl_race *race) {
   return n ? exp((logs[(n - 1) / 2] + logs[n / 2]) / 2) : (double)NAN;
 }
 
-/* Times of the racers from what they differ by. */
+/* Of a race of challengers against the best so far, member 0: whether one is surely better, or sure
+ * to be as good. By their estimates alone the luckiest of them would win. */
+static bool is_resolved(const hl_race *race, size_t member) {
+  if (member == 0) return true;
+  if (member == race->leader) return race->behind[0] - race->half[0] > 0;
+  return race->leader == 0 && race->behind[member] + race->half[member] <= race->options.tie;
+}
+
+/* Times of the racers from what they differ by. In a race of challengers that of the best so far
+ * stays: a machine that is slower now says nothing of those that are not in this race. */
 static hl_status end_race(hl_tuning *t, hl_error *error) {
   hl_race *race = &t->race;
   hl_status status = hl_race_end(race, error);
+  bool challenge = t->refinements > 0;
   double step = leader_step(race);
   const hl_race_options *o = &race->options;
+  const hl_arm *known = &t->arms[t->racers[0]];
+  double ahead = (race->behind[0] - o->shifts[0] + o->shifts[race->leader]) / o->time_weight;
+  if (challenge && isfinite(ahead)) step = known->step_ns / exp(ahead);
+  t->unchanged = challenge && !(race->leader != 0 && is_resolved(race, race->leader));
   for (size_t i = 0; i < t->racer_count && status == HL_OK; i++) {
     hl_arm *a = &t->arms[t->racers[i]];
     if (race->dropped[i]) a->beaten = true;
+    if (challenge && !is_resolved(race, i)) a->beaten = true;
     if (a->state != HL_ARM_KNOWN || !isfinite(race->behind[i]) || !(step > 0)) continue;
     a->raced = true;
     double times = race->behind[i] - o->shifts[i] + o->shifts[race->leader];
@@ -386,7 +437,8 @@ static bool refine(hl_tuning *t) {
   const hl_arm *best = hl_tuning_best(t);
   t->waiting_count = 0;
   bool timed = time_weight(&t->goal.weights) > 0;
-  if (!best || !timed || !t->options.refine || t->refinements++ >= refinements_most) return false;
+  if (!best || !timed || !t->options.refine || t->unchanged) return false;
+  if (t->refinements++ >= refinements_most) return false;
   const hl_arm *low = neighbour(t, best, false), *high = neighbour(t, best, true);
   double b = (double)best->batch;
   if (low)

@@ -22,11 +22,12 @@
  * energy an input: the least is best, and differences of scores are ratios.
  *
  * 1. Climb. Batches double from the first of the ladder until two in a row are no better, one does
- *    not fit, or a limit is passed; memory is predicted by the line M(b) through what has run. The
- *    other families begin where the best arm is, and go both ways; one that is far behind is left.
+ *    not fit, or a limit is passed; memory is predicted by the line M(b) through what has run.
+ * Where they were no better the last rung is tried, too, and those below it while that is better.
+ * The other families begin where the best arm is, and go both ways; one that is far behind is left.
  * 2. Race (method/race.h) of the arms whose first impression is within a quarter of the best.
  * 3. Refine: golden section on log b around the leader, by arms that are multiples of 8, 4 or 2
- *    where there is one, raced against it, until differences are no longer resolved; where a limit
+ *    where there is one, raced against it, as long as one is surely better; where a limit
  *    is in the way, the largest batch that keeps it by the lines T(b) and M(b).
  * Of arms that a race left within `tie` of the leader, the one with the smallest batch is best.
  *
@@ -106,6 +107,9 @@ typedef enum hl_tuning_phase {
   HL_TUNING_REFINE
 } hl_tuning_phase;
 
+/* Up from where a family begins, down from the last rung, down from where it began. */
+typedef enum hl_climb_leg { HL_CLIMB_UP, HL_CLIMB_FROM_TOP, HL_CLIMB_DOWN } hl_climb_leg;
+
 /* Read-only for callers. */
 typedef struct hl_tuning {
   hl_tuning_options options;
@@ -119,7 +123,8 @@ typedef struct hl_tuning {
   bool short_of_time;    /* the budget kept arms from being tried */
   struct {
     size_t family, start, at, tried;
-    int direction, worse;
+    hl_climb_leg leg;
+    int worse;
     double best;
     bool first; /* family of this aim */
   } climb;
@@ -127,6 +132,7 @@ typedef struct hl_tuning {
   bool racing;
   size_t racers[HL_TUNING_RACERS], racer_count;
   size_t waiting[2], waiting_count, refinements;
+  bool unchanged; /* the last refinement found nothing that is surely better */
 } hl_tuning;
 
 void hl_tuning_init(hl_tuning *tuning, const hl_tuning_options *options);

@@ -1,7 +1,9 @@
 """hotlap tune: the search for the best setting, on a clock of its own, and the settings file."""
 import json
+import subprocess
+import sys
 
-from harness import HOME, case, file, hotlap, main
+from harness import HOME, PROGRAM, SOURCE, Skip, case, environment, file, hotlap, main
 
 # A step takes 1 ms and 0.1 ms an input: the throughput rises with the batch, up to 10000 images/s.
 CLOCK = ('mlp', '--engine', 'null', '--simulated-clock', '1000000+100000', '--no-check', '--max-time', '1',
@@ -100,6 +102,36 @@ def a_sweep_takes_a_preset():
     rows = hotlap('sweep', 'mlp', '--settings', f'{output}:real_time', '--batch-sizes', '7', *simulated).passes().rows
     assert [r['batch_size'] for r in rows] == [7], 'what is asked for goes before what a file says'
     hotlap('sweep', '--settings', f'{output}:fast').fails(2, "no preset 'fast'", 'speed_optimized')
+
+
+@case
+def python_reads_presets():
+    if sys.version_info < (3, 10):
+        raise Skip('the package wants Python 3.10')
+    output = HOME / 'python.json'
+    hotlap('tune', *CLOCK, '--threads', '1', '--output', output, '--objective', 'throughput,latency').passes()
+    best = json.loads(output.read_text())['presets']
+    script = f"""if True:
+        import hotlap
+        settings = hotlap.read_settings({str(output)!r})
+        assert list(settings) == ['speed_optimized', 'real_time'] and settings.best == settings['speed_optimized']
+        assert settings['real_time'].batch_size == 1 and settings.best.expected['throughput_ips'] > 1000
+        found = hotlap.tune('mlp', engine='null', simulated_clock='1000000+100000', no_check=True, max_time=1,
+                            search_time=50, threads=1, objective='latency', baseline_batch=0, store='none')
+        assert found.best.batch_size == 1 and found.document['tried']
+        for bad in ('[]', '{{}}', '{{"schema": "hotlap.settings/1", "presets": {{"a": {{"engine": "x"}}}}}}'):
+            open('bad.json', 'w').write(bad)
+            try:
+                hotlap.read_settings('bad.json')
+            except hotlap.BadRequest as error:
+                assert 'bad.json' in str(error)
+            else:
+                raise AssertionError(bad)
+        print(settings.best.batch_size)"""
+    env = environment(PYTHONPATH=str(SOURCE / 'python'), HOTLAP=PROGRAM, PYTHONDONTWRITEBYTECODE='1')
+    done = subprocess.run([sys.executable, '-c', script], capture_output=True, text=True, timeout=300, cwd=HOME, env=env)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert int(done.stdout) == best['speed_optimized']['batch_size']
 
 
 @case
