@@ -21,16 +21,19 @@ static void put(const char *text) {
   fclose(file);
 }
 
-#define HEAD "{\"schema\":\"hotlap.settings/1\",\"model\":\"mlp\",\"machine\":{\"id\":\"ab\"},\"presets\":{"
-#define FAST "\"fast\":{\"engine\":\"native\",\"dtype\":\"float32\",\"threads\":2,\"batch_size\":24,"
+#define HEAD                                                                                       \
+  "{\"schema\":\"hotlap.settings/1\",\"model\":\"mlp\",\"machine\":{\"id\":\"ab\"},\"presets\":{"
+#define FAST                                                                                       \
+  "\"fast\":{\"engine\":\"native\",\"dtype\":\"float32\",\"threads\":2,\"batch_size\":24,"
 
 static void presets(void **state) {
   (void)state;
   hl_error error = {0};
   hl_tuned t = {.size = sizeof t};
-  put(HEAD FAST "\"expected\":{\"throughput_ips\":400.5,\"throughput_ci\":[399,402]}},"
-                "\"scan\":{\"engine\":\"native\",\"dtype\":\"bfloat16\",\"device\":\"cuda:0\",\"threads\":1,"
-                "\"batch_size\":8,\"preprocess_batch\":16,\"reassemble_batch\":64}},\"news\":[1]}");
+  put(HEAD FAST
+      "\"expected\":{\"throughput_ips\":400.5,\"throughput_ci\":[399,402]}},"
+      "\"scan\":{\"engine\":\"native\",\"dtype\":\"bfloat16\",\"device\":\"cuda:0\",\"threads\":1,"
+      "\"batch_size\":8,\"preprocess_batch\":16,\"reassemble_batch\":64}},\"news\":[1]}");
   assert_int_equal(hl_tuned_read(path, NULL, &t, &error), HL_OK);
   assert_string_equal(t.preset, "fast");
   assert_string_equal(t.engine, "native");
