@@ -335,12 +335,13 @@ static hl_status read_scan_into(hl_npz *npz, const hl_npz_entry *entry, int64_t 
   if (found != entry) layout = NULL;
   int64_t positions = -1;
   hl_status status = read_positions(npz, layout, scan, &positions, error);
-  if (status == HL_OK) status = hl_npz_read(npz, entry->name, &s.array, error);
+  int parts = 0;
+  if (status == HL_OK) status = hl_scan_parts_read(npz, entry->name, &s.array, &parts, error);
   if (status != HL_OK) return status;
+  if (parts > 1) hl_text_format(notes, "; %d chunks", parts);
+  if (layout) status = hl_scan_layout_mask(layout, npz, &s.array, notes, error);
   drop_leading_axes(&s.array, notes);
-  if (layout && hl_npz_find(npz, "chunks/1/data"))
-    hl_text_append(notes, "; the first of several chunks");
-  status = set_orientation(&s, positions, error);
+  if (status == HL_OK) status = set_orientation(&s, positions, error);
   scan->count = s.count;
   scan->counts = is_integer(s.array.dtype) || strcmp(scan->key, "data") == 0 || layout;
   if (status == HL_OK && layout && positions >= 0)

@@ -19,6 +19,7 @@ static const hl_scan_layout layouts[] = {
      .distance = {CXI "detector_1/distance"},
      .pixel_x = {CXI "detector_1/x_pixel_size"},
      .pixel_y = {CXI "detector_1/y_pixel_size"},
+     .mask = CXI "detector_1/mask",
      .joules = 1},
     {.format = "PtyD",
      .patterns = {"chunks/0/data"},
@@ -50,7 +51,8 @@ const hl_scan_layout *hl_scan_layout_of(const hl_npz *npz, const hl_npz_entry **
 static hl_status read_doubles(hl_npz *npz, const char *name, hl_tensor_view *ret,
                               int64_t *ret_count, hl_error *error) {
   hl_tensor_view raw;
-  hl_status status = hl_npz_read(npz, name, &raw, error);
+  int parts = 0;
+  hl_status status = hl_scan_parts_read(npz, name, &raw, &parts, error);
   if (status != HL_OK) return status;
   HL_CLEANUP(hl_free_pointer) char *what = hl_format("%s: array '%s'", hl_npz_name(npz), name);
   status = what ? hl_array_check_finite(&raw, what, error)

@@ -19,12 +19,22 @@ typedef struct hl_scan_layout {
   const char *patterns[HL_LAYOUT_NAMES], *positions[HL_LAYOUT_NAMES];
   const char *energy[HL_LAYOUT_NAMES], *distance[HL_LAYOUT_NAMES];
   const char *pixel_x[HL_LAYOUT_NAMES], *pixel_y[HL_LAYOUT_NAMES];
+  const char *mask;    /* pixels that are no good are not 0; NULL: none is known */
   double joules;       /* in the unit of the energy */
   bool vertical_first; /* positions are (y, x), not (x, y) or (x, y, z) */
 } hl_scan_layout;
 
 /* The layout of the file, and in *ret_entry its patterns; NULL if it has none of ours. */
 const hl_scan_layout *hl_scan_layout_of(const hl_npz *npz, const hl_npz_entry **ret_entry);
+
+/* Reads an array; of "chunks/0/..." also what chunks/1/ and so on have, along the first axis, all
+ * of *ret_parts. hl_array_release() it. As hl_npz_read; BAD_DATA where parts do not fit. */
+hl_status hl_scan_parts_read(hl_npz *npz, const char *name, hl_tensor_view *ret, int *ret_parts,
+                             hl_error *error);
+
+/* Makes masked pixels of the patterns 0; `notes` say how many. */
+hl_status hl_scan_layout_mask(const hl_scan_layout *layout, hl_npz *npz, hl_tensor_view *patterns,
+                              hl_text *notes, hl_error *error);
 
 /* The positions, in metres, into scan->x and y; *ret_count is -1 if the file has none. */
 hl_status hl_scan_layout_positions(const hl_scan_layout *layout, hl_npz *npz, hl_scan *scan,

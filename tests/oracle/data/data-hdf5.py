@@ -120,13 +120,29 @@ check("left out" in notes and "detector_1/distance" in notes and "x" not in got,
 with h5py.File(PATH, "w") as f:
     f["chunks/0/data"] = counts.astype("i4")
     f["chunks/0/positions"] = metres[:, :2]
-    f["chunks/1/data"] = counts[:2].astype("i4")
     f["meta/energy"], f["meta/distance"], f["meta/psize"] = 6.2, 2.0, [100e-6, 50e-6]
 notes, got = scan("PtyD")
-check("first of several chunks" in notes and "no probe" in notes, f"PtyD: {notes}")
+check("chunks" not in notes.split("from")[1].split(";", 1)[1] and "no probe" in notes, f"PtyD: {notes}")
 near("PtyD y", got["y"], metres[:, 0] / (wavelength * distance / (32 * 100e-6)))
 near("PtyD x", got["x"], metres[:, 1] / (wavelength * distance / (32 * 50e-6)))
 near("PtyD amplitude", got["amplitude"], np.sqrt(counts))
+one = got
+with h5py.File(PATH, "w") as f:
+    for chunk, part in enumerate((np.s_[:4], np.s_[4:8], np.s_[8:])):
+        f[f"chunks/{chunk}/data"], f[f"chunks/{chunk}/positions"] = counts[part].astype("i4"), metres[part, :2]
+    f["meta/energy"], f["meta/distance"], f["meta/psize"] = 6.2, 2.0, [100e-6, 50e-6]
+notes, got = scan("chunks")
+check("; 3 chunks" in notes and all(np.array_equal(got[k], one[k]) for k in one), f"chunks: {notes}")
+
+dead = rng.random((32, 32)) < 0.1
+hot = np.where(dead, 4294967295, counts).astype("u4")
+for mask in (dead.astype("u4") * 4, np.broadcast_to(dead, counts.shape).astype("u1")):
+    with h5py.File(PATH, "w") as f:
+        cxi(f, data=hot)
+        f["entry_1/instrument_1/detector_1/mask"] = mask
+    notes, got = scan("mask")
+    check(f"{np.count_nonzero(mask)} of {mask.size} pixels are masked" in notes, f"mask: {notes}")
+    near("masked", got["amplitude"], np.where(dead, 0, np.sqrt(counts)))
 with h5py.File(PATH, "w") as f:  # upstream's names in HDF5
     f["diff3d"], f["xcoords"], f["ycoords"], f["probeGuess"] = counts.astype("f4"), metres[:, 0], metres[:, 1], probe
 notes, got = scan("own names")
@@ -181,6 +197,9 @@ refused("bomb", lambda f: f.create_dataset("diff3d", (1 << 14, 512, 512), "f4", 
 refused("gigantic", lambda f: f.create_dataset("diff3d", (1 << 20, 1 << 10, 1 << 10), "f8", chunks=(1, 64, 64)), "limit")
 refused("beyond memory", lambda f: f.create_dataset("diff3d", (1 << 40, 1 << 40), "f8", chunks=(1, 64)), "beyond all memory")
 refused("huge chunks", lambda f: f.create_dataset("diff3d", (2048, 512, 512), "f4", chunks=(2048, 512, 512)), "1 GiB")
+refused("mask", lambda f: (cxi(f), f.__setitem__("entry_1/instrument_1/detector_1/mask", dead[:, :5])), "detector_1/mask")
+refused("chunk of another size", lambda f: f.update({"chunks/0/data": counts, "chunks/1/data": counts[:, :8, :8]}),
+        "chunks/1/data", "first chunk")  # fmt: skip
 refused("nothing", lambda f: None, "no diffraction patterns")
 refused("many", lambda f: [f.create_group(f"g{i}") for i in range(4200)], "more than 4096 objects")
 refused("energy in eV", lambda f: cxi(f, energy=6200.0), "6200 J", "another unit")
