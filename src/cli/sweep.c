@@ -4,6 +4,7 @@
 #include "base/json-writer.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
+#include "cli/pipeline-files.h"
 #include "cli/run-estimate.h"
 #include "cli/run-plots.h"
 #include "cli/sweep-view.h"
@@ -268,7 +269,10 @@ static hl_status show_results(hl_sweep *s, hl_sweep_view *view, hl_error *error)
   }
   fputs(text.data, stdout);
   if (quiet) tell_failures(&s->records);
-  if (s->formats) status = write_files(s, &input, pictures, &written, error);
+  if (s->formats || hl_options_given(&s->options, HL_OPTION_OUTPUT_DIR))
+    status = hl_cli_write_image(&s->records, hl_options_get(&s->options, HL_OPTION_OUTPUT_DIR),
+                                &written, error);
+  if (s->formats && status == HL_OK) status = write_files(s, &input, pictures, &written, error);
   if (as_suite)
     show_suite_end(s, written.data);
   else if (!quiet && !hl_options_on(&s->options, HL_OPTION_JSON) && written.length)

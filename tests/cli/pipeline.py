@@ -2,9 +2,18 @@
 import json
 import math
 import re
+import shutil
+import sys
 
 import numpy as np
-from harness import HOME, case, hotlap, main
+from harness import HOME, SOURCE, Skip, case, hotlap, main
+
+sys.path[0] = str(SOURCE / 'tests/oracle/imaging')  # in place of this folder, which has another onnxruntime
+try:
+    import onnxruntime
+    from scan_eval import expected_reassembly
+except ImportError:
+    onnxruntime = expected_reassembly = None
 
 NULL = ('--pipeline', '--engine', 'null', '--store', 'none', '--iterations', 3, '--warmup-iterations', 0)
 
@@ -12,7 +21,8 @@ NULL = ('--pipeline', '--engine', 'null', '--store', 'none', '--iterations', 3, 
 def scan(name, count=12, size=64, **changes):
     """A file with patterns and positions; `changes` replace arrays, or take them away (None)."""
     random = np.random.default_rng(1)
-    arrays = dict(diff3d=random.random((count, size, size)).astype('f4'),
+    r = np.hypot(*np.mgrid[-size // 2:size // 2, -size // 2:size // 2])  # bright in the middle, as diffraction is
+    arrays = dict(diff3d=(random.random((count, size, size)) * np.exp(-(r / 8) ** 2)).astype('f4'),
                   xcoords=100 + 3.7 * np.arange(count) % 17, ycoords=100 + 2.3 * np.arange(count) % 11)
     arrays.update(changes)
     file = HOME / name
@@ -138,6 +148,57 @@ def a_plan_has_pipelines():
     hotlap('run', plan, '--dry-run', '--only', 'pipeline').passes('--pipeline', '1 row')
     run = hotlap('run', plan, '--dry-run', '--only', 'inference').passes('1 row')
     assert '--pipeline' not in run.out, run.out
+
+
+def numpy_pass(data, model):
+    """The whole of it: NumPy and SciPy around ONNX Runtime."""
+    with np.load(data) as z:
+        patterns, x, y = z['diff3d'].astype('f8'), z['xcoords'], z['ycoords']
+    size = patterns.shape[1]
+    scale = np.sqrt((size / 2) ** 2 / np.mean(np.sum(patterns ** 2, (1, 2)))) * np.sqrt(1e9) / (size / 2)
+    session = onnxruntime.InferenceSession(str(model), providers=['CPUExecutionProvider'])
+    names = [o.name for o in session.get_outputs()]
+    found = dict(zip(names, session.run(None, {session.get_inputs()[0].name: (patterns * scale).astype('f4')[:, None]})))
+    patches = found['amplitude'][:, 0].astype('f8') * np.exp(1j * found['phase'][:, 0].astype('f8'))
+    return expected_reassembly(x, y, patches)[0]
+
+
+@case
+def image_is_that_of_numpy():
+    """Also of an ONNX file; written with --output-dir, where the picture is, too."""
+    if not onnxruntime or not expected_reassembly:
+        raise Skip('needs onnxruntime and scipy')
+    data, model, folder = scan('numpy.npz', 30), HOME / 'numpy.onnx', HOME / 'numpy'
+    hotlap('models', 'export', 'ptychopinn', model).passes()
+    hotlap('sweep', model, '--pipeline', '--store', 'none', '--test-data', data, '--batch-sizes', 7, '--iterations', 1,
+           '--warmup-iterations', 0, '--no-check', '--output-dir', folder).passes('numpy/reconstruction.npz')
+    expected = numpy_pass(data, model)
+    with np.load(folder / 'reconstruction.npz') as z:
+        image, weights, x, y = z['object'], z['weights'], z['x'], z['y']
+    error = np.abs(image - expected).max() / np.abs(expected).max()
+    assert image.shape == expected.shape and error <= 2e-4, error  # Winograd's: that of the network
+    assert weights.shape == image.shape and np.isfinite([x, y]).all()
+
+
+@case
+def a_picture_shows_the_image():
+    run = hotlap('sweep', 'ptychopinn', '--pipeline', '--store', 'none', '--n-images', 9, '--iterations', 1,
+                 '--warmup-iterations', 0, '--no-check', '--plot-results', '--output-dir', HOME / 'pictures')
+    run.passes('Stages: ms of a pass', 'Image: against the true object')
+    if not shutil.which('gnuplot'):
+        raise Skip('needs gnuplot')
+    picture = (HOME / 'pictures' / 'reconstruction.png').read_bytes()
+    assert picture[:8] == b'\x89PNG\r\n\x1a\n' and len(picture) > 20000, len(picture)
+
+
+@case
+def another_engine_makes_the_same_image():
+    run = hotlap('sweep', 'ptychopinn', '--pipeline', '--store', 'none', '--n-images', 12, '--iterations', 1,
+                 '--warmup-iterations', 0, '--batch-sizes', 4, '--engine', 'onnxruntime', '--json')
+    if run.status == 3 and 'SKIPPED' in run.out:
+        raise Skip('needs ONNX Runtime')
+    row = rows(run)[0]
+    assert row['outcome'] == 'PASSED' and row['reconstruction_error'] <= 2e-4, row
 
 
 main()
