@@ -6,6 +6,8 @@
 
     with hotlap.measure('step'):      # a loop of one's own, into the same store
         ...
+    with hotlap.Monitor('inference.jsonl') as monitor:      # inference in production
+        monitor.log_inference(batch_size=32, elapsed_time=0.0125)
 
 `hotlap.suites` has the names of the benchmark suites. docs/python.md shows all of it.
 """
@@ -15,25 +17,27 @@ from hotlap.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from hotlap.commands import compare, history, load, memory, report, sweep, train, tune
-    from hotlap.errors import (BadRequest, Crashed, HotlapError, HotlapWarning, NothingMeasured,
-                               ProgramNotFound, WrongVersion)
+    from hotlap.errors import (BadRequest, Crashed, HotlapError, HotlapWarning, LibraryNotFound,
+                               NothingMeasured, ProgramNotFound, WrongVersion)
     from hotlap.measuring import Recorder, measure, measured, save
+    from hotlap.monitor import AutoTuner, Monitor, memory_pressure
     from hotlap.results import Results
     from hotlap.settings import Preset, Settings, read_settings
 
 # Brought in when it is asked for: an interpreter that runs an engine needs none of it.
 _WHERE = {**dict.fromkeys(('compare', 'history', 'load', 'memory', 'report', 'sweep', 'train', 'tune'),
                           'hotlap.commands'),
-          **dict.fromkeys(('BadRequest', 'Crashed', 'HotlapError', 'HotlapWarning', 'NothingMeasured',
-                           'ProgramNotFound', 'WrongVersion'), 'hotlap.errors'),
+          **dict.fromkeys(('BadRequest', 'Crashed', 'HotlapError', 'HotlapWarning', 'LibraryNotFound',
+                           'NothingMeasured', 'ProgramNotFound', 'WrongVersion'), 'hotlap.errors'),
+          **dict.fromkeys(('AutoTuner', 'Monitor', 'memory_pressure'), 'hotlap.monitor'),
           **dict.fromkeys(('Recorder', 'measure', 'measured', 'save'), 'hotlap.measuring'),
           **dict.fromkeys(('Preset', 'Settings', 'read_settings'), 'hotlap.settings'),
           'Results': 'hotlap.results'}
 
-__all__ = ['BadRequest', 'Crashed', 'HotlapError', 'HotlapWarning', 'NothingMeasured', 'Preset',
-           'ProgramNotFound', 'Recorder', 'Results', 'Settings', 'WrongVersion', '__version__', 'compare',
-           'history', 'load', 'measure', 'measured', 'memory', 'read_settings', 'report', 'save', 'sweep',
-           'train', 'tune']
+__all__ = ['AutoTuner', 'BadRequest', 'Crashed', 'HotlapError', 'HotlapWarning', 'LibraryNotFound', 'Monitor',
+           'NothingMeasured', 'Preset', 'ProgramNotFound', 'Recorder', 'Results', 'Settings', 'WrongVersion',
+           '__version__', 'compare', 'history', 'load', 'measure', 'measured', 'memory', 'memory_pressure',
+           'read_settings', 'report', 'save', 'sweep', 'train', 'tune']
 
 
 def __getattr__(name: str) -> Any:

@@ -13,8 +13,12 @@ class ProgramNotFound(HotlapError):
     """There is no hotlap program, or it cannot be run."""
 
 
+class LibraryNotFound(HotlapError):
+    """There is no libhotlap, or it cannot be used."""
+
+
 class WrongVersion(HotlapError):
-    """The program is of another version than this package."""
+    """The program or the library is of another version than this package."""
 
 
 class BadRequest(HotlapError, ValueError):

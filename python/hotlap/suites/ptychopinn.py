@@ -11,7 +11,6 @@ functions that take a model and its data also take Python objects, which they ca
 """
 from __future__ import annotations
 
-import json
 import os
 import pathlib
 import statistics
@@ -22,9 +21,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hotlap import program
+from hotlap import monitor, program
 from hotlap.commands import Path, measure_rows, words
 from hotlap.errors import BadRequest, NothingMeasured
+from hotlap.monitor import Monitor
 from hotlap.results import Results, Row
 from hotlap.suites import callables
 
@@ -349,30 +349,29 @@ def generate_markdown_report(results: Results, output_path: Path) -> pathlib.Pat
 # -- production ----------------------------------------------------------------------------------
 
 class InferenceMonitor:
-    """Keeps what inference took, in `log_dir`/inference.jsonl too, and tells when it gets slow."""
+    """Keeps what inference took, in `log_dir`/inference.jsonl too, and tells when it gets slow. The log is that of
+    `hotlap.Monitor`, whose options `options` are: rotated, and shown by `hotlap monitor`."""
 
     RECENT = 100
     DROP = 0.8
 
-    def __init__(self, log_dir: Path):
+    def __init__(self, log_dir: Path, **options: Any):
         self.log_dir = pathlib.Path(log_dir)
         self.log_dir.mkdir(parents=True, exist_ok=True)
+        self.monitor = Monitor(self.log_dir / 'inference.jsonl', **options)
         self.metrics: deque[dict[str, Any]] = deque(maxlen=self.RECENT)
         self.alerts: list[str] = []
 
     def log_inference(self, batch_size: int, elapsed_time: float, memory_usage: float) -> None:
-        """Seconds, and memory in a unit of yours."""
-        if not elapsed_time > 0:
-            raise ValueError(f'log_inference: elapsed_time {elapsed_time} is not above 0')
-        metric = {'timestamp': time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime()), 'batch_size': batch_size,
-                  'elapsed_time': elapsed_time, 'memory_usage': memory_usage,
-                  'throughput': batch_size / elapsed_time}
-        self.metrics.append(metric)
-        with open(self.log_dir / 'inference.jsonl', 'a', encoding='utf-8') as file:
-            file.write(json.dumps(metric) + '\n')
+        """Seconds, and memory in MB."""
+        self.monitor.log_inference(batch_size, elapsed_time, memory_usage)
+        self.metrics.append({'timestamp': time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime()), 'batch_size': batch_size,
+                             'elapsed_time': elapsed_time, 'memory_usage': memory_usage,
+                             'throughput': batch_size / elapsed_time})
 
     def detect_anomalies(self) -> bool:
-        """Whether the latest throughput is below 80 % of the median of the last 100: then `alert`."""
+        """Whether the latest throughput is below 80 % of the median of the last 100: then `alert`. The monitor judges
+        each by its batch size as well, without being asked."""
         recent = [metric['throughput'] for metric in self.metrics]
         slow = bool(recent) and recent[-1] < self.DROP * statistics.median(recent)
         if slow:
@@ -384,23 +383,31 @@ class InferenceMonitor:
         self.alerts.append(text)
         print(f'hotlap: {text}', file=sys.stderr)
 
+    def close(self) -> None:
+        """Writes what is left; done at the end of the program, too."""
+        self.monitor.close()
+
 
 class AutoTuner:
-    """Halves the batch where memory is short, doubles it where it is plenty."""
+    """Halves the batch where memory is short, doubles it where it is plenty: `hotlap.AutoTuner`, which does not go on
+    to do both in turns."""
 
     def __init__(self, model: Any, initial_batch_size: int = 32):
         self.model = model
-        self.current_batch_size = initial_batch_size
+        self.tuner = monitor.AutoTuner(initial_batch_size)
         self.performance_history: list[dict[str, Any]] = []
+
+    @property
+    def current_batch_size(self) -> int:
+        return self.tuner.current_batch_size
+
+    @current_batch_size.setter
+    def current_batch_size(self, batch_size: int) -> None:
+        self.tuner = monitor.AutoTuner(batch_size)
 
     def adapt_batch_size(self, current_memory_pressure: float) -> int:
         """The pressure is the share of memory that is used, 0 to 1."""
-        if not 0 <= current_memory_pressure <= 1:
-            raise ValueError(f'adapt_batch_size: {current_memory_pressure} is not 0 to 1')
-        if current_memory_pressure > 0.9:
-            self.current_batch_size = max(1, self.current_batch_size // 2)
-        elif current_memory_pressure < 0.5:
-            self.current_batch_size = min(256, self.current_batch_size * 2)
+        self.tuner.adapt_batch_size(current_memory_pressure)
         self.performance_history.append({'memory_pressure': current_memory_pressure,
                                          'batch_size': self.current_batch_size})
         return self.current_batch_size
