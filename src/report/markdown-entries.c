@@ -115,6 +115,25 @@ bool hl__markdown_has_entries(const hl_records *records) {
   return false;
 }
 
+/* Of an entry whose rows were all SKIPPED: why, in a line for them all. */
+static bool put_skipped(const hl_records *records, const char *entry, hl_text *out) {
+  size_t count = 0;
+  const hl_record *first = NULL;
+  for (size_t i = 0; i < records->count; i++) {
+    const hl_record *r = &records->items[i];
+    if (!is_of(r, entry)) continue;
+    if (!r->outcome || strcmp(r->outcome, "SKIPPED") != 0) return false;
+    if (first && !hl_text_same(first->reason, r->reason)) return false;
+    if (!first) first = r;
+    count++;
+  }
+  if (!first) return false;
+  hl_text_format(out, "\n\n%zu row%s SKIPPED: ", count, count == 1 ? "" : "s");
+  hl_markdown_text(out, first->reason);
+  hl_text_append(out, "\n\n");
+  return true;
+}
+
 void hl__markdown_entries(const hl_records *records, hl_text *out) {
   hl_text_append(out, "## Results\n\n");
   hl_report_summary(records, out);
@@ -124,6 +143,7 @@ void hl__markdown_entries(const hl_records *records, hl_text *out) {
     if (!entry || !is_first(records, i)) continue;
     hl_text_append(out, "### ");
     hl_markdown_text(out, entry);
+    if (put_skipped(records, entry, out)) continue;
     hl_text_append(out,
                    "\n\n| Model | Engine | Type | Batch Size | Throughput (samples/sec) | ± % | "
                    "Latency (ms/sample) | p50 (ms) | p99 (ms) | Memory (MB) | Remarks |\n"

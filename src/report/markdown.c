@@ -237,27 +237,47 @@ static void put_metrics(const hl_report_input *input, const char *plot, hl_text 
   hl__markdown_rows(input->records, out);
 }
 
+/* Rows of one entry that were SKIPPED for one reason are a line: hardware that is not here has as
+ * many rows as there are batch sizes. */
+static bool same_failure(const hl_record *a, const hl_record *b) {
+  return a->outcome && strcmp(a->outcome, "SKIPPED") == 0 && hl_text_same(a->outcome, b->outcome) &&
+         hl_text_same(a->entry, b->entry) && hl_text_same(a->model, b->model) &&
+         hl_text_same(a->engine, b->engine) && hl_text_same(a->dtype, b->dtype) &&
+         hl_text_same(a->device_id, b->device_id) && a->threads == b->threads &&
+         hl_text_same(a->reason, b->reason);
+}
+
+static void put_failure(const hl_records *records, size_t first, size_t end, hl_text *out) {
+  const hl_record *r = &records->items[first];
+  char text[HL_NUMBER_BYTES];
+  hl_text_append(out, "| ");
+  hl_markdown_text(out, r->model);
+  hl_text_append(out, " | ");
+  hl_markdown_text(out, r->engine);
+  hl_text_append(out, " | ");
+  for (size_t i = first; i < end; i++)
+    hl_text_format(out, "%s%s", i > first ? ", " : "",
+                   hl_report_int(records->items[i].batch_size, "—", text));
+  hl_text_append(out, " | ");
+  hl_markdown_text(out, r->outcome);
+  hl_text_append(out, " | ");
+  hl_markdown_text(out, r->reason);
+  hl_text_append(out, " | ");
+  hl_markdown_code(out, r->reproduce);
+  hl_text_append(out, " |\n");
+}
+
 static void put_failed(const hl_records *records, hl_text *out) {
   bool any = false;
-  for (size_t i = 0; i < records->count; i++) {
-    const hl_record *r = &records->items[i];
-    char text[HL_NUMBER_BYTES];
-    if (hl_record_passed(r)) continue;
+  for (size_t i = 0, end; i < records->count; i = end) {
+    end = i + 1;
+    if (hl_record_passed(&records->items[i])) continue;
+    while (end < records->count && same_failure(&records->items[i], &records->items[end])) end++;
     if (!any)
       hl_text_append(out, "## Failed Rows\n\n| Model | Engine | Batch Size | Outcome | Reason | "
                           "Repeat with |\n|---|---|---:|---|---|---|\n");
     any = true;
-    hl_text_append(out, "| ");
-    hl_markdown_text(out, r->model);
-    hl_text_append(out, " | ");
-    hl_markdown_text(out, r->engine);
-    hl_text_format(out, " | %s | ", hl_report_int(r->batch_size, "—", text));
-    hl_markdown_text(out, r->outcome);
-    hl_text_append(out, " | ");
-    hl_markdown_text(out, r->reason);
-    hl_text_append(out, " | ");
-    hl_markdown_code(out, r->reproduce);
-    hl_text_append(out, " |\n");
+    put_failure(records, i, end, out);
   }
   if (any) hl_text_char(out, '\n');
 }

@@ -227,6 +227,9 @@ def the_report_answers_the_scenarios():
     assert '| many | thin | cpu | null | **4** |' in parts['Latency: the least time of an image, and of an answer']
     energy = parts['Energy: the least of an image']  # no scenario of its own: the rows of throughput answer
     assert energy.count('\n| ') == 7 and '| few | thin | cpu | null | — | — | — |' in energy, energy
+    assert '### few/thin/gpu_single/throughput\n\n3 rows SKIPPED: there is no CUDA here' in report
+    failed = report.split('## Failed Rows')[1].split('\n## ')[0]
+    assert failed.count('| SKIPPED |') == 4 and '| null | 1, 2, 4 | SKIPPED |' in failed, failed
     assert 'speed_optimized: {engine: null, precision: float32' in report
     assert report.count('speed_optimized') == 4, report.count('speed_optimized')  # of throughput alone
     assert 'overhead amortised: yes; by the fit 1 ms of a step do not depend on the batch, 91 % of a step at batch 1' in report
