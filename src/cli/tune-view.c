@@ -166,7 +166,8 @@ static void show_gain(const hl_tune *t, hl_text *out) {
                    " pairs are too few for an interval: "
                    "--max-time gives more\n",
                    r->gain.ratio, r->gain.pairs);
-  else
+  if (r->fell_back) hl_text_format(out, "  %s\n", r->settings[0].reason);
+  if (!r->compared)
     hl_text_format(out, "unknown: %s\n", r->gain_reason ? r->gain_reason : "not compared");
 }
 
@@ -195,7 +196,7 @@ void hl_tune_show_result(const hl_tune *t, hl_text *out) {
   hl_text_char(out, '\n');
   show_gain(t, out);
   show_boundary(t, out);
-  hl_text_format(out, "Search: %.0f s, %zu settings tried, %zu turns in %zu races%s\n",
-                 (double)s->all_spent_ns / 1e9, tried, s->turns, s->races,
+  hl_text_format(out, "Search: %.0f s, %zu settings tried, %zu turns in %zu race%s%s\n",
+                 (double)s->all_spent_ns / 1e9, tried, s->turns, s->races, s->races == 1 ? "" : "s",
                  t->result.short_of_time ? "; short of time: --search-time gives more" : "");
 }

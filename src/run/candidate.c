@@ -73,6 +73,7 @@ hl_status hl__record_check(const hl_record *r, size_t side, bool force, hl_error
 }
 
 double hl__batch_shift(const hl_configuration *a, const hl_configuration *b) {
+  if (a->pipeline && b->pipeline) return 0; /* a step is a pass over the same scan */
   return log((double)b->batch_size / (double)a->batch_size);
 }
 

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { attempts = 4 };
+enum { attempts = 4, batch_most = 65536 };
 
 /* What the worker may take: the limit that was asked for, or what the machine has. */
 static double limit_bytes(const hl_method_options *m) {
@@ -86,15 +86,18 @@ hl_status hl__boundary_find(const hl_row_context *context, const hl_search_optio
   b->looked = true;
   b->largest = b->safe = HL_INT_NULL;
   b->safe_memory_mb = b->verified_s = (double)NAN;
-  hl_records known = {0};
-  hl_status status = hl_run_search(context, &first->configuration, &known, &b->largest, error);
-  hl_records_release(&known);
+  hl_method_options method = *context->method;
+  method.max_batch = batch_most; /* --max-batch is where the search of settings ends */
+  hl_row_context beyond = *context;
+  beyond.method = &method;
+  const hl_records none = {0};
+  hl_status status = hl_run_search(&beyond, &first->configuration, &none, &b->largest, error);
   if (status != HL_OK) return status;
-  int64_t most = b->largest != HL_INT_NULL ? b->largest : context->method->max_batch;
+  int64_t most = b->largest != HL_INT_NULL ? b->largest : batch_most;
   if (b->largest == HL_INT_NULL)
-    b->reason = hl_strdup("not seen: nothing failed up to --max-batch, or a size was not tried "
-                          "because it was predicted not to fit");
+    b->reason = hl_strdup("not seen: a size was not tried because it was predicted not to fit, or "
+                          "nothing failed");
   if (most < 1 || options->verify_s <= 0) return HL_OK;
-  return verify(context, options, b, &first->configuration,
-                safe_batch(result, context->method, most), error);
+  return verify(&beyond, options, b, &first->configuration, safe_batch(result, &method, most),
+                error);
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* A worker of each setting takes memory and, with a GPU's driver in it, time to start. */
-enum { workers_most = 12, look_least = 3 };
+enum { workers_most = 12, look_least = 3, steps_for_tail = 100 };
 static const double look_ns = 200e6, scout_share = 0.1, scout_least_s = 1;
 
 void hl__field_init(hl__field *f, const hl_row_context *context, const hl_configuration *families) {
@@ -100,8 +100,8 @@ static hl_status open_place(hl__field *f, const hl_arm *arm, size_t index, hl_er
   return hl_row_warm_up(&place->row, error);
 }
 
-/* The median of a few steps. */
-static hl_status look(hl_row *row, double *ret_step_ns, hl_error *error) {
+/* The median of a few steps, and the tail over it where they are enough to have one. */
+static hl_status look(hl_row *row, double *ret_step_ns, double *ret_tail, hl_error *error) {
   double step = row->warmup.step_ns, values[256];
   size_t n = 0;
   hl_status status = HL_OK;
@@ -119,6 +119,8 @@ static hl_status look(hl_row *row, double *ret_step_ns, hl_error *error) {
   if (status == HL_OK && n == 0)
     return hl_error_set(error, HL_UNAVAILABLE, "the data has no full batch of this size");
   *ret_step_ns = hl_median(values, n);
+  if (n >= steps_for_tail)
+    *ret_tail = hl_percentile(values, n, 99, HL_PERCENTILE_LINEAR) / *ret_step_ns;
   return status;
 }
 
@@ -142,7 +144,7 @@ hl_status hl__field_scout(hl__field *f, const hl_arm *arm, size_t index, hl_tuni
   hl_tuning_scout found = {.tail = 1, .memory_bytes = (double)NAN, .watts = (double)NAN};
   hl_status status = open_place(f, arm, index, &failure);
   hl_row *row = f->places[index] ? &f->places[index]->row : NULL;
-  if (status == HL_OK) status = look(row, &found.step_ns, &failure);
+  if (status == HL_OK) status = look(row, &found.step_ns, &found.tail, &failure);
   if (status == HL_OK) status = peak(f, row, &found.memory_bytes, &failure);
   bool bad_input = row && row->bad_input;
   ret_why[0] = '\0';

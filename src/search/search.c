@@ -146,6 +146,23 @@ static void correct(searching *s, size_t arm, const hl_record *r) {
                     (r->memory_mb + r->baseline_memory_mb) * 1e6, r->power_w);
 }
 
+/* Why there is no best arm. */
+static const char *why_none(const searching *s, const hl_search_goal *goal) {
+  bool ran = false, watts = false, memory = false;
+  for (size_t i = 0; i < s->tuning->count; i++) {
+    const hl_arm *a = &s->tuning->arms[i];
+    if (a->state != HL_ARM_KNOWN) continue;
+    ran = true;
+    watts |= a->watts > 0;
+    memory |= a->memory_bytes > 0;
+  }
+  if (!ran) return s->tuning->short_of_time ? "no time was left to try a setting" : "none runs";
+  if (goal->weights.energy > 0 && !watts)
+    return "the processor's energy is not to be had here (hotlap doctor says why)";
+  if (goal->weights.memory > 0 && !memory) return "the memory of a worker is not known here";
+  return "no setting keeps the limits";
+}
+
 /* Measures the best again, in a fresh process; the next best where it does not hold. */
 static hl_status confirm(searching *s, hl_search_setting *setting, hl_error *error) {
   for (int i = 0; i < winners_most; i++) {
@@ -171,9 +188,7 @@ static hl_status confirm(searching *s, hl_search_setting *setting, hl_error *err
     refused(setting, best->batch, broken);
     hl_tuning_refuse(s->tuning, arm);
   }
-  if (!setting->reason)
-    setting->reason = hl_strdup(s->tuning->short_of_time ? "no time was left to try a setting"
-                                                         : "no setting keeps the limits");
+  if (!setting->reason) setting->reason = hl_strdup(why_none(s, setting->goal));
   return HL_OK;
 }
 
@@ -249,18 +264,20 @@ static hl_status reach(searching *s, size_t index, hl_error *error) {
 
 /* -- the gain ---------------------------------------------------------------------------------- */
 
-/* The setting of who does not search: the first family with the batch that everybody takes. */
-static hl_status compare(searching *s, hl_run_info *info, hl_error *error) {
+static bool is_baseline(const searching *s, const hl_search_setting *setting) {
+  const hl_configuration *family = &s->options->families[0];
+  if (s->tuning->arms[setting->arm].family != 0 ||
+      setting->configuration.batch_size != s->options->baseline_batch)
+    return false;
+  return !family->pipeline ||
+         (family->pipeline->preprocess_batch == setting->stages.preprocess_batch &&
+          family->pipeline->reassemble_batch == setting->stages.reassemble_batch);
+}
+
+static hl_status pairs_against(searching *s, const hl_configuration *baseline, hl_run_info *info,
+                               hl_error *error) {
   const hl_search_options *o = s->options;
-  const hl_search_setting *first = &s->result->settings[0];
-  if (!o->baseline_batch || !first->found) return HL_OK;
-  const hl_configuration baseline = hl_configuration_with_batch(&o->families[0], o->baseline_batch);
-  if (s->tuning->arms[first->arm].family == 0 &&
-      first->configuration.batch_size == o->baseline_batch) {
-    s->result->gain_reason = hl_strdup("it is the best setting itself");
-    return s->result->gain_reason ? HL_OK : no_memory(error);
-  }
-  const hl_configuration *const sides[] = {&baseline, &first->configuration};
+  const hl_configuration *const sides[] = {baseline, &s->result->settings[0].configuration};
   const hl_compare_options options = {.configurations = sides,
                                       .count = 2,
                                       .method = o->method,
@@ -285,6 +302,56 @@ static hl_status compare(searching *s, hl_run_info *info, hl_error *error) {
   }
   hl_comparisons_release(&found);
   return status == HL_INTERRUPTED ? hl_error_set(error, status, "interrupted") : status;
+}
+
+/* A search that had no time, or a machine that changed meanwhile: what is surely slower than the
+ * batch that everybody takes is not what is advised. */
+static hl_status fall_back(searching *s, const hl_configuration *baseline, hl_error *error) {
+  hl_search_setting *first = &s->result->settings[0];
+  hl_record record;
+  hl_record_init(&record);
+  hl_status status = hl_row_measure(&s->context, baseline, &record, error);
+  if (status == HL_OK && !breaks_limit(s, &record)) {
+    char *why =
+        hl_format("what the search found (batch %" PRId64 ") is slower than batch %" PRId64
+                  ", which is taken in its place: %.3f times the throughput",
+                  first->configuration.batch_size, baseline->batch_size, s->result->gain.ratio);
+    hl_record_release(&first->record);
+    first->record = record;
+    hl_record_init(&record);
+    first->configuration = *baseline;
+    if (baseline->pipeline) first->stages = *baseline->pipeline;
+    free(first->reason);
+    first->reason = why;
+    s->result->fell_back = true;
+  }
+  hl_record_release(&record);
+  return status;
+}
+
+/* Whether the batch is one of those to choose from. */
+static bool may_take(const hl_search_options *o, int64_t batch) {
+  bool named = false;
+  for (size_t i = 0; i < o->rungs; i++) named |= o->ladder[i] == batch;
+  return named || (o->refine && batch <= o->ladder[o->rungs - 1]);
+}
+
+/* The setting of who does not search: the first family with the batch that everybody takes. */
+static hl_status compare(searching *s, hl_run_info *info, hl_error *error) {
+  const hl_search_options *o = s->options;
+  const hl_search_setting *first = &s->result->settings[0];
+  if (!o->baseline_batch || !first->found) return HL_OK;
+  const hl_configuration baseline = hl_configuration_with_batch(&o->families[0], o->baseline_batch);
+  if (is_baseline(s, first)) {
+    s->result->gain_reason = hl_strdup("it is the best setting itself");
+    return s->result->gain_reason ? HL_OK : no_memory(error);
+  }
+  hl_status status = pairs_against(s, &baseline, info, error);
+  bool slower = s->result->compared && s->result->gain.ci.high < 1;
+  bool fastest = o->goals[0].weights.throughput >= 1;
+  return status == HL_OK && slower && fastest && may_take(o, o->baseline_batch)
+             ? fall_back(s, &baseline, error)
+             : status;
 }
 
 /* -- the whole --------------------------------------------------------------------------------- */

@@ -70,6 +70,7 @@ typedef struct hl_search_result {
   size_t setting_count;
   hl_comparison gain; /* of the first goal's winner over the baseline: ratio above 1 is faster */
   bool compared;
+  bool fell_back;    /* it was surely slower, so that the baseline has taken its place */
   char *gain_reason; /* why it was not compared */
   hl_search_boundary boundary;
   hl_tuning tuning; /* all arms that were tried, and what the search took */

@@ -67,7 +67,8 @@ static void write_gain(const hl_search_options *o, const hl_search_result *resul
   hl_json_pair(json, "ci", result->compared ? c->ci : (hl_pair){(double)NAN, (double)NAN});
   hl_json_text(json, "verdict", result->compared ? c->verdict : NULL);
   hl_json_int(json, "pairs", result->compared ? c->pairs : 0);
-  hl_json_text(json, "reason", result->gain_reason);
+  hl_json_text(json, "reason",
+               result->fell_back ? result->settings[0].reason : result->gain_reason);
   hl_json_end(json);
 }
 

@@ -69,6 +69,36 @@ def limits_that_nothing_keeps():
 
 
 @case
+def energy_where_there_is_none():
+    run = hotlap('tune', *CLOCK, '--threads', '1', '--objective', 'throughput,energy', '--baseline-batch', '0')
+    run.passes('energy_optimized', "energy is not to be had")
+    hotlap('tune', *CLOCK, '--threads', '1', '--objective', 'energy').fails(3, 'energy')
+
+
+@case
+def what_is_slower_than_the_baseline_is_not_advised():
+    # No time for more than the first batch, which is slower than the baseline.
+    short = [word if word != '100' else '0.1' for word in CLOCK]
+    document = json.loads(hotlap('tune', *short, '--threads', '1', '--objective', 'throughput', '--json').passes().out)
+    assert document['search']['short_of_time'] and len(document['tried']) < 8
+    assert document['presets']['speed_optimized']['batch_size'] == 32, document['presets']
+    assert document['gain']['verdict'] == 'slower' and 'in its place' in document['gain']['reason']
+
+
+@case
+def the_largest_batch_is_found_and_run():
+    """A worker holds 200 MB; the network's inputs are 256 KiB each, so that some hundred fit."""
+    document = json.loads(hotlap('tune', 'mlp:dims=65536-8', '--threads', '1', '--objective', 'throughput',
+                                 '--memory-limit', '200', '--verify-seconds', '0.3', '--max-time', '0.5',
+                                 '--search-time', '20', '--baseline-batch', '0', '--no-check', '--store', 'none',
+                                 '--max-batch', '64', '--json').passes().out)
+    limit = document['largest_batch']
+    # 10 % of the limit is free: beside the network's own memory that is more than 10 % of the batch.
+    assert 0.7 < limit['safe_batch_size'] / limit['max_batch_size'] < 0.9, limit
+    assert limit['safe_memory_mb'] <= 185 and limit['verified_s'] > 0.2 and limit['reason'] is None, limit
+
+
+@case
 def no_network_no_search():
     hotlap('tune').fails(2, 'needs a MODEL')
     hotlap('tune', 'mlp', 'resnet50').fails(2, 'one MODEL')
