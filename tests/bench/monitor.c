@@ -1,7 +1,7 @@
 /*
  * bench/monitor - nanoseconds of a call of hl_monitor_log_inference, with 1, 2, 4, ... threads.
  *
- *     tests/bench/monitor [FOLDER]        a log is written in FOLDER (default: none)
+ *     build/tests/bench/bench-monitor [FOLDER]        a log is written in FOLDER (default: none)
  *
  * Each thread logs bursts of 1000 records and then waits until the monitor has drained them, since
  * a ring that is full refuses within less time than it takes; the time of a burst is that of its
