@@ -1,5 +1,6 @@
 #include "cli/cli.h"
 #include "cli/report-files.h"
+#include "cli/run-plan.h"
 #include "cli/run-plots.h"
 
 #include "analyse/analyse.h"
@@ -178,6 +179,9 @@ int hl_cli_report(int argc, char **argv) {
     bool has_plan = read_plan(&info, &plan);
     if (has_plan) input.title = plan.name;
     if (has_plan) input.description = plan.description;
+    HL_CLEANUP(hl_free_pointer)
+    char *order = has_plan ? hl_cli_order_of_run(&plan, info.command) : NULL;
+    input.order = order;
     show(&options, &input);
     /* Of every file that there can be. */
     bool every = !hl_options_given(&options, HL_OPTION_EXPORT_FORMAT);

@@ -71,29 +71,13 @@ static hl_status read_plan(const hl_options *options, hl_arena *arena, hl_plan_f
   return status;
 }
 
-/* The seed by which blocks are in random order, if they are. */
-static hl_status read_shuffle(const hl_options *options, const hl_plan_file *file, hl_plan *plan,
-                              hl_error *error) {
-  enum { usual_seed = 42 };
-  const char *text = hl_options_get(options, HL_OPTION_SHUFFLE);
-  int64_t seed = usual_seed;
-  plan->shuffled = text ? strcmp(text, "off") != 0 : file->matrix;
-  if (text && plan->shuffled) {
-    hl_error inner = {0};
-    if (hl_parse_int(text, 0, INT64_MAX, "", &seed, &inner) != HL_OK)
-      return hl_error_set(error, HL_INVALID_ARGUMENT, "--shuffle: '%.60s' is no seed, and not off",
-                          text);
-  }
-  plan->shuffle_seed = (uint64_t)seed;
-  return HL_OK;
-}
-
 static hl_status prepare(hl_sweep *s, const hl_plan_file *file, int argc, char **argv,
                          hl_error *error) {
   hl_status status = hl_machine_read(&s->machine, error);
   if (status == HL_OK) status = hl_cli_plots_check(file, error);
   if (status == HL_OK) status = hl_cli_plan_from_file(s, file, error);
-  if (status == HL_OK) status = read_shuffle(&s->options, file, &s->plan, error);
+  if (status == HL_OK)
+    status = hl_cli_shuffle(hl_options_get(&s->options, HL_OPTION_SHUFFLE), file, &s->plan, error);
   return status == HL_OK ? hl_sweep_begin(s, argc, argv, error) : status;
 }
 

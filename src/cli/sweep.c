@@ -6,6 +6,7 @@
 #include "cli/interrupt.h"
 #include "cli/pipeline-files.h"
 #include "cli/run-estimate.h"
+#include "cli/run-plan.h"
 #include "cli/run-plots.h"
 #include "cli/sweep-view.h"
 #include "report/grid.h"
@@ -38,15 +39,6 @@ static double longest_s(const hl_plan *plan) {
   double seconds = 0;
   for (size_t i = 0; i < plan->count; i++) seconds += row_limit_s(plan, i);
   return seconds;
-}
-
-/* How rows are ordered if not as they are listed, else NULL; free() it. */
-static char *order_text(const hl_plan *plan) {
-  if (!plan->shuffled) return NULL;
-  return hl_format(
-      "Batch sizes in random order within blocks of the same entry, model and threads, "
-      "seed %" PRIu64,
-      plan->shuffle_seed);
 }
 
 static bool searches(const hl_plan *plan) {
@@ -96,13 +88,13 @@ static void show_estimate(const hl_sweep *sweep) {
   if (e.absent)
     printf("%zu row%s a GPU that is not here: SKIPPED, with the reason\n", e.absent,
            e.absent == 1 ? " needs" : "s need");
-  if (e.known && rest)
-    printf(
-        "About %.0f s for %zu rows, by the fit of rows in the store; of the other %zu nothing was "
-        "measured before\n",
-        ceil(e.seconds), e.known, rest);
-  else if (e.known)
-    printf("About %.0f s, by the fit of rows in the store\n", ceil(e.seconds));
+  HL_CLEANUP(hl_free_pointer)
+  char *of = rest ? hl_format(" for %zu rows", e.known) : hl_strdup("");
+  if (e.known && of)
+    printf("About %.0f s%s with loading and first calls, by the fit of rows in the store",
+           ceil(e.seconds), of);
+  if (e.known && rest) printf("; of the other %zu nothing was measured before", rest);
+  if (e.known) putchar('\n');
 }
 
 int hl_sweep_dry_run(const hl_sweep *sweep) {
@@ -116,7 +108,7 @@ int hl_sweep_dry_run(const hl_sweep *sweep) {
     HL_CLEANUP(hl_free_pointer) char *row = row_text(plan, i);
     printf("%s\n", row ? row : "");
   }
-  HL_CLEANUP(hl_free_pointer) char *order = order_text(plan);
+  HL_CLEANUP(hl_free_pointer) char *order = hl_cli_order_text(plan);
   if (order) printf("%s\n", order);
   bool same = true;
   double limit = row_limit_s(plan, 0), longest = longest_s(plan);
@@ -230,7 +222,7 @@ static void show_suite_end(const hl_sweep *s, const char *written) {
 
 static hl_status show_results(hl_sweep *s, hl_sweep_view *view, hl_error *error) {
   hl_report_picture pictures[HL_PLAN_PLOTS];
-  HL_CLEANUP(hl_free_pointer) char *order = order_text(&s->plan);
+  HL_CLEANUP(hl_free_pointer) char *order = hl_cli_order_text(&s->plan);
   hl_report_input input = {.info = &s->info,
                            .records = &s->records,
                            .analysis = &s->analysis,
@@ -349,7 +341,7 @@ static int run(hl_sweep *s, hl_sweep_view *view) {
 
 int hl_sweep_run(hl_sweep *sweep) {
   if (!hl_options_on(&sweep->options, HL_OPTION_QUIET)) warn_of_threads(sweep);
-  HL_CLEANUP(hl_free_pointer) char *order = order_text(&sweep->plan);
+  HL_CLEANUP(hl_free_pointer) char *order = hl_cli_order_text(&sweep->plan);
   bool silent = hl_options_on(&sweep->options, HL_OPTION_QUIET) ||
                 hl_options_on(&sweep->options, HL_OPTION_JSON);
   if (order && !silent) printf("%s\n", order);

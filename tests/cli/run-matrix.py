@@ -176,9 +176,13 @@ def batch_sizes_of_a_block_come_in_random_order():
     rows(text, '--shuffle', 'x').fails(2, "--shuffle: 'x' is no seed, and not off")
     hotlap('run', plan(text), '--dry-run').passes('Batch sizes in random order within blocks', 'seed 42')
     report = HOME / 'order'
-    hotlap('run', plan(text), '--store', 'none', '--shuffle', '5', '--output-dir', str(report), '--export-format', 'md').passes(
+    store = ('--store', str(HOME / 'order.db'))
+    hotlap('run', plan(text), *store, '--shuffle', '5', '--output-dir', str(report), '--export-format', 'md').passes(
         'Batch sizes in random order within blocks')
     assert 'entry, model and threads, seed 5' in (report / 'BENCHMARK_REPORT.md').read_text()
+    first = (report / 'BENCHMARK_REPORT.md').read_bytes()
+    hotlap('report', 'latest', *store, '--output-dir', str(report), '--export-format', 'md').passes()
+    assert (report / 'BENCHMARK_REPORT.md').read_bytes() == first
     plain = CLOCK + 'entries: [{model: linear, batch-sizes: [1, 2]}]\n'
     assert rows(plain, '--dry-run').passes().document['shuffle_seed'] is None
     assert rows('shuffle: 7\n' + plain, '--dry-run').passes().document['shuffle_seed'] == 7
@@ -204,11 +208,11 @@ def a_dry_run_knows_what_was_measured():
     assert 'About' not in before.out, before.explain()
     hotlap('run', plan(SMALL), '--only', 'model=thin,batch_sizes=one', *store).passes()
     after = hotlap('run', plan(SMALL), '--dry-run', *store)  # batch 4 by the line through 1 and 2
-    after.passes('s for 6 rows, by the fit of rows in the store; of the other 6 nothing was measured before')
+    after.passes('s for 6 rows with loading and first calls, by the fit of rows in the store; of the other 6 nothing was measured before')
     found = hotlap('run', plan(SMALL), '--dry-run', '--json', *store).passes().document
     assert found['estimated_rows'] == 6 and found['absent_rows'] == 12, found
     assert 0 < found['estimated_time_s'] < found['max_time_s'], found
-    hotlap('run', plan(SMALL), '--dry-run', '--only', 'model=thin', *store).passes('s, by the fit of rows in the store')
+    hotlap('run', plan(SMALL), '--dry-run', '--only', 'model=thin', *store).passes('s with loading and first calls, by the fit of rows in the store')
 
 
 @case
