@@ -82,6 +82,13 @@ static hl_status lay_out(hl_reassembly *r, const double *x, const double *y, hl_
       farthest = i;
     }
   }
+  /* Far less than a pixel apart, and not only by rounding of a mean. */
+  if (largest < 0.01 && largest > 1e-9 * (fabs(mean_x) + fabs(mean_y)))
+    return hl_error_set(error, HL_BAD_DATA,
+                        "all positions lie within %g pixels of their mean, as those of position "
+                        "%" PRId64 ", (%g, %g), show: they look like metres. Give positions in "
+                        "pixels",
+                        largest, farthest, x[farthest], y[farthest]);
   double side = (double)r->crop + 4 * ceil(largest / 2);
   if (side > HL_REASSEMBLY_MAX_SIDE)
     return hl_error_set(error, HL_BAD_DATA,

@@ -41,7 +41,8 @@ typedef struct hl_reassembly hl_reassembly;
 
 /* Positions in pixels; they are copied. `size` is a patch's side, `crop` at most that.
  * INVALID_ARGUMENT for sizes; BAD_DATA names the position that is not finite, or that would make
- * the canvas absurd; OUT_OF_MEMORY. */
+ * the canvas absurd, and where all are within a hundredth of a pixel (metres) but not the same;
+ * OUT_OF_MEMORY. */
 hl_status hl_reassembly_new(const double *x, const double *y, int64_t count, int64_t size,
                             int64_t crop, hl_reassembly **ret_reassembly, hl_error *error);
 void hl_reassembly_free(hl_reassembly *reassembly); /* NULL is fine */

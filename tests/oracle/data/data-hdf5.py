@@ -3,8 +3,10 @@
     data-hdf5.py DATA-TOOL DIRECTORY    where the program lies
 """
 
+import json
 import os
 import pathlib
+import subprocess
 import sys
 
 import numpy as np
@@ -112,6 +114,9 @@ for size in (0, 16):
     if not size:
         near("CXI amplitude", got["amplitude"], np.sqrt(counts))
         check(np.array_equal(got["probe"], probe) and np.array_equal(got["object"], picture), "CXI fields")
+shown = subprocess.run([sys.argv[2] + "/hotlap", "data", "show", "--json", PATH], capture_output=True, text=True)
+shown = json.loads(shown.stdout)
+check(shown["container"] == "HDF5" and shown["ptychography"]["positions"] and shown["ptychography"]["object"], str(shown))
 with h5py.File(PATH, "w") as f:
     cxi(f, distance=None, data=counts.astype("u2"), positions=metres[:, :2])
 notes, got = scan("no geometry")

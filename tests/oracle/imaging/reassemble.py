@@ -41,6 +41,7 @@ for label, count, size, crop, (x, y) in (
     ("whole pixels", 25, 64, 20, np.mgrid[0:25:5, 0:25:5].reshape(2, -1).astype("f8")),
     ("half pixels", 16, 16, 8, np.mgrid[0:2:0.5, 0:2:0.5].reshape(2, -1)),
     ("one place", 5, 16, 8, (np.full(5, 3.25), np.full(5, -8.5))),
+    ("one place, rounded", 7, 16, 8, (np.full(7, 0.1), np.full(7, 1e4 / 3))),
     ("one", 1, 16, 16, (np.array([5.0]), np.array([7.0]))),
     ("collinear", 50, 64, 20, (np.linspace(-60, 60, 50), np.zeros(50))),
 ):
@@ -79,7 +80,8 @@ check(np.isnan(reassemble(x, y, (broken, patches[1]), 20)[0]).sum() in range(1, 
 for label, (x, y), words in (
     ("not finite", ([0.0, np.nan], [0.0, 1.0]), ("BAD_DATA", "position 1 is (nan, 1)")),
     ("infinite", ([0.0, 1.0, 2.0], [0.0, 1.0, np.inf]), ("BAD_DATA", "position 2")),
-    ("metres", ([0.0, 1.0, 2e9], [0.0, 1.0, 1.0]), ("BAD_DATA", "position 2", "limit is 8192", "leave")),
+    ("metres", ([1e-6, 2e-6, 5e-6], [1e-6, 0.0, 3e-6]), ("BAD_DATA", "position 2, (5e-06, 3e-06)", "metres")),
+    ("nanometres", ([0.0, 1.0, 2e9], [0.0, 1.0, 1.0]), ("BAD_DATA", "position 2", "limit is 8192", "leave")),
     ("off the canvas", ([0.0] * 9 + [9999.0], [0.0] * 10), ("BAD_DATA", "position 9, (9999, 0)", "pixels a side")),
 ):
     said = reassemble(x, y, np.ones((len(x), 16, 16)), 16)
