@@ -36,7 +36,7 @@ HL_PUBLIC const char *hl_version(void);
 
 /* ---- Monitor ---------------------------------------------------------------------------------
  *
- * A call in the serving threads leaves 32 bytes in a ring; one thread of the monitor's own writes
+ * A call in the serving threads leaves 40 bytes in a ring; one thread of the monitor's own writes
  * the log. A line is one JSON object:
  *
  *     {"timestamp":"2026-11-29T12:00:00.123456Z","batch_size":32,"elapsed_time":0.0125,
@@ -74,7 +74,7 @@ typedef struct hl_monitor_config {
   const char *path;      /* of the log; NULL: none is written */
   uint64_t rotate_bytes; /* the log becomes PATH.1, that PATH.2, ... at this size; 64 MiB */
   uint32_t rotate_keep;  /* so many old ones are kept, 1 to 1000; 8 */
-  uint32_t ring_records; /* capacity of the rings, all threads together; 65536 (2.5 MB) */
+  uint32_t ring_records; /* capacity of the rings, all threads together; 65536 (2.6 MB) */
   /* When inference is slow: its throughput is below `drop` times the median of the last `window` of
    * the same batch size. `persist` in succession are a degradation. A change of level of at least
    * `change` (a ratio less 1) is found over longer; below 0: not looked for. */
@@ -123,14 +123,15 @@ HL_PUBLIC hl_status hl_monitor_new(const hl_monitor_config *config, hl_monitor *
 HL_PUBLIC bool hl_monitor_log_inference(hl_monitor *monitor, uint32_t batch_size, double elapsed_s,
                                         double memory_mb);
 
-/* Waits until everything that was logged before the call is in the file. IO: lines could not be
- * written since the last flush. */
+/* Waits until everything that was logged before the call is in the file; not from on_event. IO:
+ * lines could not be written since the last flush. */
 HL_PUBLIC hl_status hl_monitor_flush(hl_monitor *monitor, hl_error *error);
 
 /* `ret_stats->size` is set by the caller. */
 HL_PUBLIC void hl_monitor_get_stats(hl_monitor *monitor, hl_monitor_stats *ret_stats);
 
-/* Flushes, ends the thread and closes the log; NULL is allowed. No other thread may be in a call
+/* Flushes, ends the thread, waits 3 s at most for alerts that are being sent, and closes the log;
+ * NULL is allowed. No other thread may be in a call
  * of this monitor. In a child of fork, which has no such thread, it only gives memory back. */
 HL_PUBLIC void hl_monitor_free(hl_monitor *monitor);
 

@@ -1,6 +1,7 @@
 #include "monitor/log-reader.h"
 
 #include "base/text.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -30,6 +31,27 @@ static char *name_of(const hl_log_reader *r, uint32_t number) {
 static bool find_stat(const hl_log_reader *r, uint32_t number, struct stat *ret_file) {
   HL_CLEANUP(hl_free_pointer) char *name = name_of(r, number);
   return name && stat(name, ret_file) == 0 && S_ISREG(ret_file->st_mode);
+}
+
+/* Which of PATH.1 to PATH.1000 there are: present[k]. By the names of the folder, since on some
+ * file systems to ask for what is not there takes long. */
+static void list_numbers(const hl_log_reader *r, bool present[MOST_ROTATED + 1]) {
+  memset(present, 0, (MOST_ROTATED + 1) * sizeof *present);
+  const char *slash = strrchr(r->path, '/');
+  const char *base = slash ? slash + 1 : r->path;
+  size_t length = strlen(base);
+  HL_CLEANUP(hl_free_pointer)
+  char *folder = slash ? hl_format("%.*s", (int)(slash - r->path) + 1, r->path) : hl_strdup(".");
+  DIR *directory = folder ? opendir(folder) : NULL;
+  struct dirent *entry;
+  while (directory && (entry = readdir(directory))) {
+    int64_t number;
+    if (strncmp(entry->d_name, base, length) == 0 && entry->d_name[length] == '.' &&
+        entry->d_name[length + 1] != '0' &&
+        hl_parse_int(entry->d_name + length + 1, 1, MOST_ROTATED, "", &number, NULL) == HL_OK)
+      present[number] = true;
+  }
+  if (directory) closedir(directory);
 }
 
 static bool is_open(const hl_log_reader *r, const struct stat *file) {
@@ -65,8 +87,10 @@ hl_status hl_log_reader_open(const char *path, hl_log_reader **ret_reader, hl_er
     return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory to read a log");
   }
   r->fd = -1;
+  bool present[MOST_ROTATED + 1];
+  list_numbers(r, present);
   uint32_t oldest = MOST_ROTATED;
-  while (oldest > 0 && !find_stat(r, oldest, &file)) oldest--;
+  while (oldest > 0 && !(present[oldest] && find_stat(r, oldest, &file))) oldest--;
   if (!open_number(r, oldest)) {
     hl_status status = hl_error_errno(error, errno == ENOENT ? HL_NOT_FOUND : HL_IO,
                                       "cannot read the log '%s'", path);
@@ -104,8 +128,12 @@ static bool go_on(hl_log_reader *r) {
     if ((uint64_t)file.st_size >= r->offset) return false;
     return open_number(r, 0); /* cut short: it begins anew */
   }
+  bool present[MOST_ROTATED + 1];
+  list_numbers(r, present);
   uint32_t place = 1; /* where this file is now */
-  while (place <= MOST_ROTATED && !(find_stat(r, place, &file) && is_open(r, &file))) place++;
+  while (place <= MOST_ROTATED &&
+         !(present[place] && find_stat(r, place, &file) && is_open(r, &file)))
+    place++;
   if (place > MOST_ROTATED) place = 1; /* it is gone, as is what was between */
   if (r->end > r->start || r->skipping) {
     r->line++;
@@ -113,7 +141,7 @@ static bool go_on(hl_log_reader *r) {
     r->start = r->end = 0;
   }
   for (uint32_t next = place; next > 0; next--)
-    if (find_stat(r, next - 1, &file) && open_number(r, next - 1)) return true;
+    if ((next == 1 || present[next - 1]) && open_number(r, next - 1)) return true;
   return false;
 }
 

@@ -126,10 +126,28 @@ static hl_status rotate(hl_log *log, hl_error *error) {
   return status;
 }
 
+/* Bytes of the whole lines that still fit into the file; one line where it is new. */
+static size_t fitting(const hl_log *log, const char *lines, size_t bytes) {
+  uint64_t room = log->rotate_bytes > log->bytes ? log->rotate_bytes - log->bytes : 0;
+  if (bytes <= room) return bytes;
+  const char *end = memrchr(lines, '\n', (size_t)room);
+  if (!end && log->bytes <= strlen(log->header)) end = memchr(lines, '\n', bytes);
+  return end ? (size_t)(end - lines) + 1 : 0;
+}
+
 hl_status hl_log_append(hl_log *log, const char *lines, size_t bytes, hl_error *error) {
   hl_status rotated = HL_OK;
-  if (log->bytes > strlen(log->header) && log->bytes + bytes > log->rotate_bytes)
-    rotated = rotate(log, error);
-  hl_status status = write_lines(log, lines, bytes, error);
-  return status ? status : rotated;
+  while (bytes > 0) {
+    size_t part = rotated ? bytes : fitting(log, lines, bytes);
+    if (part == 0) {
+      rotated = rotate(log, error);
+      if (log->bytes <= strlen(log->header)) continue;
+      part = bytes;
+    }
+    hl_status status = write_lines(log, lines, part, error);
+    if (status) return status;
+    lines += part;
+    bytes -= part;
+  }
+  return rotated;
 }

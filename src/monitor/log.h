@@ -32,7 +32,7 @@ hl_status hl_log_open(const char *path, uint64_t rotate_bytes, uint32_t keep, co
                       hl_log *ret_log, hl_error *error);
 void hl_log_close(hl_log *log); /* of a zeroed one with fd -1: nothing */
 
-/* Appends whole lines, after a rotation where they would make the file too large. IO: what did not
+/* Appends whole lines, with rotations where they would make the file too large. IO: what did not
  * go out is lost. */
 hl_status hl_log_append(hl_log *log, const char *lines, size_t bytes, hl_error *error);
 
