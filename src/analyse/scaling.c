@@ -97,7 +97,13 @@ static bool constant_part(hl_analysis_group *g) {
   if (t->points < 3 || !(t->a1 > 0))
     return add(g, name, -1,
                hl_strdup("no line fits the times: what does not depend on the batch is not known"));
-  double batch = (double)g->optimal_batch_size, t0 = fmax(t->a0, 0);
+  if (!(t->a0 > 0))
+    return add(
+        g, name, 0,
+        hl_format("the fit sees no part of a step that does not depend on the batch (t0 = %s "
+                  "ms, R2 %.4f): a larger batch saves nothing",
+                  HL_NUM(t->a0), t->r_squared));
+  double batch = (double)g->optimal_batch_size, t0 = t->a0;
   double at_1 = 100 * t0 / (t0 + t->a1), at_best = 100 * t0 / (t0 + t->a1 * batch);
   hl_text text = HL_TEXT_INIT;
   hl_text_format(

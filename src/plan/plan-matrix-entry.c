@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "plan/plan-entry.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A mapping that grows. */
@@ -113,12 +114,15 @@ static const struct {
                  {"latency", NULL, "iterations", "400"},
                  {"energy", NULL, "min-time", "2"}};
 
+static bool says(const hl__matrix *m, const map *entry, const char *key) {
+  return has_key(entry->keys, entry->count, key) ||
+         (m->defaults && has_key(m->defaults->keys, m->defaults->count, key));
+}
+
 static bool fixes_steps(const hl__matrix *m, const map *entry) {
   static const char *const keys[] = {"iterations", "num-runs", "min-time"};
-  for (size_t i = 0; i < HL_COUNT(keys); i++) {
-    if (has_key(entry->keys, entry->count, keys[i])) return true;
-    if (m->defaults && has_key(m->defaults->keys, m->defaults->count, keys[i])) return true;
-  }
+  for (size_t i = 0; i < HL_COUNT(keys); i++)
+    if (says(m, entry, keys[i])) return true;
   return false;
 }
 
@@ -149,36 +153,63 @@ static hl_status put_options(const hl__matrix *m, int which, const hl__matrix_it
   return status;
 }
 
+/* A set by its name, or sizes as the command line has them. */
+static hl_status sizes_called(const hl__matrix *m, const hl_yaml *given,
+                              const hl_yaml **ret_sizes) {
+  const char *names[HL__MATRIX_ITEMS];
+  int64_t *sizes = NULL;
+  size_t count = 0, sets = m->file->set_count;
+  hl_status status = sizes_of(m, given->text, given, ret_sizes);
+  if (status != HL_OK || *ret_sizes) return status;
+  *ret_sizes = given;
+  hl_error ignored = {0};
+  status = hl_batch_sizes_parse(given->text, &sizes, &count, &ignored);
+  free(sizes);
+  if (status == HL_OK || status == HL_OUT_OF_MEMORY) return status;
+  for (size_t i = 0; i < sets; i++) names[i] = m->file->sets[i].name;
+  return hl__matrix_refuse(m, given, "set of batch sizes", names, sets);
+}
+
+/* The sizes that the scenario names, else those that it usually takes, else all of all sets. */
+static hl_status put_sizes(const hl__matrix *m, const hl_yaml *value, const char *usual,
+                           const hl_yaml *where, map *to) {
+  const hl_yaml *sizes = NULL, *given = value;
+  hl_status status = HL_OK;
+  if (value && value->kind == HL_YAML_MAP) {
+    given = hl_yaml_find(value, "batch_sizes");
+    if (!given) given = hl_yaml_find(value, "batch-sizes");
+  }
+  if (given && given->kind == HL_YAML_SCALAR)
+    status = sizes_called(m, given, &sizes);
+  else if (given)
+    sizes = given; /* what is no list of sizes is refused with the entry */
+  else if (usual)
+    status = sizes_of(m, usual, where, &sizes);
+  if (status == HL_OK && !sizes) status = sizes_of(m, NULL, where, &sizes);
+  if (status == HL_OK && sizes && !has_key(to->keys, to->count, "batch-sizes"))
+    status = put(m, to, hl__matrix_text(m, "batch-sizes", sizes), sizes);
+  return status;
+}
+
 static hl_status put_scenario(const hl__matrix *m, const hl__matrix_item *scenario,
                               const hl_yaml *where, map *to) {
   const char *names[HL_COUNT(scenarios)];
   size_t which = 0;
   for (size_t i = 0; i < HL_COUNT(scenarios); i++) names[i] = scenarios[i].name;
   if (scenario)
-    while (which < HL_COUNT(scenarios) && strcmp(scenarios[which].name, scenario->name->text) != 0)
-      which++;
+    while (which < HL_COUNT(scenarios) && strcmp(names[which], scenario->name->text) != 0) which++;
   if (which == HL_COUNT(scenarios))
     return hl__matrix_refuse(m, scenario->name, "scenario", names, HL_COUNT(names));
-  const hl_yaml *value = scenario ? scenario->value : NULL, *sizes = NULL, *given = value;
   hl_status status = scenario ? put_options(m, HL__SCENARIOS, scenario, to) : HL_OK;
-  if (status != HL_OK) return status;
-  if (value && value->kind == HL_YAML_MAP) {
-    given = hl_yaml_find(value, "batch_sizes");
-    if (!given) given = hl_yaml_find(value, "batch-sizes");
-  }
-  if (given && given->kind == HL_YAML_SCALAR)
-    status = sizes_of(m, given->text, given, &sizes);
-  else if (!given && scenarios[which].set)
-    status = sizes_of(m, scenarios[which].set, where, &sizes);
-  if (given && !sizes) sizes = given; /* sizes of its own; what is none is refused with the entry */
-  if (status == HL_OK && !sizes) status = sizes_of(m, NULL, where, &sizes);
-  if (status == HL_OK && sizes && !has_key(to->keys, to->count, "batch-sizes"))
-    status = put(m, to, hl__matrix_text(m, "batch-sizes", sizes), sizes);
+  if (status == HL_OK)
+    status = put_sizes(m, scenario ? scenario->value : NULL, scenarios[which].set, where, to);
   const char *key = scenarios[which].key;
-  bool of_steps = key && strcmp(key, "adaptive-sizing") != 0;
-  if (status == HL_OK && key &&
-      !(of_steps ? fixes_steps(m, to) : has_key(to->keys, to->count, key)))
+  bool memory = key && strcmp(key, "adaptive-sizing") == 0;
+  if (status == HL_OK && key && !(memory ? says(m, to, key) : fixes_steps(m, to)))
     status = put_text(m, to, key, scenarios[which].value, where);
+  /* What does not fit is what this scenario is to find. */
+  if (status == HL_OK && memory && !says(m, to, "optional"))
+    status = put_text(m, to, "optional", "true", where);
   return status;
 }
 

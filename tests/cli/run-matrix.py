@@ -118,6 +118,8 @@ def scenarios_ask_what_they_need():
     assert all('--iterations 400' in row for row in found[4:6]) and '--min-time 1' in found[6], found
     assert 'adaptive-sizing' not in found[0] and 'then the search for the largest batch' in hotlap(
         'run', plan(text), '--only', 'scenario=memory', '--dry-run').passes().out
+    hotlap('run', plan(text.replace('batch_sizes: one}', 'batch_sizes: oen}')), '--dry-run').fails(
+        2, "matrix.yaml:8:58: unknown set of batch sizes 'oen'; there are one, memory_test")
     for scenario in ('latncy', 'speed'):
         hint = "; did you mean 'latency'?" if scenario == 'latncy' else '; there are throughput, memory, latency, energy'
         hotlap('run', plan(text.replace('memory, latency', f'{scenario}: ~, latency')), '--dry-run').fails(

@@ -93,6 +93,13 @@ static void rules_of_thumb_have_evidence(void **unused) {
   assert_int_equal(find_finding(g, "memory_linear")->holds, 0);
   hl_analysis_release(&analysis);
   hl_records_release(&records);
+  for (int64_t b = 1; b <= 4; b *= 2) add_passed(&records, NULL, b, -0.5, 1, 0.001);
+  assert_int_equal(hl_analysis_make(&records, NULL, &analysis, NULL), HL_OK);
+  overhead = find_finding(&analysis.groups[0], "overhead_amortised");
+  assert_int_equal(overhead->holds, 0);
+  assert_non_null(strstr(overhead->evidence, "(t0 = -0.5 ms, R2 1.0000): a larger batch saves"));
+  hl_analysis_release(&analysis);
+  hl_records_release(&records);
   add_passed(&records, NULL, 1, 8, 1, 0.001);
   add_passed(&records, NULL, 2, 8, 1, 0.001);
   assert_int_equal(hl_analysis_make(&records, NULL, &analysis, NULL), HL_OK);

@@ -154,6 +154,52 @@ static void plots_are_read(void **unused) {
   refused("model: m\nplots: 3\n", "takes a list");
 }
 
+static const char matrix[] = "defaults: {min-time: 1}\n"
+                             "test_configurations:\n"
+                             "  datasets: {s: {n_images: 5}, t: 7}\n"
+                             "  models: {m: {gridsize: 2, N: 128, threads: 3}, n: linear}\n"
+                             "  hardware: [cpu_baseline: words, gpu_multi: words]\n"
+                             "  batch_sizes: {quick: [8, 16], memory_test: 1-4*2}\n"
+                             "  scenarios: [memory, latency: quick]\n";
+
+static void test_configurations_become_entries(void **unused) {
+  (void)unused;
+  hl_plan_file file = good(matrix);
+  assert_true(file.matrix);
+  assert_int_equal(file.step_count, 16);
+  is_step(&file, 0,
+          "s/m/cpu_baseline/memory: ptychopinn:gridsize=2,N=128 --threads=3 --n-images=5 "
+          "--device=cpu --batch-sizes=1-4*2 --adaptive-sizing --min-time=1");
+  assert_true(file.steps[0].optional);
+  /* The defaults say how long, so that no steps are asked for. */
+  is_step(&file, 1,
+          "s/m/cpu_baseline/latency: ptychopinn:gridsize=2,N=128 --threads=3 --n-images=5 "
+          "--device=cpu --batch-sizes=8,16 --min-time=1");
+  assert_false(file.steps[1].optional);
+  is_step(&file, 15,
+          "t/n/gpu_multi/latency: linear --n-images=7 --device=cuda:0+1 --engine=torch "
+          "--batch-sizes=8,16 --min-time=1");
+  assert_int_equal(file.steps[15].where->line, 4);
+  assert_int_equal(file.steps[15].where->column, 50);
+  hl_error error = {0};
+  assert_int_equal(
+      hl_plan_file_only(&file, "model=m,scenario=latency,batch_sizes=quick,threads=3", &error),
+      HL_OK);
+  assert_int_equal(file.step_count, 4);
+  hl_configuration c = {.engine = "native", .batch_size = 8, .threads = 3};
+  assert_false(hl_plan_step_excludes(&file.steps[0], &c));
+  c.batch_size = 4;
+  assert_true(hl_plan_step_excludes(&file.steps[0], &c));
+  c.batch_size = 16;
+  c.threads = 2;
+  assert_true(hl_plan_step_excludes(&file.steps[0], &c));
+  HL_CLEANUP(hl_free_pointer) char *text = hl_plan_file_text(&file);
+  hl_plan_file_release(&file);
+  file = good(text); /* as the store keeps it */
+  assert_int_equal(file.step_count, 16);
+  hl_plan_file_release(&file);
+}
+
 static void what_is_no_plan_is_refused(void **unused) {
   (void)unused;
   refused("[1]\n", "p.yaml:1:1: a plan is a mapping");
@@ -262,6 +308,7 @@ int main(void) {
       cmocka_unit_test(overrides_are_stronger),
       cmocka_unit_test(quick_is_a_form_of_the_plan),
       cmocka_unit_test(plots_are_read),
+      cmocka_unit_test(test_configurations_become_entries),
       cmocka_unit_test(what_is_no_plan_is_refused),
       cmocka_unit_test(products_are_bounded),
   };
