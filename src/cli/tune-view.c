@@ -195,6 +195,9 @@ void hl_tune_show_result(const hl_tune *t, hl_text *out) {
   show_settings(t, out);
   hl_text_char(out, '\n');
   show_gain(t, out);
+  if (t->result.plateau_batch != HL_INT_NULL && !t->result.fell_back)
+    hl_text_format(out, "Plateau: batch %" PRId64 " is surely within 5 %% of the best of %s\n",
+                   t->result.plateau_batch, t->goals[0].objective);
   show_boundary(t, out);
   hl_text_format(out, "Search: %.0f s, %zu settings tried, %zu turns in %zu race%s%s\n",
                  (double)s->all_spent_ns / 1e9, tried, s->turns, s->races, s->races == 1 ? "" : "s",

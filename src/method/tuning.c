@@ -95,6 +95,17 @@ const hl_arm *hl_tuning_best(const hl_tuning *t) {
   return best;
 }
 
+int64_t hl_tuning_plateau(const hl_tuning *t, double share) {
+  const hl_arm *best = hl_tuning_best(t);
+  int64_t batch = best ? best->batch : 0;
+  for (size_t i = 0; best && i < t->count; i++) {
+    const hl_arm *a = &t->arms[i];
+    bool kept = a->family == best->family && isfinite(hl_tuning_score(t, a));
+    if (kept && a->behind_most <= share && a->batch < batch) batch = a->batch;
+  }
+  return batch;
+}
+
 bool hl_tuning_may_win(const hl_tuning *t, size_t arm) {
   double score = hl_tuning_score(t, &t->arms[arm]);
   return isfinite(score) && !t->arms[arm].beaten && score <= best_score(t) + band;
@@ -111,7 +122,8 @@ static hl_arm *find_arm(hl_tuning *t, size_t family, int64_t batch) {
                 .batch = batch,
                 .tail = 1,
                 .memory_bytes = (double)NAN,
-                .watts = (double)NAN};
+                .watts = (double)NAN,
+                .behind_most = (double)NAN};
   return a;
 }
 
@@ -210,6 +222,7 @@ void hl_tuning_aim(hl_tuning *t, const hl_tuning_goal *goal) {
   for (size_t i = 0; i < t->count; i++) {
     hl_arm *a = &t->arms[i];
     a->raced = a->beaten = false;
+    a->behind_most = (double)NAN;
     if (a->state == HL_ARM_REFUSED) a->state = HL_ARM_NEW; /* limits are the goal's */
   }
   begin_family(t, 0);
@@ -384,6 +397,7 @@ static hl_status end_race(hl_tuning *t, hl_error *error) {
     hl_arm *a = &t->arms[t->racers[i]];
     if (race->dropped[i]) a->beaten = true;
     if (challenge && !is_resolved(race, i)) a->beaten = true;
+    if (!challenge) a->behind_most = race->behind[i] + race->half[i];
     if (a->state != HL_ARM_KNOWN || !isfinite(race->behind[i]) || !(step > 0)) continue;
     a->raced = true;
     double times = race->behind[i] - o->shifts[i] + o->shifts[race->leader];

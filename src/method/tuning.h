@@ -84,6 +84,8 @@ typedef struct hl_arm {
   double watts;        /* NaN: unknown */
   uint64_t elapsed_ns; /* of scouting it */
   bool raced, beaten;  /* for the present aim */
+  double behind_most;  /* its score is at most so much above the leader's, by the interval of the
+                        * first race of this aim; NaN: it was not in it */
 } hl_arm;
 
 typedef enum hl_tuning_kind { HL_TUNING_END, HL_TUNING_SCOUT, HL_TUNING_TURN } hl_tuning_kind;
@@ -163,6 +165,9 @@ void hl_tuning_correct(hl_tuning *tuning, size_t arm, double step_ns, double tai
 double hl_tuning_score(const hl_tuning *tuning, const hl_arm *arm);
 /* The best arm by the present goal, NULL if there is none. */
 const hl_arm *hl_tuning_best(const hl_tuning *tuning);
+/* The smallest batch of the best arm's family that is surely, by the interval of the race, within
+ * `share` of the best score: ln(1 / 0.95) is 95 % of the throughput. The best's own if no other. */
+int64_t hl_tuning_plateau(const hl_tuning *tuning, double share);
 /* Whether the arm may still be raced: a caller need not keep a process for others. */
 bool hl_tuning_may_win(const hl_tuning *tuning, size_t arm);
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* The first goal is searched from nothing; the others begin with what it saw. */
-static const double first_share = 0.6;
+static const double first_share = 0.6, plateau_share = 0.95;
 static const double stage_share = 0.2; /* of a goal, for each stage beside the network */
 enum { winners_most = 4 }; /* of a goal, that are measured again until one keeps the limits */
 
@@ -257,6 +257,8 @@ static hl_status reach(searching *s, size_t index, hl_error *error) {
     status = search_stage(s, goal, HL__AXIS_PREPROCESS, stage_s, error);
   if (status == HL_OK && pipeline)
     status = search_stage(s, goal, HL__AXIS_REASSEMBLE, stage_s, error);
+  if (status == HL_OK && index == 0 && hl_tuning_best(s->tuning))
+    s->result->plateau_batch = hl_tuning_plateau(s->tuning, -log(plateau_share));
   if (status == HL_OK) status = confirm(s, setting, error);
   if (status == HL_OK && s->view->setting) s->view->setting(s->view->context, setting);
   return status;
@@ -402,6 +404,7 @@ hl_status hl_search_run(const hl_search_options *options, const hl_run_environme
                  .tuning = &ret_result->tuning};
   memset(ret_result, 0, sizeof *ret_result);
   hl_comparison_init(&ret_result->gain);
+  ret_result->plateau_batch = HL_INT_NULL;
   hl__field_init(&s.field, &s.context, options->families);
   s.field.context.method = &s.field.method;
   hl_status status = run(&s, info, error);

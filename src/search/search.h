@@ -76,6 +76,8 @@ typedef struct hl_search_result {
   hl_tuning tuning; /* all arms that were tried, and what the search took */
   hl_tuning stages; /* the same of the stages of a pipeline, of the last goal */
   bool short_of_time;
+  int64_t plateau_batch; /* the smallest that is surely within 95 % of the first goal's best, by the
+                          * paired intervals of its race; HL_INT_NULL: nothing was found */
 } hl_search_result;
 
 /* What is to be shown; any hook may be NULL. */

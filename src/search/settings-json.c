@@ -100,6 +100,7 @@ static void write_search(const hl_search_options *o, const hl_search_result *res
   hl_json_real(json, "budget_s", o->budget_s);
   hl_json_int(json, "settings_tried", (int64_t)tried);
   hl_json_int(json, "settings_of_ladder", (int64_t)(o->family_count * o->rungs));
+  write_int(json, "plateau_batch_size", result->plateau_batch);
   hl_json_int(json, "turns", (int64_t)t->turns);
   hl_json_bool(json, "short_of_time", result->short_of_time);
   hl_json_real(json, "max_latency_ms", o->max_latency_ms > 0 ? o->max_latency_ms : (double)NAN);

@@ -99,6 +99,25 @@ def the_largest_batch_is_found_and_run():
 
 
 @case
+def each_stage_of_a_pipeline_has_its_batch():
+    """A pass of 20 inputs takes 1 ms a batch and 0.1 ms an input: the least batch that holds all is best."""
+    output = HOME / 'pipeline.json'
+    scan = ('ptychopinn', '--engine', 'null', '--simulated-clock', '1e6+1e5', '--n-images', '20', '--threads', '1',
+            '--no-check', '--store', 'none')
+    hotlap('tune', *scan, '--pipeline', '--objective', 'throughput', '--max-time', '1', '--search-time', '100', '--max-batch',
+           '64', '--processes', '2', '--pairs', '20', '--output', output).passes('batch of preprocess', 'stages take')
+    document = json.loads(output.read_text())
+    preset = document['presets']['speed_optimized']
+    assert 20 <= preset['batch_size'] <= 32, preset
+    assert preset['preprocess_batch'] == 4 and preset['reassemble_batch'] == 4, preset  # time tells no difference
+    assert abs(preset['expected']['throughput_ips'] / (20 / 3e-3) - 1) < 0.01
+    gain = document['gain']
+    assert gain['ratio'] is None or abs(gain['ratio'] - 1) < 0.01, gain  # batch 32 is one batch as well
+    row, = hotlap('sweep', '--settings', output, *scan[1:], '--iterations', '5', '--json').passes().rows
+    assert (row['workload'], row['batch_size'], row['preprocess_batch_size']) == ('pipeline', preset['batch_size'], 4), row
+
+
+@case
 def no_network_no_search():
     hotlap('tune').fails(2, 'needs a MODEL')
     hotlap('tune', 'mlp', 'resnet50').fails(2, 'one MODEL')

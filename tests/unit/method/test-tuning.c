@@ -92,6 +92,7 @@ static void plateau_takes_the_smaller_batch(void **state) {
   const hl_arm *best = run(&m, begin(1, 128, true), &fastest);
   assert_non_null(best);
   assert_int_equal(best->batch, 1);
+  assert_int_equal(hl_tuning_plateau(&tuning, -log(0.95)), 1);
   assert_int_equal(m.scouts, 4); /* two sizes that are no better, and the last of the ladder */
 }
 
@@ -102,6 +103,10 @@ static void climbs_while_it_gains(void **state) {
   assert_non_null(best);
   assert_int_equal(best->batch, 128);
   assert_int_equal(m.scouts, 8);
+  /* (100 + 64) / 64 is 1.44 times (100 + 128) / 128; nothing below 128 has 95 %. */
+  assert_int_equal(hl_tuning_plateau(&tuning, -log(0.95)), 128);
+  assert_int_equal(hl_tuning_plateau(&tuning, log(1.5)),
+                   128); /* 64 was too far behind to be raced */
 }
 
 static void the_better_family_wins(void **state) {
