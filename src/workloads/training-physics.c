@@ -18,6 +18,7 @@
 
 static const double epsilon = 1e-8; /* of the loss, hotlap/engine.h */
 static const double probe_scale = 4;
+static const float calm_heads = 0.05f; /* of random weights */
 static const double background = 1e-2; /* of a mean of 1/4 */
 
 static hl_status no_memory(hl_error *error) {
@@ -120,14 +121,20 @@ static hl_status measure(const hl_configuration *c, int64_t size, hl_scan **ret_
 
 /* -- the probe ------------------------------------------------------------------------------- */
 
-/* As PtychoPINN's; `ret_mean_square` is that of an object which would explain the patterns. */
-static hl_status normalise(hl_scan *scan, double scale, double *ret_mean_square, hl_error *error) {
+typedef struct light {
+  double mean_square; /* of an object that has the patterns' mean */
+  double outside;     /* the part of the probe's light that is not in the central square */
+} light;
+
+/* As PtychoPINN's. */
+static hl_status normalise(hl_scan *scan, double scale, light *ret_light, hl_error *error) {
   int64_t n = scan->size;
-  double sum = 0, energy = 0, radius = (double)n / 4;
+  double sum = 0, energy = 0, central = 0, radius = (double)n / 4;
   for (int64_t i = 0; i < n * n; i++) {
     double y = (double)(i / n - n / 2), x = (double)(i % n - n / 2);
     double modulus = (double)cabsf(scan->probe[i]);
     if (x * x + y * y <= radius * radius) sum += modulus;
+    if (x >= -radius && x < radius && y >= -radius && y < radius) central += modulus * modulus;
     energy += modulus * modulus;
   }
   double norm = scale * sum / (double)(n * n);
@@ -136,15 +143,36 @@ static hl_status normalise(hl_scan *scan, double scale, double *ret_mean_square,
                         "%s: the probe is dark, or not finite, within %g pixels of its middle",
                         scan->file, radius);
   for (int64_t i = 0; i < n * n; i++) scan->probe[i] *= (float)(1 / norm);
-  *ret_mean_square = (double)(n * n) / 4 / (energy / norm / norm);
+  *ret_light = (light){.mean_square = (double)(n * n) / 4 / (energy / norm / norm),
+                       .outside = 1 - central / energy};
   return HL_OK;
 }
 
 /* -- all of it ------------------------------------------------------------------------------- */
 
+/* Random phases scatter the light all over the detector, and the first thing that training then
+ * learns is a phase that is the same everywhere, from which no gradient leads back. So a network
+ * with random weights begins with an object that is nearly flat, as PtychoPINN's does. */
+static hl_status calm(hl_graph *graph, hl_error *error) {
+  static const char *const heads[] = {"amplitude.head1.weight", "phase.head1.weight",
+                                      "amplitude.head2.conv3.weight", "phase.head2.conv3.weight"};
+  for (size_t i = 0; i < HL_COUNT(heads); i++) {
+    hl_value_id id = hl_graph_find(graph, heads[i]);
+    if (id < 0 || !graph->values[id].data || graph->values[id].dtype != HL_FLOAT32) continue;
+    size_t count = (size_t)graph->values[id].bytes / sizeof(float);
+    float *weights = hl_arena_array(&graph->arena, count, sizeof *weights);
+    if (!weights) return no_memory(error);
+    for (size_t k = 0; k < count; k++)
+      weights[k] = ((const float *)graph->values[id].data)[k] * calm_heads;
+    graph->values[id].data = weights;
+  }
+  return HL_OK;
+}
+
 static hl_status attach(const hl_configuration *c, const hl_model_file *network, hl_graph *graph,
                         const hl_physics *physics, hl_model_file *ret_file, hl_error *error) {
-  hl_status status = hl_physics_append(graph, physics, error);
+  hl_status status = c->is_builtin ? calm(graph, error) : HL_OK;
+  if (status == HL_OK) status = hl_physics_append(graph, physics, error);
   if (status == HL_OK) status = hl_graph_sort(graph, error);
   if (status == HL_OK) status = hl_graph_resolve(graph, error);
   if (status == HL_OK) status = hl_model_file_of_graph(graph, c, ret_file, error);
@@ -185,13 +213,15 @@ static hl_status take_data(const hl_configuration *c, const hl_scan *scan, hl_tr
   return status == HL_OK ? set_targets(p, error) : status;
 }
 
-static hl_status describe(hl_dataset *dataset, const hl_scan *scan, double mean_square,
+static hl_status describe(hl_dataset *dataset, const hl_scan *scan, const light *of_probe,
                           hl_error *error) {
   size_t bytes = (size_t)(scan->size * scan->size) * sizeof *scan->probe;
   uint64_t hash = hl_hash_bytes(HL_HASH_START, scan->probe, bytes);
-  char *text = hl_format("%s; probe %08" PRIx32 ", with which an object of amplitude %.2f has the "
-                         "patterns' mean",
-                         dataset->description, (uint32_t)(hash ^ hash >> 32), sqrt(mean_square));
+  char *text =
+      hl_format("%s; probe %08" PRIx32 ", %.1f %% of its light outside the central square; "
+                "an object of amplitude %.2f has the patterns' mean",
+                dataset->description, (uint32_t)(hash ^ hash >> 32), 100 * of_probe->outside,
+                sqrt(of_probe->mean_square));
   if (!text) return no_memory(error);
   free(dataset->description);
   dataset->description = text;
@@ -202,19 +232,19 @@ static hl_status open_physics(const hl_configuration *c, const hl_model_file *ne
                               hl_scan **ret_scan, hl_training_physics *p, hl_error *error) {
   hl_graph *graph = NULL;
   hl_physics physics = {0};
-  double mean_square = 0;
+  light of_probe = {0};
   hl_status status = check_network(c, network, &physics, error);
   if (status != HL_OK) return status;
   status = measure(c, physics.size, ret_scan, error);
   hl_scan *scan = *ret_scan;
-  if (status == HL_OK) status = normalise(scan, probe_scale, &mean_square, error);
+  if (status == HL_OK) status = normalise(scan, probe_scale, &of_probe, error);
   if (status == HL_OK) physics.probe = scan->probe;
   physics.background = background;
   if (status == HL_OK) status = hl_model_file_graph(network, c, &graph, error);
   if (status == HL_OK) status = attach(c, network, graph, &physics, &p->file, error);
   hl_graph_free(graph);
   if (status == HL_OK) status = take_data(c, scan, p, error);
-  return status == HL_OK ? describe(p->dataset, scan, mean_square, error) : status;
+  return status == HL_OK ? describe(p->dataset, scan, &of_probe, error) : status;
 }
 
 hl_status hl_training_physics_open(const hl_configuration *configuration,

@@ -128,9 +128,15 @@ def scan():
 
 
 def exported():
+    """The built-in network as physics begins with it: with heads that say little."""
     path = HOME / 'net.onnx'
     if not path.exists():
         hotlap('models', 'export', 'ptychopinn', path).passes()
+        model = onnx.load(path)
+        for t in model.graph.initializer:
+            if t.name.endswith('.head1.weight'):
+                t.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(t) * np.float32(0.05), t.name))
+        onnx.save(model, path)
     return path
 
 
@@ -191,9 +197,9 @@ def what_physics_needs():
                           (('ptychopinn', '--data', 'dark.npz'), 'is zero everywhere'),
                           (('mlp', '--loss', 'physics'), "one input 'diffraction'")):
         refused((*words, '--batch-size', 2, '--steps', 1, '--store', 'none'), reason, command='train')
-    row = hotlap('train', 'ptychopinn', '--engine', 'null', '--batch-size', 2, '--steps', 1, '--json', '--store',
-                 'none').rows[0]
-    assert 'simulated scan of 32 patterns' in row['data'], row
+    row = hotlap('train', 'ptychopinn', '--batch-size', 1, '--steps', 1, '--json', '--store', 'none').passes().rows[0]
+    assert 'simulated scan of 16 patterns' in row['data'], row
+    assert '% of its light outside the central square' in row['data'], row
 
 
 main()
