@@ -30,6 +30,14 @@ hl_status hl_cli_check_libraries(const hl_options *options, hl_error *error) {
   return HL_OK;
 }
 
+/* Who gives an engine less time to load gives it no more for this. */
+static double limit_of(const hl_options *options) {
+  double most_s = HL_CLI_LOOK_S;
+  if (!hl_options_given(options, HL_OPTION_SETUP_TIMEOUT)) return most_s;
+  hl_options_real(options, HL_OPTION_SETUP_TIMEOUT, 0.001, HL_CLI_LOOK_S, 0, &most_s, NULL);
+  return most_s;
+}
+
 static void look(const hl_knowledge *k, const char *engine, bool tables_only,
                  hl_engine_finding *ret_finding) {
   size_t plugins = 0;
@@ -42,7 +50,7 @@ static void look(const hl_knowledge *k, const char *engine, bool tables_only,
                                        .plugin_count = paths ? plugins : 0,
                                        .python = hl_options_get(k->options, HL_OPTION_PYTHON),
                                        .tables_only = tables_only,
-                                       .limit_s = HL_CLI_LOOK_S},
+                                       .limit_s = limit_of(k->options)},
                  ret_finding);
   free(paths);
 }

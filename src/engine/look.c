@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -106,17 +108,19 @@ void hl_engine_look_answer(const hl_engine_question *q, int fd) {
   _exit(written ? 0 : 1);
 }
 
-typedef enum answer { ANSWERED, ENDED, LATE } answer;
+typedef enum answer { ANSWERED, ENDED, LATE, INTERRUPTED } answer;
 
-/* Fills `bytes` bytes by `deadline`. */
-static answer read_whole(int fd, void *to, size_t bytes, uint64_t deadline) {
+/* Fills `bytes` bytes by `deadline`. `pid_fd`, -1 where the kernel has none, tells the end of a
+ * child whose pipe is still held by what it left behind. */
+static answer read_whole(int fd, int pid_fd, void *to, size_t bytes, uint64_t deadline) {
   for (size_t got = 0; got < bytes;) {
     uint64_t now = hl_clock_ns();
     if (now >= deadline) return LATE;
-    struct pollfd p = {.fd = fd, .events = POLLIN};
-    int ready = poll(&p, 1, (int)((deadline - now) / 1000000) + 1);
-    if (ready < 0 && errno != EINTR) return ENDED;
-    if (ready <= 0) continue;
+    struct pollfd p[2] = {{.fd = fd, .events = POLLIN}, {.fd = pid_fd, .events = POLLIN}};
+    int ready = poll(p, 2, (int)((deadline - now) / 1000000) + 1);
+    if (ready < 0) return errno == EINTR ? INTERRUPTED : ENDED;
+    if (ready == 0) continue;
+    if (!p[0].revents) return ENDED;
     ssize_t n = read(fd, (char *)to + got, bytes - got);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return ENDED;
@@ -126,13 +130,14 @@ static answer read_whole(int fd, void *to, size_t bytes, uint64_t deadline) {
 }
 
 /* Not to the end of the file: whoever else holds the pipe need not close it. */
-static answer read_answer(int fd, double limit_s, char **ret_words, size_t *ret_length) {
+static answer read_answer(int fd, int pid_fd, double limit_s, char **ret_words,
+                          size_t *ret_length) {
   uint64_t deadline = hl_clock_ns() + (uint64_t)(limit_s * 1e9), length = 0;
-  answer got = read_whole(fd, &length, sizeof length, deadline);
+  answer got = read_whole(fd, pid_fd, &length, sizeof length, deadline);
   if (got != ANSWERED) return got;
   char *words = length <= most_bytes ? malloc((size_t)length + 1) : NULL;
   if (!words) return ENDED;
-  got = read_whole(fd, words, (size_t)length, deadline);
+  got = read_whole(fd, pid_fd, words, (size_t)length, deadline);
   if (got != ANSWERED) {
     free(words);
     return got;
@@ -214,14 +219,18 @@ static void set_failure(const hl_engine_question *q, const char *reason, hl_engi
   f->reason = f->words + head;
 }
 
+static bool has_ended(pid_t pid) {
+  siginfo_t ended = {0};
+  return waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == pid;
+}
+
 /* The child's status. One that has said all, or hangs, is killed; one that closed its end of the
- * pipe is about to die its own death, for which it gets two seconds. */
+ * pipe is about to die its own death, for which it gets two seconds. What it left behind goes with
+ * it, before its id is given back and may be another's. */
 static int reap(pid_t pid, bool dying) {
   int wait_status = 0;
-  for (int i = 0; dying && i < 2000; i++) {
-    if (waitpid(pid, &wait_status, WNOHANG) == pid) return wait_status;
-    usleep(1000);
-  }
+  for (int i = 0; dying && i < 2000 && !has_ended(pid); i++) usleep(1000);
+  kill(-pid, SIGKILL);
   kill(pid, SIGKILL);
   while (waitpid(pid, &wait_status, 0) < 0 && errno == EINTR) {
   }
@@ -238,11 +247,19 @@ void hl_engine_look(const hl_engine_question *question, hl_engine_finding *ret_f
   fflush(NULL);
   pid_t pid = fork();
   if (pid == 0) {
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     close(fds[0]);
     run_child(question, fds[1]);
   }
   close(fds[1]);
-  answer got = pid > 0 ? read_answer(fds[0], question->limit_s, &f->words, &length) : ENDED;
+  answer got = ENDED;
+  if (pid > 0) {
+    setpgid(pid, pid); /* in both, so that neither is too late */
+    int pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    got = read_answer(fds[0], pid_fd, question->limit_s, &f->words, &length);
+    if (pid_fd >= 0) close(pid_fd);
+  }
   close(fds[0]);
   if (pid > 0) wait_status = reap(pid, got == ENDED);
   if (got == ANSWERED && take_answer(f, length)) {
@@ -251,6 +268,8 @@ void hl_engine_look(const hl_engine_question *question, hl_engine_finding *ret_f
   }
   if (pid < 0)
     set_failure(question, "no process to ask it in", f);
+  else if (got == INTERRUPTED)
+    set_failure(question, "interrupted", f);
   else if (got == LATE) {
     snprintf(why, sizeof why, "opening it did not end within %g s", question->limit_s);
     set_failure(question, why, f);

@@ -1,7 +1,7 @@
 """Engines in Python: interpreters that do not begin, files whose names are those of modules."""
 import os
 
-from harness import HOME, case, environment, hotlap, main
+from harness import HOME, case, cmdline, environment, hotlap, main
 from python_kit import PLUGIN, interpreter
 
 
@@ -27,7 +27,10 @@ def an_interpreter_that_hangs_is_ended():
 
 @case
 def one_that_leaves_something_behind_is_not_waited_for():
-    assert 'exit status 4' in reason('CRASHED', python=another('sleep 100 & exit 4'))
+    """It holds the pipes, those of this test, too, which ends a command after 300 s."""
+    assert 'exit status 4' in reason('CRASHED', python=another(f'sleep 1000 & echo $! >> {HOME}/left; exit 4'))
+    left = (HOME / 'left').read_text().split()
+    assert len(left) == 2 and not [pid for pid in left if b'sleep' in cmdline(pid)], left  # asked, then run
 
 
 @case
