@@ -51,64 +51,6 @@ static const hl_recommendation *find_advice(const hl_analysis_group *group, hl_a
   return NULL;
 }
 
-static const hl_finding *find_finding(const hl_analysis_group *group, const char *name) {
-  for (size_t i = 0; i < group->finding_count; i++)
-    if (strcmp(group->findings[i].name, name) == 0) return &group->findings[i];
-  return NULL;
-}
-
-/* T(b) = 8 + 1 b ms: 111, 500, 800, 941, 970 images/s. */
-static void rules_of_thumb_have_evidence(void **unused) {
-  (void)unused;
-  static const int64_t sizes[] = {1, 8, 32, 128, 256};
-  hl_records records = {0};
-  hl_analysis analysis;
-  for (size_t i = 0; i < HL_COUNT(sizes); i++) add_passed(&records, NULL, sizes[i], 8, 1, 0.001);
-  assert_int_equal(hl_analysis_make(&records, NULL, &analysis, NULL), HL_OK);
-  const hl_analysis_group *g = &analysis.groups[0];
-  assert_int_equal(g->region_first, 128);
-  assert_int_equal(g->region_last, 256);
-  double gain = 1000 * 256 / 264.0 / 800;
-  assert_true(close_to(g->speedup_vs_batch_32, gain));
-  assert_true(close_to(g->speedup_vs_batch_32_ci.low, gain * 0.999 / 1.001));
-  assert_true(close_to(g->speedup_vs_batch_32_ci.high, gain * 1.001 / 0.999));
-  const hl_finding *plateau = find_finding(g, "throughput_plateau");
-  assert_int_equal(plateau->holds, 1);
-  assert_non_null(strstr(plateau->evidence, "from batch 128 to 256"));
-  const hl_finding *memory = find_finding(g, "memory_linear");
-  assert_int_equal(memory->holds, 1);
-  assert_non_null(strstr(memory->evidence, "M(b) = 40 MB + 3 MB b over 5 sizes"));
-  const hl_finding *overhead = find_finding(g, "overhead_amortised");
-  assert_int_equal(overhead->holds, 1);
-  assert_non_null(strstr(overhead->evidence, "8 ms of a step do not depend on the batch, 89 % of"));
-  hl_analysis_release(&analysis);
-  records.items[4].throughput_ips = 405; /* falls: as where the caches end */
-  records.items[1].memory_mb = 500;
-  assert_int_equal(hl_analysis_make(&records, NULL, &analysis, NULL), HL_OK);
-  g = &analysis.groups[0];
-  assert_int_equal(g->region_last, 128);
-  assert_int_equal(find_finding(g, "throughput_plateau")->holds, 0);
-  assert_non_null(strstr(find_finding(g, "throughput_plateau")->evidence,
-                         "throughput falls beyond batch 128: batch 256 has 43 %"));
-  assert_int_equal(find_finding(g, "memory_linear")->holds, 0);
-  hl_analysis_release(&analysis);
-  hl_records_release(&records);
-  for (int64_t b = 1; b <= 4; b *= 2) add_passed(&records, NULL, b, -0.5, 1, 0.001);
-  assert_int_equal(hl_analysis_make(&records, NULL, &analysis, NULL), HL_OK);
-  overhead = find_finding(&analysis.groups[0], "overhead_amortised");
-  assert_int_equal(overhead->holds, 0);
-  assert_non_null(strstr(overhead->evidence, "(t0 = -0.5 ms, R2 1.0000): a larger batch saves"));
-  hl_analysis_release(&analysis);
-  hl_records_release(&records);
-  add_passed(&records, NULL, 1, 8, 1, 0.001);
-  add_passed(&records, NULL, 2, 8, 1, 0.001);
-  assert_int_equal(hl_analysis_make(&records, NULL, &analysis, NULL), HL_OK);
-  for (size_t i = 0; i < analysis.groups[0].finding_count; i++) /* two sizes tell nothing */
-    assert_int_equal(analysis.groups[0].findings[i].holds, -1);
-  hl_analysis_release(&analysis);
-  hl_records_release(&records);
-}
-
 static char *json_of(const hl_analysis *analysis) {
   hl_text text = HL_TEXT_INIT;
   hl_json json;
@@ -579,7 +521,6 @@ static void accuracy(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rules_of_thumb_have_evidence),
       cmocka_unit_test(linear_sweep),
       cmocka_unit_test(failures),
       cmocka_unit_test(nothing_passed),
