@@ -105,4 +105,4 @@ def check(status: int, error: Error) -> None:
     text = error.msg.decode(errors='replace')
     if status == _INVALID_ARGUMENT:
         raise BadRequest(text)
-    raise OSError(error.sys_errno, text)
+    raise OSError(error.sys_errno, text) if error.sys_errno else OSError(text)

@@ -131,8 +131,9 @@ static size_t fitting(const hl_log *log, const char *lines, size_t bytes) {
   uint64_t room = log->rotate_bytes > log->bytes ? log->rotate_bytes - log->bytes : 0;
   if (bytes <= room) return bytes;
   const char *end = memrchr(lines, '\n', (size_t)room);
-  if (!end && log->bytes <= strlen(log->header)) end = memchr(lines, '\n', bytes);
-  return end ? (size_t)(end - lines) + 1 : 0;
+  bool is_new = log->bytes <= strlen(log->header);
+  if (!end && is_new) end = memchr(lines, '\n', bytes);
+  return end ? (size_t)(end - lines) + 1 : is_new ? bytes : 0;
 }
 
 hl_status hl_log_append(hl_log *log, const char *lines, size_t bytes, hl_error *error) {

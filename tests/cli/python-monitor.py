@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 
-from harness import HOME, PROGRAM, SOURCE, Skip, case, environment, hotlap, main
+from harness import ENGINES, HOME, PROGRAM, SOURCE, Skip, case, environment, hotlap, main
 
 LIBRARY = pathlib.Path(PROGRAM).parent / 'src/library/libhotlap.so'
 if sys.version_info < (3, 10):
@@ -149,6 +149,19 @@ for call, want in ((lambda: hotlap.AutoTuner(300), 'initial 300'), (lambda: hotl
     except ValueError as failure: assert want in str(failure), failure
     else: assert False, want
 ''')
+
+
+@case
+def pressure_of_a_gpu():
+    out = python('''
+import hotlap
+print(hotlap.memory_pressure('device', 1) == (400 << 20) / (80 << 30))
+try: hotlap.memory_pressure('device', 9)
+except OSError as failure: print(failure)
+''', LD_LIBRARY_PATH=os.path.join(ENGINES, '../engine'))
+    assert out == 'True\nGPU 9 does not tell its memory\n', out
+    said = python("import hotlap; hotlap.memory_pressure('device')", status=1)
+    assert 'OSError: no NVIDIA GPU was found' in said or shutil.which('nvidia-smi'), said
 
 
 @case
