@@ -79,7 +79,8 @@ static bool open_number(hl_log_reader *r, uint32_t number) {
 hl_status hl_log_reader_open(const char *path, hl_log_reader **ret_reader, hl_error *error) {
   struct stat file;
   if (stat(path, &file) == 0 && !S_ISREG(file.st_mode))
-    return hl_error_set(error, HL_IO, "'%s' is no regular file", path);
+    return hl_error_set(error, HL_IO, "'%s' is no regular file; expected a log, such as %s", path,
+                        S_ISDIR(file.st_mode) ? "inference.jsonl in it" : "inference.jsonl");
   hl_log_reader *r = calloc(1, sizeof *r);
   if (r) r->path = hl_strdup(path);
   if (!r || !r->path) {
