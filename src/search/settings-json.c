@@ -136,6 +136,7 @@ static void write_tried(const hl_search_options *o, const hl_tuning *t, hl_json 
     if (!c.pipeline)
       hl_json_real(json, "throughput_ips", ran ? (double)a->batch * 1e9 / a->step_ns : (double)NAN);
     hl_json_real(json, "peak_mb", ran ? a->memory_bytes / 1e6 : (double)NAN);
+    hl_json_real(json, "power_w", ran ? a->watts : (double)NAN);
     hl_json_real(json, "seconds", (double)a->elapsed_ns / 1e9);
     hl_json_end(json);
   }

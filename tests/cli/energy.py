@@ -115,4 +115,19 @@ def what_may_not_be_read_has_its_remedy():
     assert row['energy_j'] is None, row
 
 
+@case
+def the_search_weighs_joules():
+    """Every input takes 2 ms and as many joules, so that the smallest batch is as good as any."""
+    root = machine('searched')
+    run = hotlap('tune', 'mlp', '--plugin', PLUGIN, '--engine', 'fake-gpu', '--engine-option', 'step_us=2000',
+                 '--engine-option', f'log={root}/log', '--batch-sizes', '1,2,4', '--threads', '1', '--objective', 'energy',
+                 '--max-time', '1', '--search-time', '100', '--baseline-batch', '0', '--no-check', '--store', 'none', '--json',
+                 env=advancing(root))
+    document = run.passes().document
+    found = document['presets']['energy_optimized']
+    assert found['batch_size'] == 1 and found['objective'] == 'energy', found
+    for arm in document['tried']:
+        near(arm['power_w'], PACKAGES_W, 0.01)
+
+
 main()
