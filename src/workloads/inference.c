@@ -5,6 +5,7 @@
 #include "workloads/open-engine.h"
 #include "workloads/outputs.h"
 #include "workloads/shapes.h"
+#include "workloads/simulated-scan.h"
 #include "workloads/volume-dataset.h"
 #include "workloads/volume-set.h"
 #include <inttypes.h>
@@ -120,6 +121,8 @@ static hl_status read_data(hl_inference *in, const hl_port *ports, const hl_data
                                  .decoding = c->decodes_scaled ? HL_IMAGE_SCALED : HL_IMAGE_EXACT};
   if (!c->test_data)
     return hl_dataset_synthetic(ports, rules, count, images_to_draw(in), seed, &in->dataset, error);
+  if (hl_simulated_scan_is(c->test_data))
+    return hl_simulated_scan_dataset(ports, count, c->n_images, c->seed, &in->dataset, error);
   hl_status status =
       hl_volume_dataset_fits(ports, count) && hl_volume_set_is(c->test_data)
           ? hl_volume_dataset_read(c->test_data, ports, c->n_images, seed, &in->dataset, error)

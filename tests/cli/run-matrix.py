@@ -334,6 +334,20 @@ def hostile_yaml_is_refused_with_its_place():
 
 
 @case
+def scans_are_simulated():
+    quick = ('--engine', 'null', '--simulated-clock', '1e6+1e5', '--no-check', '--json', '--store', 'none', '--batch-sizes', '2')
+    row, = hotlap('sweep', 'ptychopinn', '--test-data', 'simulated', '--n-images', '20', *quick).passes().rows
+    assert row['data'].startswith('simulated scan: 20 patterns of 64 x 64') and row['n_images'] == 20, row['data']
+    # They are those of the command that writes a scan.
+    scan = HOME / 'scan.npz'
+    hotlap('data', 'make', 'ptychography', scan, '--n-images', '20', '--size', '64').passes()
+    same, = hotlap('sweep', 'ptychopinn', '--test-data', scan, *quick).passes().rows
+    assert same['data'].split('contents ')[1] == row['data'].split('contents ')[1], (same['data'], row['data'])
+    assert "'--test-data simulated'" not in row['reproduce'] and '--test-data simulated' in row['reproduce']
+    hotlap('sweep', 'mlp', '--test-data', 'simulated', *quick).fails(2, "no input of this network is 'diffraction'")
+
+
+@case
 def the_suite_comes_with_hotlap():
     quick = ('--quick', '--only', 'dataset=small,hardware=cpu_baseline', '--dry-run', '--json')
     found = hotlap('run', 'ptychopinn-throughput', *quick).passes().rows
