@@ -2,7 +2,7 @@
 import json
 import subprocess
 
-from harness import HOME, SOURCE, case, hotlap, main
+from harness import HOME, SOURCE, case, hotlap, main, some
 from python_kit import with_package
 
 SHORT = ('--iterations', '3', '--warmup', '1', '--max-time', '20', '--json')
@@ -61,7 +61,7 @@ def without():
 
 @case
 def a_function_of_jax_is_measured_and_trained():
-    for row in sweep('jnet:make', sizes='1,3', engine='jax').rows:
+    for row in sweep('jnet:make', sizes='3', engine='jax').rows:
         assert row['outcome'] == 'PASSED' and row['output_error'] < 1e-5, row['reason']
         assert row['parameters'] == 12 * 32 + 32 + 32 * 5, row
     own, plain = (train(f'jnet:{f}', '--loss', 'mse', engine='jax') for f in ('with_loss', 'without'))
@@ -97,10 +97,10 @@ def an_imported_file_is_the_same_network():
     run = hotlap('models', 'import', 'net:make', '-o', 'net.onnx', '--python', with_package('torch'), '--json', cwd=FOLDER)
     told = run.document
     assert run.status == 0 and told['error'] < 1e-4 and told['parameters'] == 581, run.explain()
-    for row in hotlap('sweep', 'net.onnx', '--engine', 'native,torch', '--python', with_package('torch'), '--batch-sizes', '1,4', *SHORT, cwd=FOLDER).rows:
+    for row in hotlap('sweep', 'net.onnx', '--engine', 'native,torch', '--python', with_package('torch'), '--batch-sizes', '4', *SHORT, cwd=FOLDER).rows:
         assert row['outcome'] == 'PASSED' and row['parameters'] == 581 and row['output_error'] < 1e-4, row['reason']
     # and learns the same from the same data
-    for options in (('--optimizer', 'sgd', '--loss', 'mse'), ('--optimizer', 'adam', '--accumulate', '2')):
+    for options in some((('--optimizer', 'sgd', '--loss', 'mse'), ('--optimizer', 'adam', '--accumulate', '2')), 1):
         own, file = (train(m, *options) for m in ('net:make', 'net.onnx'))
         for key in ('first_loss', 'final_loss'):
             assert abs(own[key] - file[key]) < 1e-5 * abs(file[key]), (options, own[key], file[key])

@@ -2,7 +2,7 @@
 import random
 import struct
 
-from harness import case, file, hotlap, main
+from harness import case, file, hotlap, main, some
 from onnx_bytes import attribute, model, node, number, part, port, tensor
 from python_kit import with_package
 
@@ -70,7 +70,7 @@ def tensorflow_agrees_with_the_reference():
 
 @case
 def what_is_left_out_is_said():
-    for engine in ('torch', 'jax', 'tensorflow'):
+    for engine in some(('jax', 'torch', 'tensorflow'), 0):  # they ask the same function
         how = [attribute('hidden_size', 2, number(3, HIDDEN)), attribute('clip', 1, b'\x15' + struct.pack('<f', 3))]
         nodes = [node('RNN', ['x', 'w', 'r'], ['y'], 'clipped', how)]
         constants = [numbers('w', 1, HIDDEN, INPUTS), numbers('r', 1, HIDDEN, HIDDEN)]

@@ -4,7 +4,7 @@ import struct
 import subprocess
 import sys
 
-from harness import HOME, SOURCE, Skip, case, environment, file, hotlap, main
+from harness import HOME, SOURCE, Skip, case, environment, file, hotlap, main, whole
 from onnx_bytes import attribute, model, node, part
 from python_kit import PLUGIN, SHORT, interpreter, networks_agree, odd_networks_agree, with_package
 
@@ -146,6 +146,7 @@ def odd_networks_are_right_or_refused():
 
 
 @case
+@whole
 def the_large_ones_too():
     for engine, model in (('torch', 'resnet50'), ('torch', 'vit_b_16'), ('jax', 'resnet50'),
                           ('jax', 'vit_b_16')):
@@ -164,9 +165,10 @@ def torch_options_and_types():
         row = hotlap('sweep', 'ptychopinn', '--engine', 'torch', '--python', python, *words,
                      *SHORT).rows[0]
         assert row['outcome'] == 'PASSED', row['reason']
-    row = hotlap('sweep', 'mlp:dims=64-64', '--engine', 'torch', '--python', python, '--dtype',
-                 'bfloat16', *SHORT).rows[0]
+    row, refused = hotlap('sweep', 'mlp:dims=64-64', '--engine', 'torch', '--python', python, '--dtype',
+                          'bfloat16,float64', *SHORT).rows
     assert row['outcome'] == 'PASSED' and row['output_error'] > 1e-5, row
+    assert refused['outcome'] == 'UNIMPLEMENTED' and 'float32, bfloat16 or float16' in refused['reason'], refused
     for option, part in (('compile=fast', 'none of'), ('channels_last=2', 'neither on nor off')):
         hotlap('sweep', 'mlp:dims=8-8', '--engine', 'torch', '--python', python, '--engine-option',
                f'torch.{option}', *SHORT).fails(2, part)
