@@ -117,32 +117,66 @@ static hl_status read_search(hl_tune *t, hl_error *error) {
 
 /* -- keeping ----------------------------------------------------------------------------------- */
 
-/* The rows of the winners, into the run's records; the same row once. */
+/* Whether the setting is an earlier preset's, too: it is one row. */
+static bool is_repeated(const hl_tune *t, size_t index) {
+  HL_CLEANUP(hl_free_pointer)
+  char *key = hl_configuration_key(&t->result.settings[index].configuration);
+  bool repeated = false;
+  for (size_t i = 0; key && i < index && !repeated; i++) {
+    const hl_search_setting *s = &t->result.settings[i];
+    HL_CLEANUP(hl_free_pointer)
+    char *other = s->found ? hl_configuration_key(&s->configuration) : NULL;
+    repeated = other && strcmp(key, other) == 0;
+  }
+  return repeated;
+}
+
+/* Moves the rows of the winners into the run's records, and into the store. */
 static hl_status take_records(hl_tune *t, hl_error *error) {
+  hl_sweep *s = &t->sweep;
   hl_status status = HL_OK;
   for (size_t i = 0; i < t->result.setting_count && status == HL_OK; i++) {
-    hl_search_setting *s = &t->result.settings[i];
-    bool seen = !s->found;
-    for (size_t k = 0; k < i; k++)
-      seen = seen || (t->result.settings[k].found && t->result.settings[k].arm == s->arm);
-    if (seen) continue;
-    HL_CLEANUP(hl_free_pointer) char *key = hl_configuration_key(&s->configuration);
+    hl_search_setting *setting = &t->result.settings[i];
+    if (!setting->found || is_repeated(t, i)) continue;
+    HL_CLEANUP(hl_free_pointer) char *key = hl_configuration_key(&setting->configuration);
     if (!key) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a row");
-    if (t->sweep.store)
-      status =
-          hl_store_row_add(t->sweep.store, t->sweep.info.id, key, (int64_t)i, &s->record, error);
+    if (s->store)
+      status = hl_store_row_add(s->store, s->info.id, key, (int64_t)i, &setting->record, error);
+    if (status == HL_OK) status = hl_records_take(&s->records, &setting->record, error);
   }
   return status;
 }
 
 static hl_status keep(hl_tune *t, hl_error *error) {
   hl_sweep *s = &t->sweep;
-  if (!s->store) return HL_OK;
   char hash[17];
   hl_plan_hash(&s->plan, hash);
-  hl_status status = hl_store_run_begin(s->store, &s->info, hash, error);
+  hl_status status = s->store ? hl_store_run_begin(s->store, &s->info, hash, error) : HL_OK;
   if (status == HL_OK) status = take_records(t, error);
-  return status == HL_OK ? hl_store_run_end(s->store, &s->info, HL_RUN_FINISHED, error) : status;
+  if (status != HL_OK || !s->store) return status;
+  return hl_store_run_end(s->store, &s->info, HL_RUN_FINISHED, error);
+}
+
+/* What --export-format asks for, of the winners' rows. */
+static hl_status write_formats(hl_tune *t, hl_error *error) {
+  hl_sweep *s = &t->sweep;
+  const hl_report_input input = {.info = &s->info,
+                                 .records = &s->records,
+                                 .analysis = &s->analysis,
+                                 .engines = &s->engines,
+                                 .comparisons = &s->comparisons};
+  if (!s->formats || !s->records.count) return HL_OK;
+  HL_CLEANUP(hl_text_release) hl_text written = HL_TEXT_INIT;
+  hl_status status = hl_analysis_make(&s->records, &s->info, &s->analysis, error);
+  if (status == HL_OK)
+    status = hl_engines_make(&s->analysis, &s->records, &s->comparisons, &s->engines, error);
+  if (status == HL_OK)
+    status = hl_report_write(&input, hl_options_get(&s->options, HL_OPTION_OUTPUT_DIR), s->formats,
+                             &written, error);
+  bool silent =
+      hl_options_on(&s->options, HL_OPTION_QUIET) || hl_options_on(&s->options, HL_OPTION_JSON);
+  if (!silent) fputs(written.data ? written.data : "", stdout);
+  return status;
 }
 
 /* --output, or settings.json in --output-dir. */
@@ -165,8 +199,11 @@ static void show(const hl_tune *t, const char *path) {
   } else if (!hl_options_on(&t->sweep.options, HL_OPTION_QUIET)) {
     hl_tune_show_result(t, &text);
     if (path) hl_text_format(&text, "\nWritten: %s\n", path);
-    if (path)
-      hl_text_format(&text, "Use:     hotlap sweep --settings %s:%s\n", path, t->goals[0].preset);
+    const char *preset = NULL;
+    for (size_t i = t->result.setting_count; i-- > 0;)
+      if (t->result.settings[i].found) preset = t->result.settings[i].goal->preset;
+    if (path && preset)
+      hl_text_format(&text, "Use:     hotlap sweep --settings %s:%s\n", path, preset);
   }
   fputs(text.data ? text.data : "", stdout);
 }
@@ -189,9 +226,10 @@ static int finish(hl_tune *t, hl_status searched, const hl_error *why) {
                ? exit_status
                : HL_EXIT_USAGE;
   hl_status status = write_settings(t, &path, &error);
-  if (status != HL_OK) hl_cli_fail(&error, 0);
   show(t, status == HL_OK ? path : NULL);
-  if (status == HL_OK && (status = keep(t, &error)) != HL_OK) hl_cli_fail(&error, 0);
+  if (status == HL_OK) status = keep(t, &error);
+  if (status == HL_OK) status = write_formats(t, &error);
+  if (status != HL_OK) hl_cli_fail(&error, 0);
   return status != HL_OK && exit_status == HL_EXIT_OK ? HL_EXIT_USAGE : exit_status;
 }
 

@@ -123,7 +123,11 @@ hl_status hl_settings_read(const char *path, hl_settings *ret_settings, hl_error
   HL_CLEANUP(hl_free_pointer) char *text = NULL;
   size_t bytes = 0;
   hl_status status = hl_file_read(path, HL_SETTINGS_BYTES, &text, &bytes, error);
-  if (status != HL_OK) return status;
+  return status == HL_OK ? hl_settings_parse(text, bytes, path, ret_settings, error) : status;
+}
+
+hl_status hl_settings_parse(const char *text, size_t bytes, const char *path,
+                            hl_settings *ret_settings, hl_error *error) {
   json_error_t why;
   json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &why);
   if (!root)
@@ -131,7 +135,7 @@ hl_status hl_settings_read(const char *path, hl_settings *ret_settings, hl_error
                         why.column, why.text);
   hl_settings s = {0};
   reading r = {.path = path};
-  status = read_root(&r, root, &s, error);
+  hl_status status = read_root(&r, root, &s, error);
   json_decref(root);
   if (status != HL_OK) {
     hl_settings_release(&s);

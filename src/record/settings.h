@@ -36,6 +36,9 @@ typedef struct hl_settings {
 
 /* NOT_FOUND, IO; BAD_DATA names the file, the preset and the member; LIMIT. */
 hl_status hl_settings_read(const char *path, hl_settings *ret_settings, hl_error *error);
+/* The same of its bytes; `path` is what messages call it. */
+hl_status hl_settings_parse(const char *text, size_t bytes, const char *path,
+                            hl_settings *ret_settings, hl_error *error);
 void hl_settings_release(hl_settings *settings);
 
 /* The preset of this name; NULL: the first. INVALID_ARGUMENT names those that there are. */

@@ -131,8 +131,11 @@ def no_network_no_search():
 @case
 def a_winner_is_a_row_of_the_store():
     store = HOME / 'tune.db'
+    out = HOME / 'reports'
     hotlap('tune', *CLOCK[:-1], store, '--threads', '1', '--objective', 'throughput', '--baseline-batch',
-           '0').passes('speed_optimized', 'Use:')
+           '0', '--output-dir', out).passes('speed_optimized', 'Use:')
+    written = json.loads((out / 'benchmark_results.json').read_text())['rows']
+    assert len(written) == 1 and (out / 'settings.json').exists() and (out / 'BENCHMARK_REPORT.md').exists()
     document = hotlap('report', 'latest', '--store', store, '--json').passes().document
     assert len(document['rows']) == 1 and document['rows'][0]['batch_size'] >= 96
 
