@@ -267,24 +267,43 @@ static bool find_corner(const source *s) {
   return corner > centre;
 }
 
-static void copy_patterns(const source *s, hl_scan *scan) {
+static void copy_pattern(const source *s, const hl_scan *scan, int64_t image, float *to) {
   int64_t n = scan->size, first = s->size / 2 - n / 2;
-  float *to = scan->amplitude;
-  for (int64_t image = 0; image < scan->count; image++)
-    for (int64_t row = 0; row < n; row++)
-      for (int64_t column = 0; column < n; column++) {
-        int64_t r = first + row, c = first + column;
-        if (scan->corner) { /* fftshift: index i shows frequency i - size/2 */
-          r = (r + s->size - s->size / 2) % s->size;
-          c = (c + s->size - s->size / 2) % s->size;
-        }
-        double v = source_value(s, source_index(s, image, r, c));
-        *to++ = (float)(scan->counts ? sqrt(v) : v);
+  for (int64_t row = 0; row < n; row++)
+    for (int64_t column = 0; column < n; column++) {
+      int64_t r = first + row, c = first + column;
+      if (scan->corner) { /* fftshift: index i shows frequency i - size/2 */
+        r = (r + s->size - s->size / 2) % s->size;
+        c = (c + s->size - s->size / 2) % s->size;
       }
+      double v = source_value(s, source_index(s, image, r, c));
+      *to++ = (float)(scan->counts ? sqrt(v) : v);
+    }
 }
 
-static hl_status fill(const source *s, int64_t size, hl_scan *scan, hl_text *notes,
-                      hl_error *error) {
+/* A long scan is not to be in memory twice: float32 patterns stay where they were read. Pattern i
+ * is written before pattern i + 1 is read, and is no larger than it was. */
+static hl_status copy_patterns(source *s, hl_scan *scan, hl_error *error) {
+  size_t pixels = (size_t)(scan->size * scan->size), count = (size_t)scan->count, bytes = 0;
+  bool stay = s->array.dtype == HL_FLOAT32 && !s->transposed;
+  if (__builtin_mul_overflow(count, pixels * sizeof(float), &bytes)) return no_memory(error);
+  HL_CLEANUP(hl_free_pointer) float *one = malloc(pixels * sizeof *one);
+  float *all = stay ? s->array.data : malloc(bytes);
+  if (!one || !all) {
+    if (!stay) free(all);
+    return no_memory(error);
+  }
+  for (size_t i = 0; i < count; i++) {
+    copy_pattern(s, scan, (int64_t)i, one);
+    memcpy(all + i * pixels, one, pixels * sizeof *one);
+  }
+  float *fitting = stay && scan->size < s->size ? realloc(all, bytes) : all;
+  scan->amplitude = fitting ? fitting : all;
+  if (stay) s->array.data = NULL; /* the scan's now */
+  return HL_OK;
+}
+
+static hl_status fill(source *s, int64_t size, hl_scan *scan, hl_text *notes, hl_error *error) {
   scan->file_size = s->size;
   scan->size = size ? size : s->size;
   if (scan->size > s->size)
@@ -299,13 +318,8 @@ static hl_status fill(const source *s, int64_t size, hl_scan *scan, hl_text *not
   hl_text_append(notes, scan->counts ? "; counts: square root taken" : "; amplitudes");
   if (scan->corner)
     hl_text_append(notes, "; zero frequency moved from the corner to the centre (fftshift)");
-  size_t bytes = 0;
-  if (__builtin_mul_overflow((size_t)scan->count, (size_t)(scan->size * scan->size) * sizeof(float),
-                             &bytes) ||
-      !(scan->amplitude = malloc(bytes)))
-    return no_memory(error);
-  copy_patterns(s, scan);
-  if (scan->size == s->size) return HL_OK;
+  status = copy_patterns(s, scan, error);
+  if (status != HL_OK || scan->size == s->size) return status;
   double scale = (double)scan->size / (double)s->size;
   for (int64_t i = 0; scan->x && i < scan->count; i++) {
     scan->x[i] *= scale;
@@ -382,10 +396,17 @@ hl_status hl_scan_read(const char *path, int64_t size, hl_scan **ret_scan, hl_er
 }
 
 double hl_scan_normalise_factor(const hl_scan *scan, double photons) {
-  double sum = 0, half = (double)scan->size / 2;
   int64_t pixels = scan->count * scan->size * scan->size;
-  for (int64_t i = 0; i < pixels; i++)
-    sum += (double)scan->amplitude[i] * (double)scan->amplitude[i];
+  return hl_scan_factor_of(scan, hl_scan_add_squares(0, scan->amplitude, pixels), photons);
+}
+
+double hl_scan_add_squares(double sum, const float *amplitude, int64_t pixels) {
+  for (int64_t i = 0; i < pixels; i++) sum += (double)amplitude[i] * (double)amplitude[i];
+  return sum;
+}
+
+double hl_scan_factor_of(const hl_scan *scan, double sum, double photons) {
+  double half = (double)scan->size / 2;
   double mean = sum / (double)scan->count;
   if (!(mean > 0)) return 0; /* only a crop without any light */
   return sqrt(half * half / mean) * (sqrt(photons) / half);

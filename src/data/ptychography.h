@@ -60,4 +60,9 @@ const hl_npz_entry *hl_scan_find(const hl_npz *npz);
  * scale sqrt(photons) / (N/2). */
 double hl_scan_normalise_factor(const hl_scan *scan, double photons);
 
+/* The same in two halves, for patterns that are elsewhere: the sum of all squares, pixel by pixel
+ * in their order, and what follows from it. */
+double hl_scan_add_squares(double sum, const float *amplitude, int64_t pixels);
+double hl_scan_factor_of(const hl_scan *scan, double sum, double photons);
+
 #endif

@@ -49,9 +49,13 @@ static hl_status next_word(const char *text, const char **at, char **ret_word, h
   return *ret_word ? HL_OK : no_memory(error);
 }
 
-/* "engine=native" is --engine=native; "null.spin_ns=20" is --engine-option=null.spin_ns=20. */
+/* "engine=native" is --engine=native; "null.spin_ns=20" is --engine-option=null.spin_ns=20;
+ * "pipeline" is --pipeline. */
 static hl_status add_setting(hl_operand *o, const char *text, const char *word, hl_error *error) {
   size_t key = strcspn(word, "=");
+  hl_option_id id;
+  if (hl_option_find('c', word, strlen(word), &id) && hl_option_is_switch(id))
+    return keep(o, hl_format("--%s", word), error);
   if (key == 0 || word[key] == '\0' || word[0] == '-')
     return hl_error_set(error, HL_INVALID_ARGUMENT,
                         "operand '%.300s': '%.100s' is not KEY=VALUE, such as batch=8", text, word);
@@ -62,7 +66,9 @@ static hl_status add_setting(hl_operand *o, const char *text, const char *word, 
 static hl_status add_common(hl_operand *o, const hl_options *common, hl_error *error) {
   hl_status status = keep(o, hl_strdup("--batch-sizes=1"), error);
   for (size_t i = 0; i < common->item_count && status == HL_OK; i++)
-    if (hl_option_taken(common->item_ids[i], 'c'))
+    if (hl_option_taken(common->item_ids[i], 'c') && hl_option_is_switch(common->item_ids[i]))
+      status = keep(o, hl_format("--%s", hl_option_name(common->item_ids[i])), error);
+    else if (hl_option_taken(common->item_ids[i], 'c'))
       status = keep(o, hl_format("--%s=%s", hl_option_name(common->item_ids[i]), common->items[i]),
                     error);
   return status;

@@ -15,6 +15,7 @@
 typedef struct hl_pipeline_spec {
   int64_t preprocess_batch; /* inputs made ready at a time */
   int64_t reassemble_batch; /* patches put into the image at a time */
+  bool on_disk; /* patterns wait in a file: no option, but what a limit of memory asks */
 } hl_pipeline_spec;
 
 /* The stages of a pass, in their order; `merge` is the end of predict: the patches of an input made

@@ -39,8 +39,9 @@ static json_t *input_shapes_of(const hl_configuration *c) {
 }
 
 static json_t *pipeline_of(const hl_pipeline_spec *spec) {
-  return json_pack("{s:I, s:I}", "preprocess_batch", (json_int_t)spec->preprocess_batch,
-                   "reassemble_batch", (json_int_t)spec->reassemble_batch);
+  return json_pack("{s:I, s:I, s:b}", "preprocess_batch", (json_int_t)spec->preprocess_batch,
+                   "reassemble_batch", (json_int_t)spec->reassemble_batch, "on_disk",
+                   spec->on_disk);
 }
 
 json_t *hl_message_from_configuration(const hl_configuration *configuration,
@@ -151,6 +152,7 @@ static hl_status read_pipeline(const json_t *object, hl_arena *arena, hl_configu
   if (status == HL_OK)
     status =
         need_int(pipeline, "reassemble_batch", 1, HL_BATCH_LIMIT, &spec->reassemble_batch, error);
+  spec->on_disk = hl_json_get_bool(pipeline, "on_disk", false);
   c->pipeline = spec;
   return status;
 }

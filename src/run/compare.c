@@ -44,6 +44,8 @@ static char *shapes_of(const hl_configuration *c) {
 /* "model (resnet50, vit_b_16), seed (42, 7)": what makes two configurations different work. */
 static void append_differences(const hl_configuration *a, const hl_configuration *b, hl_text *out) {
   differ_text(out, "model", a->model, b->model);
+  differ_text(out, "workload", a->pipeline ? "pipeline" : "inference",
+              b->pipeline ? "pipeline" : "inference");
   differ_text(out, "data", a->test_data, b->test_data);
   differ_int(out, "images", a->n_images, b->n_images);
   differ_text(out, "decoding", a->decodes_scaled ? "scaled" : "exact",

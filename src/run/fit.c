@@ -22,6 +22,7 @@ static void set_batch(hl_fit *fit, int64_t batch) {
     fit->spec.reassemble_batch = batch;
   /* One input at a time is all there is below. */
   if (batch == 1) fit->spec = (hl_pipeline_spec){.preprocess_batch = 1, .reassemble_batch = 1};
+  fit->spec.on_disk = true;
   fit->configuration.pipeline = &fit->spec;
 }
 
@@ -31,6 +32,7 @@ void hl_fit_begin(hl_fit *fit, const hl_row_context *context,
   fit->asked = configuration;
   fit->configuration = *configuration;
   fit->spec = *configuration->pipeline;
+  fit->spec.on_disk = true;
   fit->configuration.pipeline = &fit->spec;
 }
 
@@ -83,14 +85,14 @@ static hl_status probe(const hl_fit *fit, int64_t limit_mb, uint64_t *ret_peak_b
 
 /* The least limit at which one input at a time was seen to run. */
 static hl_status too_small(const hl_fit *fit, hl_error *error) {
-  enum { tries = 12 };
+  enum { tries = 40 };
   int64_t asked = fit->context->method->memory_limit_mb;
   uint64_t peak = 0;
   hl_status status = probe(fit, 0, &peak, error);
   if (status != HL_OK) return status;
   int64_t least = (int64_t)(peak / 1000000) + 1;
   if (least <= asked) least = asked + 1;
-  for (int i = 0; i < tries; i++, least += 1 + least / 50) {
+  for (int i = 0; i < tries; i++, least += 1 + least / 25) {
     hl_error failure = {0};
     status = probe(fit, least, &peak, &failure);
     if (status == HL_OK)

@@ -135,7 +135,9 @@ static hl_status open_workload(worker *w, hl_error *error) {
     return hl_training_open(c, &w->file, hl_worker_host(), hl_ranks_training(&w->ranks),
                             &w->train.training, error);
   if (c->pipeline)
-    return hl_pipeline_open(c, &w->file, hl_worker_host(), &w->inference, &w->pipeline, error);
+    return hl_pipeline_open(c, &w->file, hl_worker_host(),
+                            hl_json_get_text(w->configure, "cache_directory", NULL), &w->inference,
+                            &w->pipeline, error);
   return hl_inference_open(c, &w->file, hl_worker_host(), &w->inference, error);
 }
 

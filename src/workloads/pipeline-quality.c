@@ -33,14 +33,18 @@ static hl_status compare(const hl_scan *scan, const hl_canvas *canvas, hl_pipeli
                                                   : hl_error_set(error, status, "%s", failure.msg);
 }
 
-static hl_status find_residual(const hl_scan *scan, const hl_canvas *canvas, int threads,
+static hl_status find_residual(const hl_pipeline_scan *whole, const hl_canvas *canvas, int threads,
                                hl_pipeline_quality *q, hl_error *error) {
+  const hl_scan *scan = whole->scan;
   if (!scan->probe) {
     tell(q, "no residual of the diffraction",
          scan->probe_problem ? scan->probe_problem : "the scan has no probe (probeGuess)");
     return HL_OK;
   }
-  const hl_diffraction measured = {.amplitude = scan->amplitude,
+  const float *amplitude;
+  hl_status status = hl_pipeline_scan_map(whole, &amplitude, error);
+  if (status != HL_OK) return status;
+  const hl_diffraction measured = {.amplitude = amplitude,
                                    .probe = scan->probe,
                                    .count = scan->count,
                                    .size = scan->size,
@@ -48,8 +52,8 @@ static hl_status find_residual(const hl_scan *scan, const hl_canvas *canvas, int
                                    .y = scan->y};
   hl_error failure = {0};
   double residual;
-  hl_status status =
-      hl_diffraction_residual(canvas, &measured, threads, &residual, &q->patterns, &failure);
+  status = hl_diffraction_residual(canvas, &measured, threads, &residual, &q->patterns, &failure);
+  hl_pipeline_scan_unmap(whole, amplitude);
   if (status == HL_OK) q->residual = residual;
   if (status == HL_BAD_DATA) tell(q, "no residual of the diffraction", failure.msg);
   return status == HL_OK || status == HL_BAD_DATA ? HL_OK
@@ -68,7 +72,7 @@ hl_status hl_pipeline_judge(const hl_pipeline *pipeline, hl_pipeline_quality *re
                             .y = image.y};
   *ret_quality = (hl_pipeline_quality){.residual = (double)NAN, .why = HL_TEXT_INIT};
   hl_status status = compare(scan, &canvas, ret_quality, error);
-  return status == HL_OK
-             ? find_residual(scan, &canvas, hl_pipeline_threads(pipeline), ret_quality, error)
-             : status;
+  return status == HL_OK ? find_residual(hl_pipeline_get_scan(pipeline), &canvas,
+                                         hl_pipeline_threads(pipeline), ret_quality, error)
+                         : status;
 }

@@ -1,14 +1,18 @@
 #include "workloads/pipeline-scan.h"
 
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "data/array.h"
 #include "data/neighbours.h"
-#include "imaging/ptychography-simulate.h"
+#include "workloads/simulated-scan.h"
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static hl_status no_memory(hl_error *error) {
   return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the scan");
@@ -16,11 +20,12 @@ static hl_status no_memory(hl_error *error) {
 
 void hl_pipeline_scan_release(hl_pipeline_scan *scan) {
   hl_scan_free(scan->scan);
+  if (scan->fd >= 0) close(scan->fd);
   free(scan->groups);
   free(scan->x);
   free(scan->y);
   free(scan->relative);
-  *scan = (hl_pipeline_scan){0};
+  *scan = (hl_pipeline_scan){.fd = -1};
 }
 
 /* (any, channels, N, N). */
@@ -40,41 +45,10 @@ static hl_status read_port(const char *model, const hl_port *port, hl_pipeline_s
   return HL_OK;
 }
 
-/* The arrays of the simulation become the scan's. */
-static hl_status simulate(const hl_configuration *c, hl_pipeline_scan *s, hl_error *error) {
-  hl_ptychography_options options = HL_PTYCHOGRAPHY_DEFAULTS;
-  options.size = s->size;
-  options.count = c->n_images ? c->n_images : HL_PIPELINE_SIMULATED;
-  options.seed = (uint64_t)c->seed;
-  hl_ptychography_simulation *simulation = NULL;
-  hl_status status = hl_ptychography_simulate(&options, &simulation, error);
-  if (status != HL_OK) return status;
-  hl_scan *scan = s->scan = calloc(1, sizeof *scan);
-  if (scan) {
-    *scan = (hl_scan){.count = simulation->count,
-                      .size = simulation->size,
-                      .file_size = simulation->size,
-                      .amplitude = simulation->amplitude,
-                      .x = simulation->x,
-                      .y = simulation->y,
-                      .probe = simulation->probe,
-                      .object = simulation->object,
-                      .object_height = simulation->height,
-                      .object_width = simulation->width};
-    simulation->amplitude = NULL;
-    simulation->x = simulation->y = NULL;
-    simulation->probe = simulation->object = NULL;
-    scan->notes =
-        hl_format("simulated scan: %" PRId64 " patterns of %" PRId64 " x %" PRId64 ", overlap %g, "
-                  "%g photons with Poisson noise (seed %" PRId64 ")",
-                  scan->count, scan->size, scan->size, options.overlap, options.photons, c->seed);
-  }
-  hl_ptychography_simulation_free(simulation);
-  return scan && scan->notes ? HL_OK : no_memory(error);
-}
-
 static hl_status read_scan(const hl_configuration *c, hl_pipeline_scan *s, hl_error *error) {
-  if (!c->test_data) return simulate(c, s, error);
+  if (!c->test_data)
+    return hl_simulated_scan(s->size, c->n_images ? c->n_images : HL_SIMULATED_POSITIONS, c->seed,
+                             &s->scan, error);
   s->what = c->test_data;
   hl_status status = hl_scan_read(c->test_data, s->size, &s->scan, error);
   if (status != HL_OK) return status;
@@ -97,7 +71,8 @@ static hl_status check_groups(const hl_pipeline_scan *s, hl_error *error) {
 
 hl_status hl_pipeline_scan_open(const hl_configuration *configuration, const hl_port *port,
                                 hl_pipeline_scan *ret_scan, hl_error *error) {
-  hl_pipeline_scan s = {.what = "the simulated scan", .seed = (uint64_t)configuration->seed};
+  hl_pipeline_scan s = {
+      .fd = -1, .what = "the simulated scan", .seed = (uint64_t)configuration->seed};
   hl_status status = read_port(configuration->model, port, &s, error);
   if (status == HL_OK) status = read_scan(configuration, &s, error);
   if (status == HL_OK) status = check_groups(&s, error);
@@ -135,14 +110,104 @@ static void find_middle(hl_pipeline_scan *s, int64_t input) {
   }
 }
 
+/* -- patterns on disk ------------------------------------------------------------------------ */
+
+static size_t pattern_bytes(const hl_pipeline_scan *s) {
+  return (size_t)(s->size * s->size) * sizeof(float);
+}
+
+static hl_status read_pattern(const hl_pipeline_scan *s, int64_t pattern, float *to,
+                              hl_error *error) {
+  size_t bytes = pattern_bytes(s);
+  char *at = (char *)to;
+  off_t from = (off_t)pattern * (off_t)bytes;
+  while (bytes) {
+    ssize_t got = pread(s->fd, at, bytes, from);
+    if (got <= 0)
+      return hl_error_errno(error, HL_IO, "cannot read pattern %" PRId64 " of %s back", pattern,
+                            s->what);
+    at += got;
+    from += got;
+    bytes -= (size_t)got;
+  }
+  return HL_OK;
+}
+
+static hl_status write_patterns(const hl_pipeline_scan *s, int fd, hl_error *error) {
+  const char *at = (const char *)s->scan->amplitude;
+  for (size_t left = pattern_bytes(s) * (size_t)s->scan->count; left;) {
+    ssize_t put = write(fd, at, left);
+    if (put <= 0) return hl_error_errno(error, HL_IO, "cannot write the patterns of %s", s->what);
+    at += put;
+    left -= (size_t)put;
+  }
+  return HL_OK;
+}
+
+hl_status hl_pipeline_scan_to_disk(hl_pipeline_scan *scan, const char *directory, hl_error *error) {
+  hl_pipeline_scan *s = scan;
+  if (!directory || hl_directory_make(directory, NULL) != HL_OK)
+    return hl_error_set(error, HL_UNAVAILABLE, "no directory for the patterns of %s", s->what);
+  HL_CLEANUP(hl_free_pointer) char *path = hl_format("%s/scan-XXXXXX", directory);
+  if (!path) return no_memory(error);
+  int fd = mkostemp(path, O_CLOEXEC);
+  if (fd < 0) return hl_error_errno(error, HL_IO, "cannot write into %s", directory);
+  unlink(path);
+  hl_status status = write_patterns(s, fd, error);
+  if (status != HL_OK) {
+    close(fd);
+    return status;
+  }
+  free(s->scan->amplitude);
+  s->scan->amplitude = NULL;
+  s->fd = fd;
+  return HL_OK;
+}
+
+hl_status hl_pipeline_scan_map(const hl_pipeline_scan *scan, const float **ret_amplitude,
+                               hl_error *error) {
+  *ret_amplitude = scan->scan->amplitude;
+  if (scan->fd < 0) return HL_OK;
+  size_t bytes = pattern_bytes(scan) * (size_t)scan->scan->count;
+  void *memory = mmap(NULL, bytes, PROT_READ, MAP_SHARED, scan->fd, 0);
+  if (memory == MAP_FAILED)
+    return hl_error_errno(error, HL_IO, "cannot map the patterns of %s", scan->what);
+  *ret_amplitude = memory;
+  return HL_OK;
+}
+
+void hl_pipeline_scan_unmap(const hl_pipeline_scan *scan, const float *amplitude) {
+  if (scan->fd >= 0)
+    munmap((void *)(uintptr_t)amplitude, pattern_bytes(scan) * (size_t)scan->scan->count);
+}
+
+/* The same sum to the bit, wherever the patterns are. */
+static hl_status find_factor(hl_pipeline_scan *s, hl_error *error) {
+  if (s->fd < 0) {
+    s->factor = hl_scan_normalise_factor(s->scan, HL_SCAN_PHOTONS);
+    return HL_OK;
+  }
+  HL_CLEANUP(hl_free_pointer) float *one = malloc(pattern_bytes(s));
+  if (!one) return no_memory(error);
+  double sum = 0;
+  for (int64_t i = 0; i < s->scan->count; i++) {
+    hl_status status = read_pattern(s, i, one, error);
+    if (status != HL_OK) return status;
+    sum = hl_scan_add_squares(sum, one, s->size * s->size);
+  }
+  s->factor = hl_scan_factor_of(s->scan, sum, HL_SCAN_PHOTONS);
+  return HL_OK;
+}
+
 hl_status hl_pipeline_scan_group(hl_pipeline_scan *scan, hl_error *error) {
   hl_pipeline_scan *s = scan;
-  s->factor = hl_scan_normalise_factor(s->scan, HL_SCAN_PHOTONS);
+  hl_status status = find_factor(s, error);
+  if (status != HL_OK) return status;
   if (!(s->factor > 0))
     return hl_error_set(error, HL_BAD_DATA,
                         "the patterns are dark within the part that is used: %s", s->scan->notes);
-  hl_status status = hl_neighbours_group(s->scan->x, s->scan->y, s->scan->count, s->channels,
-                                         s->seed, s->groups, error);
+  status = hl_neighbours_group(s->scan->x, s->scan->y, s->scan->count, s->channels, s->seed,
+                               s->groups, error);
   if (status != HL_OK) {
     hl_error_prefix(error, "%s", s->what);
     return status;
@@ -151,14 +216,19 @@ hl_status hl_pipeline_scan_group(hl_pipeline_scan *scan, hl_error *error) {
   return HL_OK;
 }
 
-void hl_pipeline_scan_fill(const hl_pipeline_scan *scan, int64_t first, int64_t count,
-                           float *ret_inputs) {
+hl_status hl_pipeline_scan_fill(const hl_pipeline_scan *scan, int64_t first, int64_t count,
+                                float *ret_inputs, hl_error *error) {
   int64_t pixels = scan->size * scan->size;
   float factor = (float)scan->factor;
   for (int64_t i = first * scan->channels; i < (first + count) * scan->channels; i++) {
-    const float *from = scan->scan->amplitude + scan->groups[i] * pixels;
+    const float *from =
+        scan->fd < 0 ? scan->scan->amplitude + scan->groups[i] * pixels : ret_inputs;
+    hl_status status =
+        scan->fd < 0 ? HL_OK : read_pattern(scan, scan->groups[i], ret_inputs, error);
+    if (status != HL_OK) return status;
     for (int64_t p = 0; p < pixels; p++) *ret_inputs++ = from[p] * factor;
   }
+  return HL_OK;
 }
 
 /* Another file of the same name is other data. */
@@ -199,8 +269,8 @@ hl_status hl_pipeline_scan_batch(const hl_pipeline_scan *scan, const hl_port *po
   if (status == HL_OK) {
     dataset->input_count = 1;
     float *to = dataset->inputs[0].data;
-    for (int64_t i = 0; i < batch; i++)
-      hl_pipeline_scan_fill(scan, i % scan->count, 1, to + i * input);
+    for (int64_t i = 0; i < batch && status == HL_OK; i++)
+      status = hl_pipeline_scan_fill(scan, i % scan->count, 1, to + i * input, error);
   }
   if (status != HL_OK) {
     hl_dataset_free(dataset);
@@ -213,6 +283,7 @@ hl_status hl_pipeline_scan_batch(const hl_pipeline_scan *scan, const hl_port *po
 uint64_t hl_pipeline_scan_bytes(const hl_pipeline_scan *scan) {
   uint64_t patterns = (uint64_t)scan->scan->count, inputs = (uint64_t)scan->count;
   uint64_t channels = (uint64_t)scan->channels, pixels = (uint64_t)(scan->size * scan->size);
+  if (scan->fd >= 0) pixels = 0;
   return patterns * (pixels * sizeof(float) + 2 * sizeof(double) + channels * sizeof(int64_t)) +
          inputs * 2 * (1 + channels) * sizeof(double);
 }

@@ -16,9 +16,6 @@
 #include "data/ptychography.h"
 #include "plan/configuration.h"
 
-/* Positions of a scan that is simulated, where no number is given. */
-#define HL_PIPELINE_SIMULATED 512
-
 typedef struct hl_pipeline_scan {
   hl_scan *scan;    /* owned */
   const char *what; /* its file, for messages: borrowed */
@@ -27,6 +24,7 @@ typedef struct hl_pipeline_scan {
   int64_t size;     /* N */
   uint64_t seed;    /* of the groups */
   double factor;    /* of the normalisation */
+  int fd;           /* file with the patterns, in whose place `scan` has none; -1: in memory */
   int64_t *groups;  /* (scan->count, channels): patterns of each input; owned */
   double *x, *y;    /* (count): middle of each input, pixels; owned */
   double *relative; /* (count, channels, 2): (x, y) of -(coordinate - middle); owned */
@@ -38,19 +36,29 @@ hl_status hl_pipeline_scan_open(const hl_configuration *configuration, const hl_
                                 hl_pipeline_scan *ret_scan, hl_error *error);
 void hl_pipeline_scan_release(hl_pipeline_scan *scan);
 
+/* Moves the patterns to a file without a name in the directory, and out of memory. IO; UNAVAILABLE
+ * without a directory. */
+hl_status hl_pipeline_scan_to_disk(hl_pipeline_scan *scan, const char *directory, hl_error *error);
+
+/* The patterns, for those who need all: mapped where they are on disk. End it with unmap. IO. */
+hl_status hl_pipeline_scan_map(const hl_pipeline_scan *scan, const float **ret_amplitude,
+                               hl_error *error);
+void hl_pipeline_scan_unmap(const hl_pipeline_scan *scan, const float *amplitude);
+
 /* What preprocessing does once for a scan: factor, groups, middles. The same each time. */
 hl_status hl_pipeline_scan_group(hl_pipeline_scan *scan, hl_error *error);
 
-/* Inputs `first` to `first + count - 1`: normalised patterns, (count, channels, N, N). */
-void hl_pipeline_scan_fill(const hl_pipeline_scan *scan, int64_t first, int64_t count,
-                           float *ret_inputs);
+/* Inputs `first` to `first + count - 1`: normalised patterns, (count, channels, N, N). IO where
+ * they are on disk. */
+hl_status hl_pipeline_scan_fill(const hl_pipeline_scan *scan, int64_t first, int64_t count,
+                                float *ret_inputs, hl_error *error);
 
 /* The first `batch` inputs as a data set of one input of that port, the last ones being the first
  * again where the scan has fewer; with the scan's description. */
 hl_status hl_pipeline_scan_batch(const hl_pipeline_scan *scan, const hl_port *port, int64_t batch,
                                  hl_dataset **ret_dataset, hl_error *error);
 
-/* Bytes that the scan holds: patterns, positions, groups. */
+/* Bytes of memory that the scan holds: patterns, positions, groups. */
 uint64_t hl_pipeline_scan_bytes(const hl_pipeline_scan *scan);
 
 #endif

@@ -68,7 +68,7 @@ static void size_queues(hl_pipeline *p) {
 }
 
 hl_status hl_pipeline_open(const hl_configuration *configuration, const hl_model_file *file,
-                           const hl_host *host, hl_inference *ret_inference,
+                           const hl_host *host, const char *directory, hl_inference *ret_inference,
                            hl_pipeline **ret_pipeline, hl_error *error) {
   hl_status status = check_model(file, configuration->model, error);
   if (status != HL_OK) return status;
@@ -97,6 +97,7 @@ hl_status hl_pipeline_open(const hl_configuration *configuration, const hl_model
     hl_pipeline_free(p);
     return status;
   }
+  if (configuration->pipeline->on_disk) hl_pipeline_scan_to_disk(&p->scan, directory, NULL);
   size_queues(p);
   ret_inference->data_images = p->scan.count;
   /* Of a fixed batch the last one is filled up with what is there. */
@@ -146,14 +147,16 @@ static void to_front(hl_pipeline *p) {
 }
 
 /* Moves what is left to the front of the queue and fills up behind it. */
-static void preprocess(hl_pipeline *p, int64_t *next) {
+static hl_status preprocess(hl_pipeline *p, int64_t *next, hl_error *error) {
   int64_t input = p->pixels * p->scan.channels, left = p->scan.count - *next;
   int64_t count = p->configuration->pipeline->preprocess_batch;
   if (count > left) count = left;
   to_front(p);
-  hl_pipeline_scan_fill(&p->scan, *next, count, p->inputs + p->input_count * input);
+  hl_status status =
+      hl_pipeline_scan_fill(&p->scan, *next, count, p->inputs + p->input_count * input, error);
   p->input_count += count;
   *next += count;
+  return status;
 }
 
 static hl_status output(hl_pipeline *p, hl_request *request, size_t index, int64_t images,
@@ -243,7 +246,9 @@ hl_status hl_pipeline_pass(hl_pipeline *pipeline, hl_pipeline_times *times, hl_e
   hl_reassembly_restart(p->reassembly);
   hl_status status = hl_pipeline_scan_group(&p->scan, error);
   while (status == HL_OK && predicted < count) {
-    while (p->input_count < full && made < count) preprocess(p, &made);
+    while (status == HL_OK && p->input_count < full && made < count)
+      status = preprocess(p, &made, error);
+    if (status != HL_OK) break;
     lap(&stamp, &ns[HL_PIPELINE_PREPROCESS]);
     int64_t images = p->input_count < full ? p->input_count : full;
     const float *amplitude, *phase;

@@ -3,7 +3,7 @@
  * reassemble.
  *
  *     hl_pipeline *pipeline;
- *     hl_pipeline_open(&configuration, &file, host, &inference, &pipeline, error);
+ *     hl_pipeline_open(&configuration, &file, host, NULL, &inference, &pipeline, error);
  *     hl_inference_load(&inference, error);
  *     hl_inference_prepare(&inference, error);
  *     hl_pipeline_prepare(pipeline, error);
@@ -35,10 +35,12 @@ typedef struct hl_pipeline_times {
 typedef struct hl_pipeline hl_pipeline;
 
 /* Opens the scan, and in `ret_inference` the engine on its first batch; both outlive the pipeline.
- * UNIMPLEMENTED for a network that is not of diffraction patterns to amplitude and phase, BAD_DATA
- * with file, place and remedy, LIMIT, OUT_OF_MEMORY and what opening an engine gives. */
+ * `directory` (NULL: none) is for patterns that shall be on disk; where they cannot be, they stay
+ * in memory. UNIMPLEMENTED for a network that is not of diffraction patterns to amplitude and
+ * phase, BAD_DATA with file, place and remedy, LIMIT, OUT_OF_MEMORY and what opening an engine
+ * gives. */
 hl_status hl_pipeline_open(const hl_configuration *configuration, const hl_model_file *file,
-                           const hl_host *host, hl_inference *ret_inference,
+                           const hl_host *host, const char *directory, hl_inference *ret_inference,
                            hl_pipeline **ret_pipeline, hl_error *error);
 void hl_pipeline_free(hl_pipeline *pipeline); /* NULL is fine */
 

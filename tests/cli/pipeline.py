@@ -128,6 +128,7 @@ def a_limit_of_memory_cuts_batches():
     assert kept['batch_size'] < 32 and kept['preprocess_batch_size'] == kept['batch_size'], kept
     assert kept['memory_mb'] + kept['baseline_memory_mb'] <= limit, kept
     assert 'batches cut to keep to' in kept['notes'] and '128, 32 and 64' in kept['notes'], kept['notes']
+    assert kept['stage_preprocess_mb'] < free['stage_preprocess_mb'] - 0.5  # patterns are on disk
     assert kept['reconstruction_error'] == free['reconstruction_error'] > 0, kept['reconstruction_error']
     assert all(kept[k] == free[k] for k in ('amplitude_ssim', 'phase_error_rad', 'frc_half', 'diffraction_residual'))
     run = hotlap(*model, '--memory-limit', 25)
@@ -136,6 +137,18 @@ def a_limit_of_memory_cuts_batches():
     least = re.search(r'25 MB are too small for one input at a time; the least that works is --memory-limit (\d+)', row['reason'])
     assert row['outcome'] == 'OUT_OF_MEMORY' and least, row
     assert rows(hotlap(*model, '--memory-limit', least[1]))[0]['batch_size'] == 1
+
+
+@case
+def batches_are_compared():
+    """A step is a pass on both sides: half the batches of 2 ms, not half the images."""
+    run = hotlap('compare', 'ptychopinn pipeline batch=4 preprocess-batch=3', 'ptychopinn pipeline batch=8', '--engine', 'null',
+                 '--n-images', 16, '--simulated-clock', '2e6+0', '--no-check', '--json')
+    assert run.status == 0, run.explain()
+    found = json.loads(run.out)
+    assert found['verdict'] == 'faster' and math.isclose(found['ratio'], 2, rel_tol=1e-6), found
+    hotlap('compare', 'ptychopinn pipeline batch=4', 'ptychopinn batch=4', '--engine', 'null', '--n-images', 16,
+           '--simulated-clock', '2e6+0').fails(2, 'not the same work', 'pipeline')
 
 
 @case
