@@ -276,13 +276,27 @@ static bool is_baseline(const searching *s, const hl_search_setting *setting) {
           family->pipeline->reassemble_batch == setting->stages.reassemble_batch);
 }
 
+/* The budget of a side: a row's, or what its pairs take where steps are long, within bounds. */
+static double comparison_s(const searching *s) {
+  static const double steps_per_pair = 2, most_s = 120;
+  const hl_search_options *o = s->options;
+  const hl_arm *won = &s->tuning->arms[s->result->settings[0].arm];
+  bool pass = o->families[0].pipeline != NULL;
+  double ratio = (double)o->baseline_batch / (double)won->batch;
+  double step_s = won->step_ns / 1e9 * (pass || ratio < 1 ? 1 : ratio);
+  double needed = steps_per_pair * step_s * (double)o->pairs;
+  return fmax(o->method->max_time_s, fmin(needed, most_s));
+}
+
 static hl_status pairs_against(searching *s, const hl_configuration *baseline, hl_run_info *info,
                                hl_error *error) {
   const hl_search_options *o = s->options;
+  hl_method_options method = *o->method;
+  method.max_time_s = comparison_s(s);
   const hl_configuration *const sides[] = {baseline, &s->result->settings[0].configuration};
   const hl_compare_options options = {.configurations = sides,
                                       .count = 2,
-                                      .method = o->method,
+                                      .method = &method,
                                       .processes = o->processes,
                                       .pairs = o->pairs,
                                       .seed = o->seed,
