@@ -160,7 +160,7 @@ try: hotlap.memory_pressure('device', 9)
 except OSError as failure: print(failure)
 ''', LD_LIBRARY_PATH=os.path.join(ENGINES, '../engine'))
     assert out == 'True\nGPU 9 does not tell its memory\n', out
-    said = python("import hotlap; hotlap.memory_pressure('device')", status=1)
+    said = python("import hotlap; hotlap.memory_pressure('device')", status=1, LD_LIBRARY_PATH=None)
     assert 'OSError: no NVIDIA GPU was found' in said or shutil.which('nvidia-smi'), said
 
 
