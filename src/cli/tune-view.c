@@ -66,7 +66,7 @@ static void race(void *context, const hl_tuning *t) {
     const hl_arm *a = &t->arms[t->racers[i]];
     const hl_configuration *c = &tune->families[a->family < tune->family_count ? a->family : 0];
     hl_text_format(&line, "%s%" PRId64, i ? ", " : "", a->batch);
-    if (tune->family_count > 1)
+    if (t->options.families > 1)
       hl_text_format(&line, " (%s%s%s, %" PRId64 ")", c->engine,
                      strcmp(c->dtype, "float32") == 0 ? "" : " ",
                      strcmp(c->dtype, "float32") == 0 ? "" : c->dtype, c->threads);
