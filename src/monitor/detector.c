@@ -47,18 +47,18 @@ static hl_status check(const hl_detector_rules *r, hl_error *error) {
   return HL_OK;
 }
 
-hl_status hl_detector_new(const hl_detector_rules *given, hl_detector **ret_detector,
+hl_status hl_detector_new(const hl_detector_rules *rules, hl_detector **ret_detector,
                           hl_error *error) {
-  hl_detector_rules rules = *given;
-  if (!rules.window) rules.window = 100;
-  if (!rules.persist) rules.persist = 5;
-  if (rules.drop == 0) rules.drop = 0.8;
-  if (rules.change == 0) rules.change = 0.05;
-  hl_status status = check(&rules, error);
+  hl_detector_rules r = *rules;
+  if (!r.window) r.window = 100;
+  if (!r.persist) r.persist = 5;
+  if (r.drop == 0) r.drop = 0.8;
+  if (r.change == 0) r.change = 0.05;
+  hl_status status = check(&r, error);
   if (status) return status;
   hl_detector *detector = calloc(1, sizeof *detector);
   if (!detector) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a detector");
-  detector->rules = rules;
+  detector->rules = r;
   *ret_detector = detector;
   return HL_OK;
 }

@@ -28,7 +28,7 @@ void hl_events_free(hl_events *events, bool waits);
 
 void hl_events_header(hl_events *events, hl_text *lines);
 void hl_events_add(hl_events *events, const hl_inference *record, hl_text *lines);
-void hl_events_dropped(hl_events *events, uint64_t count, hl_text *lines);
+void hl_events_dropped(hl_events *events, uint64_t number, hl_text *lines);
 void hl_events_tick(hl_events *events, hl_text *lines);
 
 /* Sets the counts of what was found and told. Any thread. */

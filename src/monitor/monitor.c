@@ -169,18 +169,18 @@ static hl_status open_all(hl_monitor *m, const hl_monitor_config *config, hl_err
                      error);
 }
 
-hl_status hl_monitor_new(const hl_monitor_config *given, hl_monitor **ret_monitor,
+hl_status hl_monitor_new(const hl_monitor_config *config, hl_monitor **ret_monitor,
                          hl_error *error) {
-  hl_monitor_config config;
-  hl_status status = configure(given, &config, error);
+  hl_monitor_config complete;
+  hl_status status = configure(config, &complete, error);
   if (status) return status;
   hl_monitor *m = calloc(1, sizeof *m);
   if (!m) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a monitor");
   m->log.fd = -1;
   m->lines = (hl_text)HL_TEXT_INIT;
-  m->flush_ms = config.flush_ms;
+  m->flush_ms = complete.flush_ms;
   m->owner = getpid();
-  if ((status = open_all(m, &config, error))) {
+  if ((status = open_all(m, &complete, error))) {
     release(m, true);
     return status;
   }

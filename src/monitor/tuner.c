@@ -25,14 +25,14 @@ static hl_status check(const hl_tuner_config *c, hl_error *error) {
   return HL_OK;
 }
 
-hl_status hl_tuner_init(hl_tuner_state *t, const hl_tuner_config *given, hl_error *error) {
+hl_status hl_tuner_init(hl_tuner_state *t, const hl_tuner_config *config, hl_error *error) {
   hl_tuner_config c = {.size = sizeof c};
-  if (given) {
-    if (given->size < sizeof given->size || given->size > 4096)
+  if (config) {
+    if (config->size < sizeof config->size || config->size > 4096)
       return hl_error_set(error, HL_INVALID_ARGUMENT,
                           "a tuner's configuration has size %u; begin with HL_TUNER_CONFIG",
-                          given->size);
-    memcpy(&c, given, given->size < sizeof c ? given->size : sizeof c);
+                          config->size);
+    memcpy(&c, config, config->size < sizeof c ? config->size : sizeof c);
   }
   if (!c.least) c.least = 1;
   if (!c.most) c.most = 256;

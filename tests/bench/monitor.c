@@ -22,6 +22,7 @@ enum { BURST = 1000, BURSTS = 400, MOST_THREADS = 64 };
 typedef struct job {
   hl_monitor *monitor;
   pthread_barrier_t *barrier;
+  bool flushes;
   double ns[BURSTS];
   size_t refused;
 } job;
@@ -42,8 +43,8 @@ static void *run(void *argument) {
                                : now_ns(CLOCK_REALTIME) < 0;
     j->ns[b] = (now_ns(CLOCK_MONOTONIC) - start) / BURST;
     /* All have ended their burst; then the first flushes. */
-    if (pthread_barrier_wait(j->barrier) == PTHREAD_BARRIER_SERIAL_THREAD && j->monitor)
-      hl_monitor_flush(j->monitor, NULL);
+    pthread_barrier_wait(j->barrier);
+    if (j->flushes) hl_monitor_flush(j->monitor, NULL);
   }
   return NULL;
 }
@@ -61,7 +62,7 @@ static void measure(const char *name, hl_monitor *monitor, int threads) {
   pthread_barrier_init(&barrier, NULL, (unsigned)threads);
   size_t refused = 0;
   for (int i = 0; i < threads; i++) {
-    jobs[i] = (job){.monitor = monitor, .barrier = &barrier};
+    jobs[i] = (job){.monitor = monitor, .barrier = &barrier, .flushes = monitor && i == 0};
     pthread_create(&ids[i], NULL, run, &jobs[i]);
   }
   for (int i = 0; i < threads; i++) {
