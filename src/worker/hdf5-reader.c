@@ -31,7 +31,7 @@ enum {
   seconds_to_list = 30,
   bytes_a_second = 4 << 20 /* at the slowest */
 };
-static const uint64_t memory_limit = (uint64_t)6 << 30, chunk_limit = (uint64_t)1 << 30;
+static const uint64_t chunk_limit = (uint64_t)1 << 30;
 
 static int looked_at;
 static hid_t links; /* how links are followed: never into other files */
@@ -51,6 +51,7 @@ static void limit_to(uint64_t seconds) {
   setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
   setrlimit(RLIMIT_CPU, &(struct rlimit){seconds, seconds});
 #if !defined(__SANITIZE_ADDRESS__)
+  const rlim_t memory_limit = (rlim_t)6 << 30;
   setrlimit(RLIMIT_AS, &(struct rlimit){memory_limit, memory_limit});
 #endif
 }
