@@ -18,19 +18,27 @@ static hl_status no_memory(hl_error *error) {
 
 /* Sums over a group are in its order, of parts of the mean: the same bits as hl_dataset_read ever
  * had. */
-static hl_status locate(hl_scan_inputs *inputs, hl_error *error) {
+static void locate(hl_scan_inputs *inputs) {
   const hl_scan *scan = inputs->scan;
-  if (!scan->x) return HL_OK;
-  inputs->x = calloc((size_t)inputs->count, sizeof *inputs->x);
-  inputs->y = calloc((size_t)inputs->count, sizeof *inputs->y);
-  if (!inputs->x || !inputs->y) return no_memory(error);
-  for (int64_t i = 0; i < inputs->count; i++)
+  for (int64_t i = 0; i < inputs->count && scan->x; i++) {
+    inputs->x[i] = inputs->y[i] = 0;
     for (int c = 0; c < inputs->channels; c++) {
       int64_t member = inputs->members[i * inputs->channels + c];
       inputs->x[i] += scan->x[member] / inputs->channels;
       inputs->y[i] += scan->y[member] / inputs->channels;
     }
-  return HL_OK;
+  }
+}
+
+hl_status hl_scan_inputs_group(hl_scan_inputs *inputs, uint64_t seed, hl_error *error) {
+  const hl_scan *scan = inputs->scan;
+  hl_status status = hl_neighbours_group(scan->x, scan->y, scan->count, inputs->channels, seed,
+                                         inputs->members, error);
+  if (status != HL_OK)
+    hl_error_prefix(error, "%s", scan->file);
+  else
+    locate(inputs);
+  return status;
 }
 
 static hl_status prepare(hl_scan_inputs *inputs, uint64_t seed, double photons, hl_error *error) {
@@ -46,13 +54,12 @@ static hl_status prepare(hl_scan_inputs *inputs, uint64_t seed, double photons, 
                         "the patterns are dark within the part that is used: %s", scan->notes);
   inputs->members = calloc((size_t)scan->count * (size_t)inputs->channels, sizeof *inputs->members);
   if (!inputs->members) return no_memory(error);
-  hl_status status = hl_neighbours_group(scan->x, scan->y, scan->count, inputs->channels, seed,
-                                         inputs->members, error);
-  if (status != HL_OK) {
-    hl_error_prefix(error, "%s", scan->file);
-    return status;
+  if (scan->x) {
+    inputs->x = calloc((size_t)inputs->count, sizeof *inputs->x);
+    inputs->y = calloc((size_t)inputs->count, sizeof *inputs->y);
+    if (!inputs->x || !inputs->y) return no_memory(error);
   }
-  return locate(inputs, error);
+  return hl_scan_inputs_group(inputs, seed, error);
 }
 
 hl_status hl_scan_inputs_new(const hl_scan *scan, int channels, uint64_t seed, double photons,
@@ -70,11 +77,16 @@ hl_status hl_scan_inputs_new(const hl_scan *scan, int channels, uint64_t seed, d
   return status;
 }
 
+void hl_scan_inputs_normalise(const hl_scan_inputs *inputs, const float *pattern, float *ret) {
+  int64_t pixels = inputs->scan->size * inputs->scan->size;
+  for (int64_t p = 0; p < pixels; p++) ret[p] = (float)((double)pattern[p] * inputs->factor);
+}
+
 void hl_scan_inputs_patterns(const hl_scan_inputs *inputs, int64_t first, int64_t n, float *ret) {
   int64_t pixels = inputs->scan->size * inputs->scan->size, channels = inputs->channels;
   for (int64_t i = first * channels; i < (first + n) * channels; i++) {
     const float *from = inputs->scan->amplitude + inputs->members[i] * pixels;
-    for (int64_t p = 0; p < pixels; p++) ret[p] = (float)((double)from[p] * inputs->factor);
+    hl_scan_inputs_normalise(inputs, from, ret);
     ret += pixels;
   }
 }

@@ -34,6 +34,12 @@ hl_status hl_scan_inputs_new(const hl_scan *scan, int channels, uint64_t seed, d
                              hl_scan_inputs **ret_inputs, hl_error *error);
 void hl_scan_inputs_free(hl_scan_inputs *inputs); /* NULL is fine */
 
+/* Groups and places once more, into the same memory: what a pass over a scan begins with. */
+hl_status hl_scan_inputs_group(hl_scan_inputs *inputs, uint64_t seed, hl_error *error);
+
+/* A pattern that is elsewhere, normalised; ret may be the pattern itself. */
+void hl_scan_inputs_normalise(const hl_scan_inputs *inputs, const float *pattern, float *ret);
+
 /* Patterns of inputs `first` to `first + n - 1`, which exist, into ret[n][channels][N][N]. */
 void hl_scan_inputs_patterns(const hl_scan_inputs *inputs, int64_t first, int64_t n, float *ret);
 

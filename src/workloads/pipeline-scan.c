@@ -19,11 +19,9 @@ static hl_status no_memory(hl_error *error) {
 }
 
 void hl_pipeline_scan_release(hl_pipeline_scan *scan) {
+  hl_scan_inputs_free(scan->inputs);
   hl_scan_free(scan->scan);
   if (scan->fd >= 0) close(scan->fd);
-  free(scan->groups);
-  free(scan->x);
-  free(scan->y);
   free(scan->relative);
   *scan = (hl_pipeline_scan){.fd = -1};
 }
@@ -76,15 +74,13 @@ hl_status hl_pipeline_scan_open(const hl_configuration *configuration, const hl_
   hl_status status = read_port(configuration->model, port, &s, error);
   if (status == HL_OK) status = read_scan(configuration, &s, error);
   if (status == HL_OK) status = check_groups(&s, error);
+  if (status == HL_OK)
+    status = hl_scan_inputs_new(s.scan, s.channels, s.seed, HL_SCAN_PHOTONS, &s.inputs, error);
   if (status == HL_OK) {
-    int64_t most = configuration->n_images, channels = s.channels;
+    int64_t most = configuration->n_images;
     s.count = most && most < s.scan->count ? most : s.scan->count;
-    s.groups = calloc((size_t)(s.scan->count * channels), sizeof *s.groups);
-    s.x = calloc((size_t)s.count, sizeof *s.x);
-    s.y = calloc((size_t)s.count, sizeof *s.y);
-    s.relative = calloc((size_t)(s.count * channels), 2 * sizeof *s.relative);
-    bool all = s.groups && s.x && s.y && s.relative;
-    status = all ? hl_pipeline_scan_group(&s, error) : no_memory(error);
+    s.relative = calloc((size_t)(s.count * s.channels), 2 * sizeof *s.relative);
+    status = s.relative ? hl_pipeline_scan_group(&s, error) : no_memory(error);
   }
   if (status != HL_OK) {
     hl_pipeline_scan_release(&s);
@@ -92,22 +88,6 @@ hl_status hl_pipeline_scan_open(const hl_configuration *configuration, const hl_
   }
   *ret_scan = s;
   return HL_OK;
-}
-
-static void find_middle(hl_pipeline_scan *s, int64_t input) {
-  const int64_t *group = s->groups + input * s->channels;
-  double x = 0, y = 0;
-  for (int c = 0; c < s->channels; c++) {
-    x += s->scan->x[group[c]] / s->channels;
-    y += s->scan->y[group[c]] / s->channels;
-  }
-  s->x[input] = x;
-  s->y[input] = y;
-  for (int c = 0; c < s->channels; c++) {
-    double *to = s->relative + 2 * (input * s->channels + c);
-    to[0] = -(s->scan->x[group[c]] - x);
-    to[1] = -(s->scan->y[group[c]] - y);
-  }
 }
 
 /* -- patterns on disk ------------------------------------------------------------------------ */
@@ -184,7 +164,7 @@ void hl_pipeline_scan_unmap(const hl_pipeline_scan *scan, const float *amplitude
 /* The same sum to the bit, wherever the patterns are. */
 static hl_status find_factor(hl_pipeline_scan *s, hl_error *error) {
   if (s->fd < 0) {
-    s->factor = hl_scan_normalise_factor(s->scan, HL_SCAN_PHOTONS);
+    s->inputs->factor = hl_scan_normalise_factor(s->scan, HL_SCAN_PHOTONS);
     return HL_OK;
   }
   HL_CLEANUP(hl_free_pointer) float *one = malloc(pattern_bytes(s));
@@ -195,40 +175,29 @@ static hl_status find_factor(hl_pipeline_scan *s, hl_error *error) {
     if (status != HL_OK) return status;
     sum = hl_scan_add_squares(sum, one, s->size * s->size);
   }
-  s->factor = hl_scan_factor_of(s->scan, sum, HL_SCAN_PHOTONS);
+  s->inputs->factor = hl_scan_factor_of(s->scan, sum, HL_SCAN_PHOTONS);
   return HL_OK;
 }
 
 hl_status hl_pipeline_scan_group(hl_pipeline_scan *scan, hl_error *error) {
-  hl_pipeline_scan *s = scan;
-  hl_status status = find_factor(s, error);
-  if (status != HL_OK) return status;
-  if (!(s->factor > 0))
-    return hl_error_set(error, HL_BAD_DATA,
-                        "the patterns are dark within the part that is used: %s", s->scan->notes);
-  status = hl_neighbours_group(s->scan->x, s->scan->y, s->scan->count, s->channels, s->seed,
-                               s->groups, error);
-  if (status != HL_OK) {
-    hl_error_prefix(error, "%s", s->what);
-    return status;
-  }
-  for (int64_t i = 0; i < s->count; i++) find_middle(s, i);
-  return HL_OK;
+  hl_status status = find_factor(scan, error);
+  if (status == HL_OK) status = hl_scan_inputs_group(scan->inputs, scan->seed, error);
+  if (status == HL_OK) hl_scan_inputs_positions(scan->inputs, 0, scan->count, scan->relative);
+  return status;
 }
 
 hl_status hl_pipeline_scan_fill(const hl_pipeline_scan *scan, int64_t first, int64_t count,
                                 float *ret_inputs, hl_error *error) {
-  int64_t pixels = scan->size * scan->size;
-  float factor = (float)scan->factor;
-  for (int64_t i = first * scan->channels; i < (first + count) * scan->channels; i++) {
-    const float *from =
-        scan->fd < 0 ? scan->scan->amplitude + scan->groups[i] * pixels : ret_inputs;
-    hl_status status =
-        scan->fd < 0 ? HL_OK : read_pattern(scan, scan->groups[i], ret_inputs, error);
-    if (status != HL_OK) return status;
-    for (int64_t p = 0; p < pixels; p++) *ret_inputs++ = from[p] * factor;
+  int64_t pixels = scan->size * scan->size, channels = scan->channels;
+  hl_status status = HL_OK;
+  if (scan->fd < 0) hl_scan_inputs_patterns(scan->inputs, first, count, ret_inputs);
+  if (scan->fd < 0) return HL_OK;
+  for (int64_t i = first * channels; i < (first + count) * channels && status == HL_OK; i++) {
+    status = read_pattern(scan, scan->inputs->members[i], ret_inputs, error);
+    if (status == HL_OK) hl_scan_inputs_normalise(scan->inputs, ret_inputs, ret_inputs);
+    ret_inputs += pixels;
   }
-  return HL_OK;
+  return status;
 }
 
 /* Another file of the same name is other data. */

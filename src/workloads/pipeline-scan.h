@@ -13,21 +13,19 @@
 #define HL_WORKLOADS_PIPELINE_SCAN_H
 
 #include "data/data.h"
-#include "data/ptychography.h"
+#include "data/scan-inputs.h"
 #include "plan/configuration.h"
 
 typedef struct hl_pipeline_scan {
-  hl_scan *scan;    /* owned */
-  const char *what; /* its file, for messages: borrowed */
-  int64_t count;    /* inputs */
-  int channels;     /* patterns of an input: gridsize squared */
-  int64_t size;     /* N */
-  uint64_t seed;    /* of the groups */
-  double factor;    /* of the normalisation */
+  hl_scan *scan;          /* owned */
+  hl_scan_inputs *inputs; /* of it: groups, their middles, the factor; owned */
+  const char *what;       /* its file, for messages: borrowed */
+  int64_t count;          /* inputs that are used */
+  int channels;           /* patterns of an input: gridsize squared */
+  int64_t size;           /* N */
+  uint64_t seed;          /* of the groups */
   int fd;           /* file with the patterns, in whose place `scan` has none; -1: in memory */
-  int64_t *groups;  /* (scan->count, channels): patterns of each input; owned */
-  double *x, *y;    /* (count): middle of each input, pixels; owned */
-  double *relative; /* (count, channels, 2): (x, y) of -(coordinate - middle); owned */
+  double *relative; /* (count, channels, 2): hl_scan_inputs_positions; owned */
 } hl_pipeline_scan;
 
 /* Reads or simulates the scan for an input of shape (any, channels, N, N) and groups it. BAD_DATA

@@ -84,7 +84,7 @@ hl_status hl_pipeline_open(const hl_configuration *configuration, const hl_model
     p->pixels = p->scan.size * p->scan.size;
     if (full > p->scan.count && !file->fixed_batch) full = p->scan.count;
     status =
-        hl_reassembly_new(p->scan.x, p->scan.y, p->scan.count, p->scan.size,
+        hl_reassembly_new(p->scan.inputs->x, p->scan.inputs->y, p->scan.count, p->scan.size,
                           p->scan.size < HL_REASSEMBLY_CROP ? p->scan.size : HL_REASSEMBLY_CROP,
                           &p->reassembly, error);
     if (status != HL_OK) hl_error_prefix(error, "%s", p->scan.what);

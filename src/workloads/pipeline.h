@@ -18,7 +18,8 @@
  * whatever the scan's length, besides the scan and the image. The image is the same to the bit
  * whatever the batches of preprocess and reassemble.
  *
- * Not thread-safe; a pass allocates nothing but the k-d tree of groups.
+ * Not thread-safe; a pass allocates nothing but the k-d tree of groups and, of patterns on disk,
+ * one.
  */
 #ifndef HL_WORKLOADS_PIPELINE_H
 #define HL_WORKLOADS_PIPELINE_H
