@@ -7,10 +7,10 @@
 #include "data/npz.h"
 #include "data/ptychography.h"
 #include "graph/graph.h"
-#include "imaging/ptychography-simulate.h"
 #include "models/physics.h"
 #include "plan/train-spec.h"
 #include "workloads/shapes.h"
+#include "workloads/simulated-scan.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -66,45 +66,11 @@ bool hl_training_physics_suit(const hl_configuration *configuration, const hl_mo
 
 /* -- the scan -------------------------------------------------------------------------------- */
 
-/* Takes the arrays of a simulation over. */
-static hl_status adopt(hl_ptychography_simulation *s, hl_scan **ret_scan, hl_error *error) {
-  hl_scan *scan = calloc(1, sizeof *scan);
-  if (!scan) return no_memory(error);
-  *scan = (hl_scan){.count = s->count,
-                    .size = s->size,
-                    .file_size = s->size,
-                    .amplitude = s->amplitude,
-                    .x = s->x,
-                    .y = s->y,
-                    .probe = s->probe,
-                    .object = s->object,
-                    .object_height = s->height,
-                    .object_width = s->width,
-                    .file = hl_strdup("the simulated scan")};
-  s->amplitude = NULL;
-  s->x = s->y = NULL;
-  s->probe = s->object = NULL;
-  *ret_scan = scan;
-  return scan->file ? HL_OK : no_memory(error);
-}
-
 static hl_status simulate(const hl_configuration *c, int64_t size, hl_scan **ret_scan,
                           hl_error *error) {
   enum { batches = 16 };
-  hl_ptychography_options options = HL_PTYCHOGRAPHY_DEFAULTS;
-  hl_ptychography_simulation *s = NULL;
-  options.size = size;
-  options.seed = (uint64_t)c->seed;
-  options.count = c->n_images ? c->n_images : batches * c->batch_size * c->train->ranks;
-  hl_status status = hl_ptychography_simulate(&options, &s, error);
-  if (status == HL_OK) status = adopt(s, ret_scan, error);
-  hl_ptychography_simulation_free(s);
-  if (status != HL_OK) return status;
-  hl_scan *scan = *ret_scan;
-  scan->notes = hl_format("simulated scan of %" PRId64 " patterns of %" PRId64 " x %" PRId64
-                          ", overlap %g, seed %" PRId64,
-                          scan->count, size, size, options.overlap, c->seed);
-  return scan->notes ? HL_OK : no_memory(error);
+  int64_t count = c->n_images ? c->n_images : batches * c->batch_size * c->train->ranks;
+  return hl_simulated_scan(size, count, c->seed, ret_scan, error);
 }
 
 /* With a probe. */

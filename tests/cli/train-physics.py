@@ -198,7 +198,7 @@ def what_physics_needs():
                           (('mlp', '--loss', 'physics'), "one input 'diffraction'")):
         refused((*words, '--batch-size', 2, '--steps', 1, '--store', 'none'), reason, command='train')
     row = hotlap('train', 'ptychopinn', '--batch-size', 1, '--steps', 1, '--json', '--store', 'none').passes().rows[0]
-    assert 'simulated scan of 16 patterns' in row['data'], row
+    assert 'simulated scan: 16 patterns' in row['data'], row
     assert '% of its light outside the central square' in row['data'], row
 
 
