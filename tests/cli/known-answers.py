@@ -67,4 +67,27 @@ def ptychopinn_learns_a_simulated_scan():
     assert after[1] < 0.5 * spread < before[1], told
 
 
+@case
+def ptychopinn_finds_the_object_from_diffraction_alone():
+    """Groups of 4 patterns of a scan of 16, with no object to learn from. It is put together and judged by hotlap's
+    pipeline, whose measures have tests of their own against NumPy."""
+    hotlap('data', 'make', 'ptychography', 'scan.npz', '--n-images', 16, '--size', N).passes()
+
+    def judged(path):
+        row, = hotlap('sweep', path, '--pipeline', '--data', 'scan.npz', '--batch-sizes', 16, '--iterations', 1, '--warmup', 0,
+                      '--store', 'none', '--json', timeout=300).passes().rows
+        return row
+    how = ('--loss', 'physics', '--batch-size', 4, '--learning-rate', 0.001, '--checkpoint-steps', 10000)
+    train('ptychopinn:gridsize=2', 'scan.npz', *how, '--steps', 1, '--checkpoint', 'begun.onnx')
+    row = train('ptychopinn:gridsize=2', 'scan.npz', *how, '--steps', 400, '--warmup-steps', 20, '--schedule', 'cosine',
+                '--checkpoint', 'found.onnx')
+    before, after = judged('begun.onnx'), judged('found.onnx')
+    told = [(r['phase_error_rad'], r['amplitude_ssim'], r['amplitude_psnr_db']) for r in (before, after)]
+    print('# phase error, SSIM, PSNR:', told, 'loss', row['first_loss'], row['final_loss'], 'training',
+          round(row['training_ms']), 'ms', file=sys.stderr)
+    assert row['final_loss'] < 0.02 < row['first_loss'], row['final_loss']
+    assert after['phase_error_rad'] < 0.25 < 0.35 < before['phase_error_rad'], told
+    assert after['amplitude_ssim'] > 0.15 > before['amplitude_ssim'], told
+
+
 main()
