@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -203,6 +204,14 @@ for call, kind, want in ((lambda: hotlap.Monitor('no/such/x.jsonl'), FileNotFoun
     else: assert False, want
 assert first.stats.logged == 0
 ''')
+
+
+@case
+def the_page_s_snippets_run():
+    snippets = re.findall(r'```python\n(.*?)```', (SOURCE / 'docs/monitoring.md').read_text(), re.S)
+    assert len(snippets) == 3
+    for text in snippets:
+        python(text)
 
 
 @case

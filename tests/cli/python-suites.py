@@ -86,6 +86,7 @@ def has(*modules):
 def python(text, *, quick=True, cwd=None, **changes):
     """Runs a script where the models and data of the documents lie: what it prints."""
     env = environment(PYTHONPATH=str(SOURCE / 'python'), HOTLAP=program() if quick else PROGRAM, MPLBACKEND='Agg',
+                      HOTLAP_LIBRARY=os.path.join(os.path.dirname(PROGRAM), 'src/library/libhotlap.so'),
                       PYTHONWARNINGS='error::hotlap.errors.HotlapWarning', **changes)
     done = subprocess.run([VENV if VENV.exists() else sys.executable, '-c', text], capture_output=True, text=True,
                           timeout=20000 if REAL else 300, cwd=cwd or HOME, env=env)
@@ -120,6 +121,13 @@ def the_commands():
     out = python(snippet("analysis['recommendations']"))
     assert [line.split()[0] for line in out.splitlines()[:3]] == ['1', '8', '32'], out
     assert '| Batch' in (HOME / 'results/report.md').read_text()
+
+
+@case
+def inference_in_production():
+    out = python(snippet("hotlap.Monitor('inference.jsonl', on_event=print)"))
+    assert out.startswith('16 0.'), out
+    assert '"elapsed_time":0.0125,' in (HOME / 'inference.jsonl').read_text()
 
 
 @case
@@ -204,7 +212,7 @@ def ptychopinn_s_functions():
 def ptychopinn_s_objects():
     out = python(snippet('class Model:')).splitlines()
     assert "'preprocessing': None" in out[1] and out[-1] == '16', out
-    assert len((HOME / 'logs/inference.jsonl').read_text().splitlines()) == 1
+    assert (HOME / 'logs/inference.jsonl').read_text().count('"batch_size":32,') == 1
 
 
 @case
