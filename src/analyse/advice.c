@@ -159,6 +159,37 @@ static bool balance(hl_analysis_group *g) {
 }
 
 /* A smaller type never without what it costs. */
+/* Of the whole worker, as --memory-limit counts. */
+static double worker_mb(const hl_analysis_input *input, const hl_analysis_point *p) {
+  return p->memory_mb + hl__analysis_record(input, p->row)->baseline_memory_mb;
+}
+
+/* Of a pipeline, which goes through its scan under any limit: what 70 % of the memory of the
+ * fastest size, or less, costs in speed. */
+static bool under_limit(const hl_analysis_input *input, hl_analysis_group *g) {
+  static const double share = 0.7;
+  const hl_analysis_point *best = &g->points[g->best_point], *p = NULL;
+  if (!hl_workload_is_pipeline(g->workload) || g->point_count < 2) return true;
+  double most = worker_mb(input, best);
+  for (size_t i = 0; i < g->point_count; i++) {
+    const hl_analysis_point *q = &g->points[i];
+    if (worker_mb(input, q) <= share * most && (!p || q->throughput_ips > p->throughput_ips)) p = q;
+  }
+  if (!p) return true;
+  hl_text text = HL_TEXT_INIT;
+  hl_text_format(&text,
+                 "Under a limit: batch %" PRId64 " takes %s MB in all, %.0f %% of the %s MB of the "
+                 "fastest, batch %" PRId64 ", ",
+                 p->batch_size, HL_NUM(worker_mb(input, p)), 100 * worker_mb(input, p) / most,
+                 HL_NUM(most), best->batch_size);
+  if (p->ties_with_best)
+    hl_text_append(&text, "and is not told from it in speed");
+  else
+    hl_text_format(&text, "and is %.1f %% slower",
+                   100 * (1 - p->throughput_ips / best->throughput_ips));
+  return add(g, HL_ADVICE_MEMORY, p->batch_size, hl_text_take(&text));
+}
+
 static bool accuracy(const hl_analysis_input *input, hl_analysis_group *g) {
   if (!g->dtype || strcmp(g->dtype, "float32") == 0) return true;
   double most = (double)NAN;
@@ -374,6 +405,6 @@ bool hl__analyse_advice(const hl_analysis_input *input, hl_analysis_group *g) {
   if (!g->recommendations) return false;
   if (g->point_count == 0) return fallback(input, g) && limit(input, g) && mistrusted(input, g);
   return speed(g) && latency(input, g) && memory(g) && energy(input, g) && balance(g) &&
-         accuracy(input, g) && limit(input, g) && mistrusted(input, g) && hints(input, g) &&
-         data_hint(input, g);
+         under_limit(input, g) && accuracy(input, g) && limit(input, g) && mistrusted(input, g) &&
+         hints(input, g) && data_hint(input, g);
 }

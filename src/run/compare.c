@@ -164,7 +164,7 @@ static void describe(const comparing *c, size_t index) {
     HL_CLEANUP(hl_free_pointer) char *name = hl_strdup(below(o, 0, to->model));
     hl_record_set_text(&to->model, name);
   }
-  if (a->batch_size != b->batch_size)
+  if (a->batch_size != b->batch_size && !(a->pipeline && b->pipeline))
     hl_comparison_note(to, "time of an input, as batches are %" PRId64 " and %" PRId64,
                        a->batch_size, b->batch_size);
   hl__comparison_note_pairs(to, c->enough_s);

@@ -53,8 +53,8 @@ static hl_status read_scan(const hl_configuration *c, hl_pipeline_scan *s, hl_er
   if (!s->scan->x)
     return hl_error_set(error, HL_BAD_DATA,
                         "%s has no positions, and an image cannot be put together without them. "
-                        "Save them as xcoords and ycoords (images)",
-                        c->test_data);
+                        "Save them as xcoords and ycoords (images). It was read so: %.300s",
+                        c->test_data, s->scan->notes);
   return HL_OK;
 }
 

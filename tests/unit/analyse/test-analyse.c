@@ -440,6 +440,40 @@ static void energy_is_advised_where_it_is_known(void **state) {
   }
 }
 
+static const char *under_a_limit(const hl_analysis_group *g) {
+  for (size_t i = 0; i < g->recommendation_count; i++)
+    if (strncmp(g->recommendations[i].text, "Under a limit: ", 15) == 0)
+      return g->recommendations[i].text;
+  return NULL;
+}
+
+/* What 70 % of the fastest size's memory costs, the worker's baseline included. */
+static void pipelines_under_a_limit(void **state) {
+  (void)state;
+  for (int pipeline = 0; pipeline < 2; pipeline++)
+    for (int told = 0; told < 2; told++) {
+      hl_records records = {0};
+      for (int i = 0; i < 3; i++) {
+        hl_record *r =
+            add_passed(&records, NULL, (const int64_t[]){4, 8, 32}[i], 4, 2, told ? 0.01 : 0.2);
+        r->baseline_memory_mb = 10;
+        if (pipeline) hl_record_set_text(&r->workload, HL_WORKLOAD_PIPELINE);
+      }
+      hl_analysis a;
+      assert_int_equal(hl_analysis_make(&records, NULL, &a, NULL), HL_OK);
+      const char *text = under_a_limit(&a.groups[0]);
+      assert_int_equal(text != NULL, pipeline);
+      if (text)
+        assert_string_equal(text, told ? "Under a limit: batch 8 takes 74 MB in all, 51 % of the "
+                                         "146 MB of the fastest, batch 32, and is 15.0 % slower"
+                                       : "Under a limit: batch 8 takes 74 MB in all, 51 % of the "
+                                         "146 MB of the fastest, batch 32, and is not told from it "
+                                         "in speed");
+      hl_analysis_release(&a);
+      hl_records_release(&records);
+    }
+}
+
 /* Of one size nothing is best. */
 static void one_size(void **state) {
   (void)state;
@@ -534,6 +568,7 @@ int main(void) {
       cmocka_unit_test(repeated),
       cmocka_unit_test(large_numbers),
       cmocka_unit_test(energy_is_advised_where_it_is_known),
+      cmocka_unit_test(pipelines_under_a_limit),
       cmocka_unit_test(one_size),
       cmocka_unit_test(noisy),
       cmocka_unit_test(accuracy),
