@@ -2,9 +2,11 @@
  * method/race.h - several settings in turns, of which those fall out that are surely worse.
  *
  *     hl_race race;
- *     hl_race_init(&race, &(hl_race_options){.members = 3, .seed = 42, .budget_ns = 20e9,
- *                                            .time_weight = 1, .shifts = {...}, .steps_ns =
- * {...}}); hl_turn_request request; while (hl_race_next(&race, &request)) {
+ *     const hl_race_options options = {.members = 3, .seed = 42, .budget_ns = 20e9,
+ *                                      .time_weight = 1, .shifts = {...}, .steps_ns = {...}};
+ *     hl_race_init(&race, &options);
+ *     hl_turn_request request;
+ *     while (hl_race_next(&race, &request)) {
  *       ... run it ...
  *       hl_race_add(&race, &turn, error);
  *     }

@@ -38,6 +38,7 @@
 #define HL_METHOD_TUNING_H
 
 #include "method/race.h"
+#include "statistics/line.h"
 
 enum { HL_TUNING_ARMS = 512, HL_TUNING_RUNGS = 64, HL_TUNING_RACERS = 8 };
 #define HL_TUNING_TIE 0.02      /* scores within 2 % are as good */
@@ -168,6 +169,9 @@ const hl_arm *hl_tuning_best(const hl_tuning *tuning);
 /* The smallest batch of the best arm's family that is surely, by the interval of the race, within
  * `share` of the best score: ln(1 / 0.95) is 95 % of the throughput. The best's own if no other. */
 int64_t hl_tuning_plateau(const hl_tuning *tuning, double share);
+/* Bytes against the batch: the line through the peaks of the family's arms that ran. How many they
+ * are; 0 where they are too few for a line. */
+size_t hl_tuning_memory_line(const hl_tuning *tuning, size_t family, hl_line *ret_line);
 /* Whether the arm may still be raced: a caller need not keep a process for others. */
 bool hl_tuning_may_win(const hl_tuning *tuning, size_t arm);
 

@@ -2,7 +2,6 @@
 
 #include "machine/memory.h"
 #include "run/search.h"
-#include "statistics/line.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -22,18 +21,11 @@ static double limit_bytes(const hl_method_options *m) {
 static int64_t safe_batch(const hl_search_result *result, const hl_method_options *m,
                           int64_t most) {
   const hl_tuning *t = &result->tuning;
-  size_t family = t->arms[result->settings[0].arm].family, n = 0;
-  double x[HL_TUNING_ARMS], y[HL_TUNING_ARMS];
-  for (size_t i = 0; i < t->count; i++) {
-    const hl_arm *a = &t->arms[i];
-    if (a->family != family || a->state != HL_ARM_KNOWN || !isfinite(a->memory_bytes)) continue;
-    x[n] = (double)a->batch;
-    y[n++] = a->memory_bytes;
-  }
   double by_margin = floor((double)most * (1 - m->safety_margin)), safe = by_margin;
-  hl_line line;
   double limit = limit_bytes(m);
-  if (n >= 2 && limit > 0 && hl_line_fit(x, y, NULL, n, &line) && line.a1 > 0)
+  hl_line line;
+  size_t n = hl_tuning_memory_line(t, t->arms[result->settings[0].arm].family, &line);
+  if (n >= 2 && limit > 0 && line.a1 > 0)
     safe = floor(((1 - m->safety_margin) * limit - line.a0) / line.a1);
   if (!(safe >= 1)) safe = fmax(1, by_margin);
   return safe < (double)most ? (int64_t)safe : most;
