@@ -38,6 +38,23 @@ void hl_fields_release(void *fields, const hl_metric *table, size_t count) {
     if (table[i].kind == HL_METRIC_TEXT) free(*(char **)((char *)fields + table[i].offset));
 }
 
+void hl_fields_copy(const void *from, void *to, const hl_metric *table, size_t count) {
+  static const size_t bytes[] = {[HL_METRIC_INT] = sizeof(int64_t),
+                                 [HL_METRIC_REAL] = sizeof(double),
+                                 [HL_METRIC_BOOL] = sizeof(int8_t),
+                                 [HL_METRIC_PAIR] = sizeof(hl_pair)};
+  for (size_t i = 0; i < count; i++) {
+    const void *source = at(from, &table[i]);
+    void *field = (char *)to + table[i].offset;
+    if (table[i].kind != HL_METRIC_TEXT) {
+      memcpy(field, source, bytes[table[i].kind]);
+      continue;
+    }
+    free(*(char **)field);
+    *(char **)field = hl_strdup(*(char *const *)source);
+  }
+}
+
 void hl_fields_note(char **notes, const char *format, va_list arguments) {
   char sentence[1024];
   vsnprintf(sentence, sizeof sentence, format, arguments);

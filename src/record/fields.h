@@ -54,6 +54,8 @@ void hl_json_pair(hl_json *json, const char *key, hl_pair pair);
 
 void hl_fields_init(void *fields, const hl_metric *table, size_t count);    /* all null */
 void hl_fields_release(void *fields, const hl_metric *table, size_t count); /* frees the texts */
+/* Each field of `from` to `to`, whose texts are freed before; a text without memory is NULL. */
+void hl_fields_copy(const void *from, void *to, const hl_metric *table, size_t count);
 bool hl_field_is_null(const void *fields, const hl_metric *metric);
 /* Writes all as members of the object that is open in `json`; null `notes` as "". */
 void hl_fields_write_json(const void *fields, const hl_metric *table, size_t count, hl_json *json);

@@ -3,8 +3,9 @@
  *
  *     hl_settings settings;
  *     hl_status status = hl_settings_read("settings.json", &settings, error);
- *     const hl_preset *preset = hl_settings_find(&settings, "balanced", error);
- *     ... preset->engine, preset->batch_size ...
+ *     const hl_preset *preset;
+ *     if (status == HL_OK) status = hl_settings_find(&settings, "balanced", &preset, error);
+ *     if (status == HL_OK) ... preset->engine, preset->batch_size ...
  *     hl_settings_release(&settings);
  *
  * JSON of the schema hotlap.settings/1, which `hotlap tune` writes (docs/tuning.md). Members that
@@ -34,7 +35,8 @@ typedef struct hl_settings {
   size_t count;
 } hl_settings;
 
-/* NOT_FOUND, IO; BAD_DATA names the file, the preset and the member; LIMIT. */
+/* Release the settings, which are untouched on failure. NOT_FOUND, IO; BAD_DATA names the file, the
+ * preset and the member; LIMIT. */
 hl_status hl_settings_read(const char *path, hl_settings *ret_settings, hl_error *error);
 /* The same of its bytes; `path` is what messages call it. */
 hl_status hl_settings_parse(const char *text, size_t bytes, const char *path,

@@ -98,31 +98,6 @@ static hl_search_setting *measured_before(const searching *s, const hl_search_se
   return NULL;
 }
 
-/* Of the row, not of its samples. */
-static void copy_record(hl_record *from, hl_record *to) {
-  for (size_t i = 0; i < hl_metric_count; i++) {
-    void *source = hl_record_field_mutable(from, &hl_metrics[i]);
-    void *field = hl_record_field_mutable(to, &hl_metrics[i]);
-    switch (hl_metrics[i].kind) {
-    case HL_METRIC_TEXT:
-      hl_record_set_text(field, *(char **)source);
-      break;
-    case HL_METRIC_INT:
-      *(int64_t *)field = *(int64_t *)source;
-      break;
-    case HL_METRIC_REAL:
-      *(double *)field = *(double *)source;
-      break;
-    case HL_METRIC_BOOL:
-      *(int8_t *)field = *(int8_t *)source;
-      break;
-    case HL_METRIC_PAIR:
-      *(hl_pair *)field = *(hl_pair *)source;
-      break;
-    }
-  }
-}
-
 static void refused(hl_search_setting *setting, int64_t batch, const char *why) {
   char *more = hl_format("%s%sbatch %" PRId64 ": %s", setting->reason ? setting->reason : "",
                          setting->reason ? "; " : "", batch, why);
@@ -174,8 +149,8 @@ static hl_status confirm(searching *s, hl_search_setting *setting, hl_error *err
     hl_search_setting *before = measured_before(s, setting);
     hl_status status = HL_OK;
     hl_record_release(&setting->record);
-    if (before)
-      copy_record(&before->record, &setting->record);
+    if (before) /* the row, not its samples */
+      hl_fields_copy(&before->record, &setting->record, hl_metrics, hl_metric_count);
     else
       status = hl_row_measure(&s->context, &setting->configuration, &setting->record, error);
     if (status != HL_OK) return status;

@@ -10,8 +10,8 @@ static void write_machine(const hl_run_info *info, hl_json *json) {
   hl_json_object(json, "machine");
   hl_json_text(json, "id", info->machine_id);
   hl_json_text(json, "cpu", info->cpu);
-  hl_json_int(json, "cores", info->cores);
-  hl_json_int(json, "memory_bytes", info->memory_bytes);
+  hl_record_json_int(json, "cores", info->cores);
+  hl_record_json_int(json, "memory_bytes", info->memory_bytes);
   hl_json_lines(json, "gpus", info->gpus);
   hl_json_end(json);
 }
@@ -72,18 +72,11 @@ static void write_gain(const hl_search_options *o, const hl_search_result *resul
   hl_json_end(json);
 }
 
-static void write_int(hl_json *json, const char *key, int64_t value) {
-  if (value == HL_INT_NULL)
-    hl_json_null(json, key);
-  else
-    hl_json_int(json, key, value);
-}
-
 static void write_boundary(const hl_search_result *result, hl_json *json) {
   const hl_search_boundary *b = &result->boundary;
   hl_json_object(json, "largest_batch");
-  write_int(json, "max_batch_size", b->looked ? b->largest : HL_INT_NULL);
-  write_int(json, "safe_batch_size", b->looked ? b->safe : HL_INT_NULL);
+  hl_record_json_int(json, "max_batch_size", b->looked ? b->largest : HL_INT_NULL);
+  hl_record_json_int(json, "safe_batch_size", b->looked ? b->safe : HL_INT_NULL);
   hl_json_real(json, "safe_memory_mb", b->looked ? b->safe_memory_mb : (double)NAN);
   hl_json_real(json, "verified_s", b->looked ? b->verified_s : (double)NAN);
   hl_json_text(json, "reason", b->looked ? b->reason : "not looked for");
@@ -100,12 +93,12 @@ static void write_search(const hl_search_options *o, const hl_search_result *res
   hl_json_real(json, "budget_s", o->budget_s);
   hl_json_int(json, "settings_tried", (int64_t)tried);
   hl_json_int(json, "settings_of_ladder", (int64_t)(o->family_count * o->rungs));
-  write_int(json, "plateau_batch_size", result->plateau_batch);
+  hl_record_json_int(json, "plateau_batch_size", result->plateau_batch);
   hl_json_int(json, "turns", (int64_t)t->turns);
   hl_json_bool(json, "short_of_time", result->short_of_time);
   hl_json_real(json, "max_latency_ms", o->max_latency_ms > 0 ? o->max_latency_ms : (double)NAN);
-  write_int(json, "memory_limit_mb",
-            o->method->memory_limit_mb ? o->method->memory_limit_mb : HL_INT_NULL);
+  hl_record_json_int(json, "memory_limit_mb",
+                     o->method->memory_limit_mb ? o->method->memory_limit_mb : HL_INT_NULL);
   hl_json_end(json);
 }
 

@@ -71,6 +71,29 @@ static void fields_are_told_exactly(void **state) {
   hl_record_release(&r);
 }
 
+static void fields_are_copied_deeply(void **state) {
+  (void)state;
+  hl_record from, to;
+  hl_record_init(&from);
+  hl_record_init(&to);
+  from.batch_size = 8;
+  from.throughput_ips = 0.1;
+  from.steady = 1;
+  from.latency_p50_ci_ms = (hl_pair){1.5, 2};
+  hl_record_set_text(&from.model, "mlp");
+  hl_record_set_text(&to.engine, "native"); /* null in `from` */
+  to.threads = 4;
+  hl_fields_copy(&from, &to, hl_metrics, hl_metric_count);
+  assert_ptr_not_equal(from.model, to.model);
+  hl_record_release(&from);
+  assert_string_equal(to.model, "mlp");
+  assert_null(to.engine);
+  assert_int_equal(to.batch_size, 8);
+  assert_true(to.threads == HL_INT_NULL && to.throughput_ips == 0.1 && to.steady == 1);
+  assert_true(to.latency_p50_ci_ms.low == 1.5 && to.latency_p50_ci_ms.high == 2);
+  hl_record_release(&to);
+}
+
 static void notes_are_sentences(void **state) {
   (void)state;
   hl_record r;
@@ -153,9 +176,10 @@ static void run_information_starts_empty(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_new_record_is_null), cmocka_unit_test(fields_are_told_exactly),
-      cmocka_unit_test(notes_are_sentences),  cmocka_unit_test(a_list_takes_what_records_hold),
-      cmocka_unit_test(outcomes_have_names),  cmocka_unit_test(run_information_starts_empty),
+      cmocka_unit_test(a_new_record_is_null),           cmocka_unit_test(fields_are_told_exactly),
+      cmocka_unit_test(fields_are_copied_deeply),       cmocka_unit_test(notes_are_sentences),
+      cmocka_unit_test(a_list_takes_what_records_hold), cmocka_unit_test(outcomes_have_names),
+      cmocka_unit_test(run_information_starts_empty),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
