@@ -14,6 +14,13 @@ static inline uint64_t hl_clock_ns(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* CLOCK_REALTIME: nanoseconds since 1970. */
+static inline uint64_t hl_clock_wall_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 /* For a loop that has waited since `start_ns`: gives the processor away, and after 10 ms sleeps for
  * 0.1 ms, so that waiting takes 1 % longer at most and no processor. */
 void hl_clock_pause_since(uint64_t start_ns);

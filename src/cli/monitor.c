@@ -1,12 +1,12 @@
 #include "cli/monitor.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static const char usage[] = "Usage: hotlap monitor LOG [OPTION]...\n"
@@ -47,9 +47,7 @@ static void look(watch *w) {
   hl_log_entry entry;
   while (!hl_interrupt_caught() && hl_log_reader_next(w->reader, &entry))
     hl_summary_add(w->view.summary, &entry);
-  struct timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  w->view.now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+  w->view.now_ns = hl_clock_wall_ns();
   w->view.count = hl_log_reader_count(w->reader);
 }
 

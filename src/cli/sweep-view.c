@@ -69,11 +69,7 @@ static void row_end(void *context, const hl_record *record) {
   print(&text);
 }
 
-static void probe(void *context, const hl_run_probe *p) {
-  hl_sweep_view *v = context;
-  clear_progress(v);
-  if (!v->show_table) return;
-  show_header(v);
+void hl_probe_show(const hl_run_probe *p) {
   printf("  probe batch %-7" PRId64 " ", p->batch_size);
   if (p->outcome == HL_PASSED)
     printf("runs, worker's peak %.0f MB\n", p->memory_mb);
@@ -82,6 +78,14 @@ static void probe(void *context, const hl_run_probe *p) {
   else
     printf("%s: %s\n", hl_outcome_name(p->outcome), p->reason ? p->reason : "");
   fflush(stdout);
+}
+
+static void probe(void *context, const hl_run_probe *p) {
+  hl_sweep_view *v = context;
+  clear_progress(v);
+  if (!v->show_table) return;
+  show_header(v);
+  hl_probe_show(p);
 }
 
 static void message(void *context, const char *text) {

@@ -30,6 +30,9 @@ void hl_sweep_view_init(hl_sweep_view *view, const hl_plan *plan, const hl_optio
 /* The hooks, with `view` as their context. */
 hl_run_view hl_sweep_view_hooks(hl_sweep_view *view);
 
+/* Prints the line of a probe for the largest batch. */
+void hl_probe_show(const hl_run_probe *probe);
+
 /* Removes the line of progress. */
 void hl_sweep_view_end(hl_sweep_view *view);
 void hl_sweep_view_release(hl_sweep_view *view);

@@ -1,6 +1,6 @@
 #include "cli/tune.h"
 
-#include "cli/cli.h"
+#include "cli/sweep-view.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,13 +16,17 @@ static void phase(void *context, const char *text) {
   if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K%s", text);
 }
 
-static void describe(const hl_tune *t, const hl_configuration *c, hl_text *out) {
-  hl_text_format(out, "%s", c->engine);
+/* "native bfloat16 cuda:0, 2 threads": what is usual is left out. */
+static void describe_family(const hl_configuration *c, hl_text *out) {
+  hl_text_append(out, c->engine);
   if (strcmp(c->dtype, "float32") != 0) hl_text_format(out, " %s", c->dtype);
   if (strcmp(c->device, "cpu") != 0) hl_text_format(out, " %s", c->device);
-  (void)t;
-  hl_text_format(out, ", %" PRId64 " thread%s, batch %" PRId64, c->threads,
-                 c->threads == 1 ? "" : "s", c->batch_size);
+  hl_text_format(out, ", %" PRId64 " thread%s", c->threads, c->threads == 1 ? "" : "s");
+}
+
+static void describe(const hl_configuration *c, hl_text *out) {
+  describe_family(c, out);
+  hl_text_format(out, ", batch %" PRId64, c->batch_size);
   if (c->pipeline)
     hl_text_format(out, " (%" PRId64 ", %" PRId64 ")", c->pipeline->preprocess_batch,
                    c->pipeline->reassemble_batch);
@@ -36,9 +40,10 @@ static void goal(void *context, const hl_search_goal *g) {
 }
 
 static void arm(void *context, const hl_configuration *c, const hl_arm *a, const char *why) {
+  (void)context;
   hl_text line = HL_TEXT_INIT;
   clear_phase();
-  describe(context, c, &line);
+  describe(c, &line);
   printf("  try   %-34s ", line.data);
   hl_text_release(&line);
   if (a->state == HL_ARM_KNOWN && c->pipeline)
@@ -66,10 +71,10 @@ static void race(void *context, const hl_tuning *t) {
     const hl_arm *a = &t->arms[t->racers[i]];
     const hl_configuration *c = &tune->families[a->family < tune->family_count ? a->family : 0];
     hl_text_format(&line, "%s%" PRId64, i ? ", " : "", a->batch);
-    if (t->options.families > 1)
-      hl_text_format(&line, " (%s%s%s, %" PRId64 ")", c->engine,
-                     strcmp(c->dtype, "float32") == 0 ? "" : " ",
-                     strcmp(c->dtype, "float32") == 0 ? "" : c->dtype, c->threads);
+    if (t->options.families == 1) continue;
+    hl_text_append(&line, " (");
+    describe_family(c, &line);
+    hl_text_char(&line, ')');
   }
   printf("  race  batches %s\n", line.data);
   fflush(stdout);
@@ -77,10 +82,11 @@ static void race(void *context, const hl_tuning *t) {
 }
 
 static void setting(void *context, const hl_search_setting *s) {
+  (void)context;
   hl_text line = HL_TEXT_INIT;
   clear_phase();
   if (s->found) {
-    describe(context, &s->configuration, &line);
+    describe(&s->configuration, &line);
     printf("  best  %s\n", line.data);
   } else {
     printf("  none: %s\n", s->reason ? s->reason : "");
@@ -92,14 +98,7 @@ static void setting(void *context, const hl_search_setting *s) {
 static void probe(void *context, const hl_run_probe *p) {
   (void)context;
   clear_phase();
-  printf("  probe batch %-7" PRId64 " ", p->batch_size);
-  if (p->outcome == HL_PASSED)
-    printf("runs, worker's peak %.0f MB\n", p->memory_mb);
-  else if (p->predicted)
-    printf("predicted not to fit (%.0f MB)\n", p->memory_mb);
-  else
-    printf("%s: %s\n", hl_outcome_name(p->outcome), p->reason ? p->reason : "");
-  fflush(stdout);
+  hl_probe_show(p);
 }
 
 static void message(void *context, const char *text) {
@@ -190,8 +189,6 @@ static void show_boundary(const hl_tune *t, hl_text *out) {
 
 void hl_tune_show_result(const hl_tune *t, hl_text *out) {
   const hl_tuning *s = &t->result.tuning;
-  size_t tried = 0;
-  for (size_t i = 0; i < s->count; i++) tried += s->arms[i].elapsed_ns > 0;
   show_settings(t, out);
   hl_text_char(out, '\n');
   show_gain(t, out);
@@ -200,6 +197,7 @@ void hl_tune_show_result(const hl_tune *t, hl_text *out) {
                    t->result.plateau_batch, t->goals[0].objective);
   show_boundary(t, out);
   hl_text_format(out, "Search: %.0f s, %zu settings tried, %zu turns in %zu race%s%s\n",
-                 (double)s->all_spent_ns / 1e9, tried, s->turns, s->races, s->races == 1 ? "" : "s",
+                 (double)s->all_spent_ns / 1e9, hl_tuning_tried(s), s->turns, s->races,
+                 s->races == 1 ? "" : "s",
                  t->result.short_of_time ? "; short of time: --search-time gives more" : "");
 }

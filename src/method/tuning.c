@@ -35,6 +35,12 @@ size_t hl__tuning_index(const hl_tuning *t, const hl_arm *a) {
   return (size_t)(a - t->arms);
 }
 
+size_t hl_tuning_tried(const hl_tuning *t) {
+  size_t tried = 0;
+  for (size_t i = 0; i < t->count; i++) tried += t->arms[i].elapsed_ns > 0;
+  return tried;
+}
+
 size_t hl_tuning_memory_line(const hl_tuning *t, size_t family, hl_line *ret_line) {
   double x[HL_TUNING_ARMS], y[HL_TUNING_ARMS];
   size_t n = 0;

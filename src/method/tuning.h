@@ -169,6 +169,7 @@ const hl_arm *hl_tuning_best(const hl_tuning *tuning);
 /* The smallest batch of the best arm's family that is surely, by the interval of the race, within
  * `share` of the best score: ln(1 / 0.95) is 95 % of the throughput. The best's own if no other. */
 int64_t hl_tuning_plateau(const hl_tuning *tuning, double share);
+size_t hl_tuning_tried(const hl_tuning *tuning); /* arms that were scouted, by all aims */
 /* Bytes against the batch: the line through the peaks of the family's arms that ran. How many they
  * are; 0 where they are too few for a line. */
 size_t hl_tuning_memory_line(const hl_tuning *tuning, size_t family, hl_line *ret_line);

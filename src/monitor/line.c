@@ -1,5 +1,6 @@
 #include "monitor/line.h"
 
+#include "base/clock.h"
 #include "base/json-writer.h"
 #include <inttypes.h>
 #include <math.h>
@@ -27,14 +28,8 @@ static void append_time(hl_text *out, hl_line_clock *clock, uint64_t time_ns) {
   hl_text_append(out, "\",");
 }
 
-static uint64_t now_ns(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void append_now(hl_text *out, hl_line_clock *clock) {
-  append_time(out, clock, now_ns());
+  append_time(out, clock, hl_clock_wall_ns());
 }
 
 /* Nine digits: a nanosecond of a second. */
@@ -79,7 +74,7 @@ void hl_line_alert_failed(hl_text *out, hl_line_clock *clock, const char *what) 
   hl_json json;
   hl_json_init(&json, out, HL_JSON_COMPACT);
   hl_json_object(&json, NULL);
-  hl_json_text(&json, "timestamp", text_of(clock, now_ns(), time));
+  hl_json_text(&json, "timestamp", text_of(clock, hl_clock_wall_ns(), time));
   hl_json_text(&json, "event", "alert_failed");
   hl_json_text(&json, "message", what);
   hl_json_end(&json);

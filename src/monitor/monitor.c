@@ -46,10 +46,7 @@ bool hl_monitor_log_inference(hl_monitor *monitor, uint32_t batch_size, double e
     atomic_fetch_add_explicit(&monitor->invalid, 1, memory_order_relaxed);
     return false;
   }
-  struct timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  const hl_inference record = {.time_ns =
-                                   (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
+  const hl_inference record = {.time_ns = hl_clock_wall_ns(),
                                .elapsed_s = elapsed_s,
                                .memory_mb = memory_mb,
                                .batch_size = batch_size};

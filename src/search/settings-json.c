@@ -86,12 +86,10 @@ static void write_boundary(const hl_search_result *result, hl_json *json) {
 static void write_search(const hl_search_options *o, const hl_search_result *result,
                          hl_json *json) {
   const hl_tuning *t = &result->tuning;
-  size_t tried = 0;
-  for (size_t i = 0; i < t->count; i++) tried += t->arms[i].elapsed_ns > 0;
   hl_json_object(json, "search");
   hl_json_real(json, "seconds", (double)t->all_spent_ns / 1e9);
   hl_json_real(json, "budget_s", o->budget_s);
-  hl_json_int(json, "settings_tried", (int64_t)tried);
+  hl_json_int(json, "settings_tried", (int64_t)hl_tuning_tried(t));
   hl_json_int(json, "settings_of_ladder", (int64_t)(o->family_count * o->rungs));
   hl_record_json_int(json, "plateau_batch_size", result->plateau_batch);
   hl_json_int(json, "turns", (int64_t)t->turns);
