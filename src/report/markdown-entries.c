@@ -31,15 +31,18 @@ static void put_remark(const hl_record *r, hl_text *out) {
   hl_text_release(&line);
 }
 
+/* Model, engine and type. */
+static void begin_row(const hl_record *r, hl_text *out) {
+  hl_text_char(out, '|');
+  hl__markdown_word(out, r->model);
+  hl__markdown_word(out, r->engine);
+  hl__markdown_word(out, r->dtype);
+}
+
 static void put_row(const hl_record *r, hl_text *out) {
   char text[HL_NUMBER_BYTES];
-  hl_text_append(out, "| ");
-  hl_markdown_text(out, r->model);
-  hl_text_append(out, " | ");
-  hl_markdown_text(out, r->engine);
-  hl_text_append(out, " | ");
-  hl_markdown_text(out, r->dtype);
-  hl_text_format(out, " | %s |", hl_report_int(r->batch_size, "—", text));
+  begin_row(r, out);
+  hl_text_format(out, " %s |", hl_report_int(r->batch_size, "—", text));
   hl__markdown_cell(out, r->throughput_ips);
   hl_text_format(out, " %s |",
                  hl_report_half_width(r->throughput_ci_ips, r->throughput_ips, "—", text));
@@ -75,13 +78,8 @@ static void put_pair(const hl_record *training, const hl_record *inference, hl_t
   double unknown = (double)NAN;
   double ms = inference ? inference->latency_p50_ms : unknown;
   double mb = inference ? inference->memory_mb : unknown;
-  hl_text_append(out, "| ");
-  hl_markdown_text(out, training->model);
-  hl_text_append(out, " | ");
-  hl_markdown_text(out, training->engine);
-  hl_text_append(out, " | ");
-  hl_markdown_text(out, training->dtype);
-  hl_text_format(out, " | %s |", hl_report_int(training->batch_size, "—", text));
+  begin_row(training, out);
+  hl_text_format(out, " %s |", hl_report_int(training->batch_size, "—", text));
   hl__markdown_cell(out, ms);
   hl__markdown_cell(out, training->latency_p50_ms);
   hl__markdown_cell(out, ms > 0 ? training->latency_p50_ms / ms : unknown);

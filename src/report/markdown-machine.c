@@ -26,14 +26,14 @@ static void put_use(const hl_report_input *input, const hl_analysis_group *g, hl
   const hl_record *r = &input->records->items[p->row];
   const hl_analysis_roofline *roof = &p->roofline;
   double flops = r->executed_flops_per_image > 0 ? r->executed_flops_per_image : r->flops_per_image;
-  hl_text_append(out, "| ");
-  hl_markdown_text(out, g->name);
-  hl_text_format(out, " | %" PRId64 " |", p->batch_size);
+  hl_text_char(out, '|');
+  hl__markdown_word(out, g->name);
+  hl_text_format(out, " %" PRId64 " |", p->batch_size);
   const double values[] = {flops / 1e9, p->throughput_ips, peak_of(input->info, r) * 1e9 / flops};
   hl__markdown_cells(out, values, HL_COUNT(values));
   put_share(out, roof->compute_use);
   put_share(out, roof->memory_use.low);
-  hl_text_format(out, " %s |\n", hl_bottleneck_name(p->roofline.bottleneck));
+  hl_text_format(out, " %s |\n", hl_bottleneck_name(roof->bottleneck));
 }
 
 void hl__markdown_hardware(const hl_report_input *input, hl_text *out) {
@@ -123,6 +123,37 @@ static void put_expected(hl_text *out, const char *what, const char *expected, c
   hl_text_format(out, "| %s | %s | %s |\n", what, expected, here);
 }
 
+static void put_quotients(const hl_analysis_group *g, const hl_analysis_point *p32, hl_text *out) {
+  const hl_analysis_point *best = &g->points[g->optimal_point];
+  char a[HL_NUMBER_BYTES], b[HL_NUMBER_BYTES], c[HL_NUMBER_BYTES];
+  hl_text cell = HL_TEXT_INIT;
+  hl_text_append(out, "| | Expected | Here |\n|---|---:|---:|\n");
+  hl_text_format(&cell, "%" PRId64 " (%" PRId64 " to %" PRId64 " have 95 %%)",
+                 g->optimal_batch_size, g->region_first, g->region_last);
+  put_expected(out, "Optimal batch size", "64 to 128", cell.data);
+  hl_text_clear(&cell);
+  hl_text_append(&cell, hl_report_number(g->speedup_vs_batch_32, "—", a));
+  if (isfinite(g->speedup_vs_batch_32_ci.low))
+    hl_text_format(&cell, " [%s, %s]", hl_report_number(g->speedup_vs_batch_32_ci.low, "—", b),
+                   hl_report_number(g->speedup_vs_batch_32_ci.high, "—", c));
+  put_expected(out, "Throughput, best / batch 32", "2 to 5", cell.data);
+  put_expected(out, "Memory, optimal / batch 32", "1 to 2",
+               hl_report_number(best->memory_mb / p32->memory_mb, "—", a));
+  put_expected(out, "Time of an image, optimal / batch 32", "below 2",
+               hl_report_number(best->latency_per_image_ms / p32->latency_per_image_ms, "—", a));
+  hl_text_char(out, '\n');
+  hl_text_release(&cell);
+}
+
+static void put_why(const hl_analysis_group *g, hl_text *out) {
+  for (size_t f = 0; f < g->finding_count; f++) {
+    if (strcmp(g->findings[f].name, "overhead_amortised") != 0) continue;
+    hl_text_append(out, "Why: ");
+    hl_markdown_text(out, g->findings[f].evidence);
+    hl_text_append(out, ".\n\n");
+  }
+}
+
 /* PtychoPINN's Appendix B: a network of gridsize 1, N = 64 at a fixed batch of 32 (400 images/s,
  * 2 GB, on an RTX 3090) and what it hopes for after tuning (batch 64 to 128, 800 to 2000 images/s,
  * 2 to 4 GB, below 5 ms an image). Times of another machine are not comparable; quotients are. */
@@ -134,37 +165,13 @@ void hl__markdown_expected(const hl_report_input *input, hl_text *out) {
     if (!g->model || strcmp(g->model, "ptychopinn") != 0 || !p32 || g->point_count < 3 ||
         !hl__matrix_answers_throughput(input->analysis, g))
       continue;
-    const hl_analysis_point *best = &g->points[g->optimal_point];
-    char a[HL_NUMBER_BYTES], b[HL_NUMBER_BYTES], c[HL_NUMBER_BYTES];
-    hl_text cell = HL_TEXT_INIT;
     if (!any)
       hl_text_append(out, "## Against the Suite's Expectations\n\nPtychoPINN's plan expects of its "
                           "network (gridsize 1, N 64) what tuning gains over a fixed batch of 32. "
                           "Quotients are compared; times of another machine are not.\n\n");
     any = true;
-    hl_text_append(out, "### ");
-    hl_markdown_text(out, g->name);
-    hl_text_append(out, "\n\n| | Expected | Here |\n|---|---:|---:|\n");
-    hl_text_format(&cell, "%" PRId64 " (%" PRId64 " to %" PRId64 " have 95 %%)",
-                   g->optimal_batch_size, g->region_first, g->region_last);
-    put_expected(out, "Optimal batch size", "64 to 128", cell.data);
-    hl_text_clear(&cell);
-    hl_text_append(&cell, hl_report_number(g->speedup_vs_batch_32, "—", a));
-    if (isfinite(g->speedup_vs_batch_32_ci.low))
-      hl_text_format(&cell, " [%s, %s]", hl_report_number(g->speedup_vs_batch_32_ci.low, "—", b),
-                     hl_report_number(g->speedup_vs_batch_32_ci.high, "—", c));
-    put_expected(out, "Throughput, best / batch 32", "2 to 5", cell.data);
-    put_expected(out, "Memory, optimal / batch 32", "1 to 2",
-                 hl_report_number(best->memory_mb / p32->memory_mb, "—", a));
-    put_expected(out, "Time of an image, optimal / batch 32", "below 2",
-                 hl_report_number(best->latency_per_image_ms / p32->latency_per_image_ms, "—", a));
-    hl_text_char(out, '\n');
-    hl_text_release(&cell);
-    for (size_t f = 0; f < g->finding_count; f++)
-      if (strcmp(g->findings[f].name, "overhead_amortised") == 0) {
-        hl_text_append(out, "Why: ");
-        hl_markdown_text(out, g->findings[f].evidence);
-        hl_text_append(out, ".\n\n");
-      }
+    hl__markdown_heading(out, g->name);
+    put_quotients(g, p32, out);
+    put_why(g, out);
   }
 }

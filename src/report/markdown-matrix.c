@@ -73,9 +73,8 @@ static void put_energy(const hl_report_input *input, const hl_analysis_group *g,
     if (r->energy_reason) reason = r->energy_reason;
   }
   if (!least) {
-    hl_text_append(out, " — | — | — | ");
-    hl_markdown_text(out, reason ? reason : "no counter of power was read");
-    hl_text_append(out, " |");
+    hl_text_append(out, " — | — | — |");
+    hl__markdown_word(out, reason ? reason : "no counter of power was read");
     return;
   }
   hl_text_format(out, " **%s** |", hl_report_int(least->batch_size, "—", text));
@@ -115,9 +114,7 @@ static void put_absent(const hl_report_input *input, const hl_analysis_group *g,
     const hl_record *r = &input->records->items[row];
     hl_text_format(&line, "%s: %s", r->outcome ? r->outcome : "?", r->reason ? r->reason : "?");
   }
-  hl_text_char(out, ' ');
-  hl_markdown_text(out, line.data);
-  hl_text_append(out, " |");
+  hl__markdown_word(out, line.data);
   for (size_t i = 1; i < cells; i++) hl_text_append(out, " — |");
   hl_text_release(&line);
 }
@@ -137,14 +134,9 @@ static void put_scenario(const hl_report_input *input, size_t s, hl_text *out) {
                      "### %s\n\n| Data | Model | Hardware | Engine | %s\n|---|---|---|---|%s\n",
                      scenarios[s].title, scenarios[s].columns, scenarios[s].rule);
     any = true;
-    for (size_t k = 0; k < HL__SCENARIO; k++) {
-      hl_text_append(out, "| ");
-      hl_markdown_text(out, at.parts[k]);
-      hl_text_char(out, ' ');
-    }
-    hl_text_append(out, "| ");
-    hl_markdown_text(out, g->engine);
-    hl_text_append(out, " |");
+    hl_text_char(out, '|');
+    for (size_t k = 0; k < HL__SCENARIO; k++) hl__markdown_word(out, at.parts[k]);
+    hl__markdown_word(out, g->engine);
     if (g->best_point < g->point_count)
       scenarios[s].put(input, g, out);
     else

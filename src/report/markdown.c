@@ -55,11 +55,8 @@ static void put_summary(const hl_report_input *input, hl_text *out) {
   hl_text_append(out, "## Executive Summary\n\n");
   for (size_t i = 0; i < input->analysis->group_count; i++) {
     const hl_analysis_group *g = &input->analysis->groups[i];
-    if (input->analysis->group_count > 1) {
-      hl_text_append(out, i ? "\n### " : "### ");
-      hl_markdown_text(out, g->name);
-      hl_text_append(out, "\n\n");
-    }
+    if (i > 0) hl_text_char(out, '\n');
+    if (input->analysis->group_count > 1) hl__markdown_heading(out, g->name);
     summary_of_group(g, out);
   }
   if (input->analysis->group_count == 0)
@@ -175,6 +172,18 @@ static void put_method(const hl_report_input *input, bool steps, hl_text *out) {
                  "- One fresh process per row; each row is saved as soon as it is measured.\n\n");
 }
 
+void hl__markdown_heading(hl_text *out, const char *name) {
+  hl_text_append(out, "### ");
+  hl_markdown_text(out, name);
+  hl_text_append(out, "\n\n");
+}
+
+void hl__markdown_word(hl_text *out, const char *text) {
+  hl_text_char(out, ' ');
+  hl_markdown_text(out, text);
+  hl_text_append(out, " |");
+}
+
 void hl__markdown_cell(hl_text *out, double value) {
   char text[HL_NUMBER_BYTES];
   hl_text_format(out, " %s |", hl_report_number(value, "—", text));
@@ -211,11 +220,7 @@ static void put_metrics(const hl_report_input *input, const char *plot, hl_text 
   if (plot) hl_text_format(out, "![Performance against batch size](%s)\n\n", plot);
   for (size_t i = 0; i < input->analysis->group_count; i++) {
     const hl_analysis_group *g = &input->analysis->groups[i];
-    if (input->analysis->group_count > 1) {
-      hl_text_append(out, "### ");
-      hl_markdown_text(out, g->name);
-      hl_text_append(out, "\n\n");
-    }
+    if (input->analysis->group_count > 1) hl__markdown_heading(out, g->name);
     if (g->point_count == 0) {
       hl_text_append(out, "No row passed.\n\n");
       continue;
@@ -250,19 +255,16 @@ static bool same_failure(const hl_record *a, const hl_record *b) {
 static void put_failure(const hl_records *records, size_t first, size_t end, hl_text *out) {
   const hl_record *r = &records->items[first];
   char text[HL_NUMBER_BYTES];
-  hl_text_append(out, "| ");
-  hl_markdown_text(out, r->model);
-  hl_text_append(out, " | ");
-  hl_markdown_text(out, r->engine);
-  hl_text_append(out, " | ");
+  hl_text_char(out, '|');
+  hl__markdown_word(out, r->model);
+  hl__markdown_word(out, r->engine);
   for (size_t i = first; i < end; i++)
-    hl_text_format(out, "%s%s", i > first ? ", " : "",
+    hl_text_format(out, "%s%s", i > first ? ", " : " ",
                    hl_report_int(records->items[i].batch_size, "—", text));
-  hl_text_append(out, " | ");
-  hl_markdown_text(out, r->outcome);
-  hl_text_append(out, " | ");
-  hl_markdown_text(out, r->reason);
-  hl_text_append(out, " | ");
+  hl_text_append(out, " |");
+  hl__markdown_word(out, r->outcome);
+  hl__markdown_word(out, r->reason);
+  hl_text_char(out, ' ');
   hl_markdown_code(out, r->reproduce);
   hl_text_append(out, " |\n");
 }
@@ -304,11 +306,7 @@ static void put_advice(const hl_report_input *input, hl_text *out) {
   hl_text_append(out, "## Recommendations\n\n");
   for (size_t i = 0; i < analysis->group_count; i++) {
     const hl_analysis_group *g = &analysis->groups[i];
-    if (analysis->group_count > 1) {
-      hl_text_append(out, "### ");
-      hl_markdown_text(out, g->name);
-      hl_text_append(out, "\n\n");
-    }
+    if (analysis->group_count > 1) hl__markdown_heading(out, g->name);
     for (size_t r = 0; r < g->recommendation_count; r++) {
       hl_text_append(out, "- ");
       hl_markdown_text(out, g->recommendations[r].text);
@@ -327,11 +325,7 @@ static void put_bottleneck(const hl_report_input *input, hl_text *out) {
   hl_text_append(out, "## Bottleneck Analysis\n\n");
   for (size_t i = 0; i < analysis->group_count; i++) {
     const hl_analysis_group *g = &analysis->groups[i];
-    if (analysis->group_count > 1) {
-      hl_text_append(out, "### ");
-      hl_markdown_text(out, g->name);
-      hl_text_append(out, "\n\n");
-    }
+    if (analysis->group_count > 1) hl__markdown_heading(out, g->name);
     hl_text_format(out, "**%s**: ", hl_bottleneck_name(g->bottleneck));
     hl_markdown_text(out, g->bottleneck_evidence);
     hl_text_append(out, "\n\n");
@@ -407,7 +401,7 @@ static void put_pictures(const hl_report_input *input, hl_text *out) {
   }
 }
 
-void hl_report_markdown(const hl_report_input *input, const char *plot, hl_text *out) {
+static void put_title(const hl_report_input *input, const char *kind, hl_text *out) {
   hl_text_append(out, "# ");
   if (input->title) {
     hl_markdown_text(out, input->title);
@@ -421,15 +415,21 @@ void hl_report_markdown(const hl_report_input *input, const char *plot, hl_text 
     if (one) hl_text_format(out, "%s ", title.data);
     hl_text_release(&title);
   }
-  bool load = hl_load_plot_fits(input->records);
-  bool training = hl_training_plot_fits(input->records), steps = !load && !training;
-  hl_text_append(out, load       ? "Load Test Report\n\n"
-                      : training ? "Training Report\n\n"
-                                 : "Inference Throughput Benchmark Report\n\n");
+  hl_text_format(out, "%s\n\n", kind);
   if (input->description) {
     hl_markdown_text(out, input->description);
     hl_text_append(out, "\n\n");
   }
+}
+
+void hl_report_markdown(const hl_report_input *input, const char *plot, hl_text *out) {
+  bool load = hl_load_plot_fits(input->records);
+  bool training = hl_training_plot_fits(input->records), steps = !load && !training;
+  put_title(input,
+            load       ? "Load Test Report"
+            : training ? "Training Report"
+                       : "Inference Throughput Benchmark Report",
+            out);
   bool plan = hl__markdown_has_entries(input->records); /* has its rows by entry */
   if (steps && !plan) put_summary(input, out);
   if (steps) hl__markdown_matrix(input, plot != NULL, out);

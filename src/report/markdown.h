@@ -39,7 +39,11 @@ void hl__markdown_requirements(const hl_records *records, hl_text *out);
 void hl__markdown_training(const hl_records *records, const char *plot, hl_text *out);
 void hl__markdown_training_definitions(hl_text *out);
 
-/* Cells of a row with numbers, each up to its bar; unknown is "—". */
+/* "### NAME", and the empty line below it. */
+void hl__markdown_heading(hl_text *out, const char *name);
+
+/* Cells of a row, each up to its bar; an unknown number is "—". */
+void hl__markdown_word(hl_text *out, const char *text);
 void hl__markdown_cell(hl_text *out, double value);
 void hl__markdown_cells(hl_text *out, const double *values, size_t count);
 
