@@ -137,9 +137,7 @@ void hl__markdown_engines(const hl_engines *engines, hl_text *out) {
   if (engines->count) hl_text_append(out, "## Engines Side by Side\n\n");
   for (size_t i = 0; i < engines->count; i++) {
     const hl_engine_model *m = &engines->models[i];
-    hl_text_append(out, "### ");
-    hl_markdown_text(out, m->name);
-    hl_text_append(out, "\n\n");
+    hl__markdown_heading(out, m->name);
     if (m->point_count == 0) {
       hl_text_append(out, "No row passed.\n\n");
       continue;
