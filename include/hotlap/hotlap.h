@@ -131,8 +131,8 @@ HL_PUBLIC hl_status hl_monitor_flush(hl_monitor *monitor, hl_error *error);
 HL_PUBLIC void hl_monitor_get_stats(hl_monitor *monitor, hl_monitor_stats *ret_stats);
 
 /* Flushes, ends the thread, waits 3 s at most for alerts that are being sent, and closes the log;
- * NULL is allowed. No other thread may be in a call
- * of this monitor. In a child of fork, which has no such thread, it only gives memory back. */
+ * NULL is allowed. No other thread may be in a call of this monitor. In a child of fork, which has
+ * no such thread, it only gives memory back. */
 HL_PUBLIC void hl_monitor_free(hl_monitor *monitor);
 
 /* ---- Tuner -----------------------------------------------------------------------------------

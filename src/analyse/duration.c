@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "statistics/line.h"
+#include "statistics/percentile.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,6 @@ static double known(double value) {
   return isfinite(value) ? value : 0;
 }
 
-/* The newest rows last, of which the last `most` count. */
 static void gather(const hl_records *stored, const hl_duration_query *q, like *ret) {
   ret->count = 0;
   for (size_t i = 0; i < stored->count && ret->count < most; i++) {
@@ -41,20 +41,13 @@ static void gather(const hl_records *stored, const hl_duration_query *q, like *r
   }
 }
 
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 /* Of the values whose batch is `batch`, of all for NaN; NaN where there are none. */
 static double median(const like *l, const double *values, double batch) {
   double kept[most];
   size_t n = 0;
   for (size_t i = 0; i < l->count; i++)
     if (isnan(batch) || l->batch[i] == batch) kept[n++] = values[i];
-  if (n == 0) return (double)NAN;
-  qsort(kept, n, sizeof *kept, by_value);
-  return (kept[(n - 1) / 2] + kept[n / 2]) / 2;
+  return hl_median(kept, n);
 }
 
 /* At the batch itself, else by a line through the others; not below the least of them, which a line
@@ -66,8 +59,7 @@ static double at_batch(const like *l, const double *values, const double *weight
   if (!hl_line_fit(l->batch, values, weights, l->count, &line)) return (double)NAN;
   double least = values[0];
   for (size_t i = 1; i < l->count; i++) least = fmin(least, values[i]);
-  double value = line.a0 + line.a1 * batch;
-  return batch < 1 || value > least ? value : least;
+  return fmax(line.a0 + line.a1 * batch, least);
 }
 
 /* ms of warming up and measuring. */

@@ -1,9 +1,10 @@
 /*
  * analyse/duration.h - how long rows will take, by rows that were measured before.
  *
- *     hl_duration_query q = {.model = "mlp", .engine = "native", .dtype = "float32", .device =
- * "cpu", .threads = 2, .batch_size = 64, .max_time_s = 30}; double seconds =
- * hl_duration_estimate(&stored, &q);      // NaN: nothing like it was measured
+ *     const hl_duration_query q = {.model = "mlp", .engine = "native", .dtype = "float32",
+ *                                  .device = "cpu", .threads = 2, .batch_size = 64,
+ *                                  .warmup_steps = -1, .max_time_s = 30};
+ *     double seconds = hl_duration_estimate(&stored, &q);   // NaN: nothing like it was measured
  *
  * Rows of the same model, engine, type, device and threads tell it. A step's time is the median of
  * those of the same batch size, else the line T(b) = t0 + t1 b through the others, weighted by
@@ -25,7 +26,8 @@ typedef struct hl_duration_query {
   double max_time_s; /* infinite: none */
 } hl_duration_query;
 
-/* Seconds, without checking outputs and starting the process. */
+/* Seconds, without checking outputs and starting the process. Of many rows that are alike the first
+ * 1024 count: `stored` begins with the newest. */
 double hl_duration_estimate(const hl_records *stored, const hl_duration_query *query);
 
 #endif

@@ -240,9 +240,7 @@ static hl_status put_hardware(const hl__matrix *m, const hl__matrix_item *hardwa
     status = put_text(m, to, "device", device, hardware->name);
   }
   /* The engine of hotlap's own is for processors. */
-  bool engine = has_key(to->keys, to->count, "engine") ||
-                (m->defaults && has_key(m->defaults->keys, m->defaults->count, "engine"));
-  if (status == HL_OK && device && strncmp(device, "cpu", 3) != 0 && !engine)
+  if (status == HL_OK && device && strncmp(device, "cpu", 3) != 0 && !says(m, to, "engine"))
     status = put_text(m, to, "engine", "torch", hardware->name);
   return status;
 }

@@ -58,7 +58,8 @@ def sizes_that_are_named_are_the_only_ones():
 @case
 def threads_are_searched_by_default():
     document = json.loads(tune('--objective', 'latency', '--baseline-batch', '0', '--max-batch', '4').passes().out)
-    assert len({arm['threads'] for arm in document['tried']}) >= 1
+    cores = document['machine']['cores']
+    assert {arm['threads'] for arm in document['tried']} == {cores, *(2**k for k in range(10) if 2**k < cores)}
     assert document['presets']['real_time']['batch_size'] == 1
 
 
