@@ -138,7 +138,7 @@ static double watts_of(const hl_energy_totals *energy) {
 }
 
 hl_status hl__field_scout(hl__field *f, const hl_arm *arm, size_t index, hl_tuning_scout *ret_found,
-                          char ret_why[768], hl_error *error) {
+                          char ret_why[HL__FIELD_WHY], hl_error *error) {
   uint64_t start = hl_clock_ns();
   hl_error failure = {0};
   hl_tuning_scout found = {.tail = 1, .memory_bytes = (double)NAN, .watts = (double)NAN};
@@ -154,7 +154,7 @@ hl_status hl__field_scout(hl__field *f, const hl_arm *arm, size_t index, hl_tuni
     hl_process_pause(&row->session.process);
   } else {
     status = end_place(f, index, status, &failure);
-    snprintf(ret_why, 768, "%s", failure.msg);
+    snprintf(ret_why, HL__FIELD_WHY, "%s", failure.msg);
     found.no_memory = status == HL_OUT_OF_MEMORY;
   }
   found.elapsed_ns = hl_clock_ns() - start;

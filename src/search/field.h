@@ -17,6 +17,8 @@
 #include "method/tuning.h"
 #include "run/row.h"
 
+enum { HL__FIELD_WHY = 512 }; /* bytes of a reason, as those of hl_error.msg */
+
 /* Which batch of a setting an arm's is: of a pipeline each stage has its own. */
 typedef enum hl__axis { HL__AXIS_PREDICT, HL__AXIS_PREPROCESS, HL__AXIS_REASSEMBLE } hl__axis;
 
@@ -47,11 +49,10 @@ void hl__field_init(hl__field *field, const hl_row_context *context,
                     const hl_configuration *families);
 void hl__field_release(hl__field *field); /* ends all workers */
 
-/* Starts the arm's worker, checks its outputs, warms up and looks at a few steps. `ret_why` (768
- * bytes) says why it did not run. INTERRUPTED after a wake; a bad input's status where no setting
- * can run. */
+/* Starts the arm's worker, checks its outputs, warms up and looks at a few steps. `ret_why` says
+ * why it did not run. INTERRUPTED after a wake; a bad input's status where no setting can run. */
 hl_status hl__field_scout(hl__field *field, const hl_arm *arm, size_t index,
-                          hl_tuning_scout *ret_found, char ret_why[768], hl_error *error);
+                          hl_tuning_scout *ret_found, char ret_why[HL__FIELD_WHY], hl_error *error);
 
 /* Takes a turn; samples lie in the row until its next. `ret_overhead_ns`: starting the worker
  * again. INTERRUPTED; any other failure is the arm's, which has no worker then. */

@@ -1,9 +1,7 @@
-#include "search/search.h"
+#include "search/search-internal.h"
 
 #include "machine/memory.h"
-#include "run/compare.h"
 #include "search/boundary.h"
-#include "search/field.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,15 +12,6 @@
 static const double first_share = 0.6, plateau_share = 0.95;
 static const double stage_share = 0.2; /* of a goal, for each stage beside the network */
 enum { winners_most = 4 }; /* of a goal, that are measured again until one keeps the limits */
-
-typedef struct searching {
-  const hl_search_options *options;
-  const hl_search_view *view;
-  hl_row_context context;
-  hl__field field;
-  hl_search_result *result;
-  hl_tuning *tuning;
-} searching;
 
 void hl_search_result_release(hl_search_result *result) {
   for (size_t i = 0; i < result->setting_count; i++) {
@@ -36,15 +25,11 @@ void hl_search_result_release(hl_search_result *result) {
   hl_tuning_release(&result->stages);
 }
 
-static hl_status no_memory(hl_error *error) {
-  return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the search");
-}
-
 /* -- searching --------------------------------------------------------------------------------- */
 
-static hl_status scout(searching *s, size_t index, hl_error *error) {
+static hl_status scout(hl__searching *s, size_t index, hl_error *error) {
   hl_tuning_scout found;
-  char why[768];
+  char why[HL__FIELD_WHY];
   hl_status status = hl__field_scout(&s->field, &s->tuning->arms[index], index, &found, why, error);
   if (status != HL_OK) return status;
   hl_tuning_scouted(s->tuning, index, &found);
@@ -57,7 +42,7 @@ static hl_status scout(searching *s, size_t index, hl_error *error) {
   return HL_OK;
 }
 
-static hl_status turn(searching *s, const hl_tuning_request *request, hl_error *error) {
+static hl_status turn(hl__searching *s, const hl_tuning_request *request, hl_error *error) {
   hl_turn got;
   uint64_t overhead = 0;
   hl_error failure = {0};
@@ -69,7 +54,7 @@ static hl_status turn(searching *s, const hl_tuning_request *request, hl_error *
   return HL_OK;
 }
 
-static hl_status search(searching *s, hl_error *error) {
+static hl_status search(hl__searching *s, hl_error *error) {
   hl_tuning_request request = {0};
   hl_status status = HL_OK;
   size_t races = s->tuning->races;
@@ -87,7 +72,7 @@ static hl_status search(searching *s, hl_error *error) {
 /* -- winners ----------------------------------------------------------------------------------- */
 
 /* What an earlier goal's winner was measured as; NULL: it was another. */
-static hl_search_setting *measured_before(const searching *s, const hl_search_setting *now) {
+static hl_search_setting *measured_before(const hl__searching *s, const hl_search_setting *now) {
   for (size_t i = 0; i + 1 < s->result->setting_count; i++) {
     hl_search_setting *then = &s->result->settings[i];
     if (then->found && then->arm == now->arm &&
@@ -106,8 +91,7 @@ static void refused(hl_search_setting *setting, int64_t batch, const char *why) 
   setting->reason = more;
 }
 
-/* Why a row that was measured does not keep what was asked for; NULL: it does. */
-static const char *breaks_limit(const searching *s, const hl_record *r) {
+const char *hl__search_breaks_limit(const hl__searching *s, const hl_record *r) {
   double most = s->options->max_latency_ms;
   if (!hl_record_passed(r)) return r->reason ? r->reason : r->outcome;
   if (most > 0 && (r->latency_p99_ms > most || r->latency_p50_ms > most))
@@ -115,14 +99,14 @@ static const char *breaks_limit(const searching *s, const hl_record *r) {
   return NULL;
 }
 
-static void correct(searching *s, size_t arm, const hl_record *r) {
+static void correct(hl__searching *s, size_t arm, const hl_record *r) {
   double tail = r->latency_p99_ms / r->latency_p50_ms;
   hl_tuning_correct(s->tuning, arm, r->latency_p50_ms * 1e6, isfinite(tail) ? tail : 0,
                     (r->memory_mb + r->baseline_memory_mb) * 1e6, r->power_w);
 }
 
 /* Why there is no best arm. */
-static const char *why_none(const searching *s, const hl_search_goal *goal) {
+static const char *why_none(const hl__searching *s, const hl_search_goal *goal) {
   bool ran = false, watts = false, memory = false;
   for (size_t i = 0; i < s->tuning->count; i++) {
     const hl_arm *a = &s->tuning->arms[i];
@@ -139,7 +123,7 @@ static const char *why_none(const searching *s, const hl_search_goal *goal) {
 }
 
 /* Measures the best again, in a fresh process; the next best where it does not hold. */
-static hl_status confirm(searching *s, hl_search_setting *setting, hl_error *error) {
+static hl_status confirm(hl__searching *s, hl_search_setting *setting, hl_error *error) {
   for (int i = 0; i < winners_most; i++) {
     const hl_arm *best = hl_tuning_best(s->tuning);
     if (!best) break;
@@ -154,7 +138,7 @@ static hl_status confirm(searching *s, hl_search_setting *setting, hl_error *err
     else
       status = hl_row_measure(&s->context, &setting->configuration, &setting->record, error);
     if (status != HL_OK) return status;
-    const char *broken = breaks_limit(s, &setting->record);
+    const char *broken = hl__search_breaks_limit(s, &setting->record);
     if (!broken) {
       correct(s, arm, &setting->record);
       setting->found = true;
@@ -167,7 +151,7 @@ static hl_status confirm(searching *s, hl_search_setting *setting, hl_error *err
   return HL_OK;
 }
 
-static hl_tuning_goal goal_of(const searching *s, const hl_search_goal *goal, double budget_s) {
+static hl_tuning_goal goal_of(const hl__searching *s, const hl_search_goal *goal, double budget_s) {
   return (hl_tuning_goal){.weights = goal->weights,
                           .tail = goal->tail,
                           .max_latency_ns = s->options->max_latency_ms * 1e6,
@@ -176,7 +160,7 @@ static hl_tuning_goal goal_of(const searching *s, const hl_search_goal *goal, do
 }
 
 /* The batch of a stage beside the network, of the best setting so far. */
-static hl_status search_stage(searching *s, const hl_search_goal *goal, hl__axis axis,
+static hl_status search_stage(hl__searching *s, const hl_search_goal *goal, hl__axis axis,
                               double budget_s, hl_error *error) {
   static const int64_t sizes[] = {4, 16, 64, 256};
   const hl_configuration *families = s->field.families;
@@ -212,7 +196,7 @@ static hl_status search_stage(searching *s, const hl_search_goal *goal, hl__axis
   return status;
 }
 
-static hl_status reach(searching *s, size_t index, hl_error *error) {
+static hl_status reach(hl__searching *s, size_t index, hl_error *error) {
   const hl_search_options *o = s->options;
   const hl_search_goal *goal = &o->goals[index];
   hl_search_setting *setting = &s->result->settings[s->result->setting_count++];
@@ -239,115 +223,9 @@ static hl_status reach(searching *s, size_t index, hl_error *error) {
   return status;
 }
 
-/* -- the gain ---------------------------------------------------------------------------------- */
-
-static bool is_baseline(const searching *s, const hl_search_setting *setting) {
-  const hl_configuration *family = &s->options->families[0];
-  if (s->tuning->arms[setting->arm].family != 0 ||
-      setting->configuration.batch_size != s->options->baseline_batch)
-    return false;
-  return !family->pipeline ||
-         (family->pipeline->preprocess_batch == setting->stages.preprocess_batch &&
-          family->pipeline->reassemble_batch == setting->stages.reassemble_batch);
-}
-
-/* The budget of a side: a row's, or what its pairs take where steps are long, within bounds. */
-static double comparison_s(const searching *s) {
-  static const double steps_per_pair = 2, most_s = 120;
-  const hl_search_options *o = s->options;
-  const hl_arm *won = &s->tuning->arms[s->result->settings[0].arm];
-  bool pass = o->families[0].pipeline != NULL;
-  double ratio = (double)o->baseline_batch / (double)won->batch;
-  double step_s = won->step_ns / 1e9 * (pass || ratio < 1 ? 1 : ratio);
-  double needed = steps_per_pair * step_s * (double)o->pairs;
-  return fmax(o->method->max_time_s, fmin(needed, most_s));
-}
-
-static hl_status pairs_against(searching *s, const hl_configuration *baseline, hl_run_info *info,
-                               hl_error *error) {
-  const hl_search_options *o = s->options;
-  hl_method_options method = *o->method;
-  method.max_time_s = comparison_s(s);
-  const hl_configuration *const sides[] = {baseline, &s->result->settings[0].configuration};
-  const hl_compare_options options = {.configurations = sides,
-                                      .count = 2,
-                                      .method = &method,
-                                      .processes = o->processes,
-                                      .pairs = o->pairs,
-                                      .seed = o->seed,
-                                      .alpha = 0.05,
-                                      .margin = 0.01,
-                                      .force = true};
-  hl_comparisons found = {0};
-  hl_error failure = {0};
-  hl_status status =
-      hl_compare_live(&options, 1, s->context.environment, s->context.view, info, &found, &failure);
-  if (status == HL_OK && found.count) {
-    hl_comparison empty = s->result->gain;
-    s->result->gain = found.items[0];
-    found.items[0] = empty;
-    s->result->compared = true;
-  } else if (status != HL_OK && status != HL_INTERRUPTED) {
-    s->result->gain_reason = hl_strdup(failure.msg);
-    status = HL_OK;
-  }
-  hl_comparisons_release(&found);
-  return status == HL_INTERRUPTED ? hl_error_set(error, status, "interrupted") : status;
-}
-
-/* A search that had no time, or a machine that changed meanwhile: what is surely slower than the
- * batch that everybody takes is not what is advised. */
-static hl_status fall_back(searching *s, const hl_configuration *baseline, hl_error *error) {
-  hl_search_setting *first = &s->result->settings[0];
-  hl_record record;
-  hl_record_init(&record);
-  hl_status status = hl_row_measure(&s->context, baseline, &record, error);
-  if (status == HL_OK && !breaks_limit(s, &record)) {
-    char *why =
-        hl_format("what the search found (batch %" PRId64 ") is slower than batch %" PRId64
-                  ", which is taken in its place: %.3f times the throughput",
-                  first->configuration.batch_size, baseline->batch_size, s->result->gain.ratio);
-    hl_record_release(&first->record);
-    first->record = record;
-    hl_record_init(&record);
-    first->configuration = *baseline;
-    if (baseline->pipeline) first->stages = *baseline->pipeline;
-    free(first->reason);
-    first->reason = why;
-    s->result->fell_back = true;
-  }
-  hl_record_release(&record);
-  return status;
-}
-
-/* Whether the batch is one of those to choose from. */
-static bool may_take(const hl_search_options *o, int64_t batch) {
-  bool named = false;
-  for (size_t i = 0; i < o->rungs; i++) named |= o->ladder[i] == batch;
-  return named || (o->refine && batch <= o->ladder[o->rungs - 1]);
-}
-
-/* The setting of who does not search: the first family with the batch that everybody takes. */
-static hl_status compare(searching *s, hl_run_info *info, hl_error *error) {
-  const hl_search_options *o = s->options;
-  const hl_search_setting *first = &s->result->settings[0];
-  if (!o->baseline_batch || !first->found) return HL_OK;
-  const hl_configuration baseline = hl_configuration_with_batch(&o->families[0], o->baseline_batch);
-  if (is_baseline(s, first)) {
-    s->result->gain_reason = hl_strdup("it is the best setting itself");
-    return s->result->gain_reason ? HL_OK : no_memory(error);
-  }
-  hl_status status = pairs_against(s, &baseline, info, error);
-  bool slower = s->result->compared && s->result->gain.ci.high < 1;
-  bool fastest = o->goals[0].weights.throughput >= 1;
-  return status == HL_OK && slower && fastest && may_take(o, o->baseline_batch)
-             ? fall_back(s, &baseline, error)
-             : status;
-}
-
 /* -- the whole --------------------------------------------------------------------------------- */
 
-static hl_status begin(searching *s, hl_error *error) {
+static hl_status begin(hl__searching *s, hl_error *error) {
   const hl_search_options *o = s->options;
   uint64_t available = hl_memory_available(NULL);
   hl_tuning_options t = {.families = o->family_count,
@@ -365,13 +243,13 @@ static hl_status begin(searching *s, hl_error *error) {
   return HL_OK;
 }
 
-static hl_status run(searching *s, hl_run_info *info, hl_error *error) {
+static hl_status run(hl__searching *s, hl_run_info *info, hl_error *error) {
   hl_status status = begin(s, error);
   for (size_t i = 0; i < s->options->goal_count && status == HL_OK; i++)
     status = reach(s, i, error);
   if (status == HL_OK && !s->result->settings[0].found && s->result->settings[0].reason)
     return hl_error_set(error, HL_UNAVAILABLE, "%s", s->result->settings[0].reason);
-  if (status == HL_OK) status = compare(s, info, error);
+  if (status == HL_OK) status = hl__search_gain(s, info, error);
   if (status == HL_OK && s->options->boundary)
     status = hl__boundary_find(&s->context, s->options, s->result, error);
   return status;
@@ -381,16 +259,16 @@ hl_status hl_search_run(const hl_search_options *options, const hl_run_environme
                         const hl_search_view *view, hl_run_info *info, hl_search_result *ret_result,
                         hl_error *error) {
   hl_reference_cache references = {0};
-  searching s = {.options = options,
-                 .view = view,
-                 .context = {.environment = environment,
-                             .view = &view->rows,
-                             .method = options->method,
-                             .references = &references,
-                             .info = info,
-                             .bad_input_ends = true},
-                 .result = ret_result,
-                 .tuning = &ret_result->tuning};
+  hl__searching s = {.options = options,
+                     .view = view,
+                     .context = {.environment = environment,
+                                 .view = &view->rows,
+                                 .method = options->method,
+                                 .references = &references,
+                                 .info = info,
+                                 .bad_input_ends = true},
+                     .result = ret_result,
+                     .tuning = &ret_result->tuning};
   memset(ret_result, 0, sizeof *ret_result);
   hl_comparison_init(&ret_result->gain);
   ret_result->plateau_batch = HL_INT_NULL;
