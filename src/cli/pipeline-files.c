@@ -33,8 +33,7 @@ hl_status hl_cli_write_image(const hl_records *records, const char *directory, h
                                    {.name = "x", .dtype = HL_FLOAT64, .data = &x, .bytes = 8},
                                    {.name = "y", .dtype = HL_FLOAT64, .data = &y, .bytes = 8}};
   hl_status status = hl_directory_make(directory, error);
-  if (status == HL_OK)
-    status = hl_npz_write(path, arrays, sizeof arrays / sizeof arrays[0], false, error);
+  if (status == HL_OK) status = hl_npz_write(path, arrays, HL_COUNT(arrays), false, error);
   if (status == HL_OK) hl_text_format(written, "%s\n", path);
   return status;
 }

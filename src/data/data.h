@@ -71,8 +71,8 @@ hl_status hl_dataset_read(const char *path, const hl_port *ports, const hl_data_
 struct hl_scan; /* data/ptychography.h */
 
 /* The same of a scan that was read, whose patterns have the size that the port "diffraction" takes.
- * A port called "intensity" gets the squares of the patterns, with a
- * mean of (N/2)^2 of their sums: what a network that computes diffraction is compared with. */
+ * A port called "intensity" gets the squares of the patterns, with a mean of (N/2)^2 of their sums:
+ * what a network that computes diffraction is compared with. */
 #define HL_SCAN_INTENSITY "intensity"
 hl_status hl_dataset_of_scan(const struct hl_scan *scan, const hl_port *ports, size_t port_count,
                              int64_t max_images, uint64_t seed, hl_dataset **ret_dataset,

@@ -24,7 +24,7 @@ struct hl_events {
   uint64_t interval_ns;
   uint64_t told_ns; /* when the last alert was sent; 0: none was */
   bool degradation_told;
-  hl_text *failures; /* lines that hl__failed appends to */
+  hl_text *failures; /* lines that `failed` appends to */
   _Atomic uint64_t slow, degradations, changes, alerts_sent, alerts_failed;
 };
 

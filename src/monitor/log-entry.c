@@ -9,14 +9,6 @@
 
 enum { DECIMALS = 9, FIRST_YEAR = 1970, LAST_YEAR = 2500 };
 
-/* Days since 1970-01-01 (H. Hinnant, days_from_civil). */
-static int64_t days(int64_t year, int64_t month, int64_t day) {
-  year -= month <= 2;
-  int64_t era = year / 400, of_era = year - era * 400;
-  int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-  return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
-}
-
 /* `count` digits and the character behind them. */
 static bool field(const char **at, int count, const char *ends, int64_t *ret_value) {
   int64_t value = 0;
@@ -51,8 +43,13 @@ uint64_t hl_log_time_parse(const char *text) {
     if (*at++ != 'Z') return 0;
   }
   if (*at) return 0;
-  int64_t seconds = ((days(year, month, day) * 24 + hour) * 60 + minute) * 60 + second;
-  return (uint64_t)seconds * 1000000000u + ns;
+  struct tm parts = {.tm_year = (int)year - 1900,
+                     .tm_mon = (int)month - 1,
+                     .tm_mday = (int)day,
+                     .tm_hour = (int)hour,
+                     .tm_min = (int)minute,
+                     .tm_sec = (int)second};
+  return (uint64_t)timegm(&parts) * 1000000000u + ns;
 }
 
 void hl_log_time_format(uint64_t time_ns, char ret_text[32]) {
