@@ -189,3 +189,15 @@ hl_status hl_sweep_begin(hl_sweep *sweep, int argc, char **argv, hl_error *error
   s->commit = hl_git_commit();
   return HL_OK;
 }
+
+hl_run_environment hl_sweep_environment(const hl_sweep *s) {
+  return (hl_run_environment){.program = "/proc/self/exe",
+                              .search_path = getenv("PATH"),
+                              .cache_directory = s->cache_directory,
+                              .verbose = hl_options_on(&s->options, HL_OPTION_VERBOSE),
+                              .wake_fd = hl_interrupt_catch(),
+                              .start_ns = s->start_ns,
+                              .git_commit = s->commit,
+                              .resume = s->resumed,
+                              .without_limits = hl_cli_without_limits()};
+}

@@ -303,15 +303,7 @@ static const char *goes_on(const hl_sweep *s, bool kept) {
 static int run(hl_sweep *s, hl_sweep_view *view) {
   hl_error error = {0};
   const hl_run_view hooks = hl_sweep_view_hooks(view);
-  const hl_run_environment environment = {.program = "/proc/self/exe",
-                                          .search_path = getenv("PATH"),
-                                          .cache_directory = s->cache_directory,
-                                          .verbose = hl_options_on(&s->options, HL_OPTION_VERBOSE),
-                                          .wake_fd = hl_interrupt_catch(),
-                                          .start_ns = s->start_ns,
-                                          .git_commit = s->commit,
-                                          .resume = s->resumed,
-                                          .without_limits = hl_cli_without_limits()};
+  const hl_run_environment environment = hl_sweep_environment(s);
   hl_status status = hl_run_execute(&s->plan, &environment, &hooks, s->store, &s->info, &s->records,
                                     &s->comparisons, &error);
   hl_sweep_view_end(view);

@@ -51,6 +51,9 @@ hl_status hl_sweep_prepare(hl_sweep *sweep, int argc, char **argv, hl_error *err
 hl_status hl_sweep_begin(hl_sweep *sweep, int argc, char **argv, hl_error *error);
 void hl_sweep_release(hl_sweep *sweep);
 
+/* Where its rows are run; borrows from the sweep. Interrupts are caught from here on. */
+hl_run_environment hl_sweep_environment(const hl_sweep *sweep);
+
 /* A whole command of the letter (plan/options.def): reads its options, explains them by `help`, and
  * measures what they ask for; the exit status. */
 int hl_sweep_command(char command, const char *help, int argc, char **argv);

@@ -239,14 +239,8 @@ static int run(hl_tune *t) {
   bool quiet =
       hl_options_on(&s->options, HL_OPTION_QUIET) || hl_options_on(&s->options, HL_OPTION_JSON);
   const hl_search_view view = hl_tune_view(t, quiet);
-  const hl_run_environment environment = {.program = "/proc/self/exe",
-                                          .search_path = getenv("PATH"),
-                                          .cache_directory = s->cache_directory,
-                                          .verbose = hl_options_on(&s->options, HL_OPTION_VERBOSE),
-                                          .wake_fd = hl_interrupt_catch(),
-                                          .start_ns = s->start_ns,
-                                          .git_commit = s->commit,
-                                          .without_limits = true};
+  hl_run_environment environment = hl_sweep_environment(s);
+  environment.without_limits = true; /* nothing of a search is set beside the machine's */
   hl_status status = hl_search_run(&t->search, &environment, &view, &s->info, &t->result, &error);
   int exit_status = finish(t, status, &error);
   hl_search_result_release(&t->result);
