@@ -9,8 +9,8 @@
  * pressure of 0.48 at a batch of 32 and 0.95 at 64 it would go up and down for ever. Hence
  *
  *   - a doubling that had to be taken back is not tried again for `hold` observations, and for
- * twice as many each time it happens, up to HL_TUNER_HOLD_MOST; nor after that while the pressure
- *     that is to be expected there, the one that was met less what the pressure here has fallen
+ *     twice as many each time it happens, up to HL_TUNER_HOLD_MOST; nor after that while the
+ *     pressure to be expected there, the one that was met less what the pressure here has fallen
  *     since, is above `high`. What was met is forgotten after HL_TUNER_FORGET holds;
  *   - it does not double where the pressure that the last doubling foretells is above 0.95: the
  *     next adds twice as much, and a quarter more, since memory may grow faster than the batch.

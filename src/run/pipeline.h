@@ -1,10 +1,11 @@
 /*
- * run/pipeline.h - what the worker says of a pipeline's stages and image, gathered into the row.
+ * run/pipeline.h - what the worker says of a pipeline's stages, gathered into the row. Of the
+ * image: run/image.h.
  *
- *     hl_pipeline_prepared(reply_to_prepare, record);
+ *     hl_pipeline_identify(configuration, record);
+ *     hl_pipeline_prepared(reply_to_prepare, record, &before_mb);
  *     hl_pipeline_totals_add(&totals, run_reply, passes);     (once for each measured slice)
- *     hl_pipeline_fill(&totals, record);                      (when memory_mb is known)
- *     hl_row_check_image(row, error);
+ *     hl_pipeline_fill(&totals, before_mb, record);           (when memory_mb is known)
  *
  * All of it does nothing for a row of another workload.
  */
