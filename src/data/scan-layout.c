@@ -10,9 +10,9 @@ static const double planck = 6.62607015e-34, light = 299792458,
 
 #define CXI "entry_1/instrument_1/"
 
+/* CXI, PtyD. */
 static const hl_scan_layout layouts[] = {
-    {.format = "CXI",
-     .patterns = {"entry_1/data_1/data", CXI "detector_1/data"},
+    {.patterns = {"entry_1/data_1/data", CXI "detector_1/data"},
      .positions = {"entry_1/data_1/translation", "entry_1/sample_1/geometry_1/translation",
                    CXI "detector_1/translation"},
      .energy = {CXI "source_1/energy"},
@@ -21,8 +21,7 @@ static const hl_scan_layout layouts[] = {
      .pixel_y = {CXI "detector_1/y_pixel_size"},
      .mask = CXI "detector_1/mask",
      .joules = 1},
-    {.format = "PtyD",
-     .patterns = {"chunks/0/data"},
+    {.patterns = {"chunks/0/data"},
      .positions = {"chunks/0/positions"},
      .energy = {"meta/energy", "info/energy"},
      .distance = {"meta/distance", "info/distance"},

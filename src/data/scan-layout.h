@@ -15,7 +15,6 @@ enum { HL_LAYOUT_NAMES = 4 };
 
 /* Alternatives in the order they are looked for; unused ones are NULL. */
 typedef struct hl_scan_layout {
-  const char *format; /* for people */
   const char *patterns[HL_LAYOUT_NAMES], *positions[HL_LAYOUT_NAMES];
   const char *energy[HL_LAYOUT_NAMES], *distance[HL_LAYOUT_NAMES];
   const char *pixel_x[HL_LAYOUT_NAMES], *pixel_y[HL_LAYOUT_NAMES];

@@ -98,7 +98,6 @@ static bool read_object(const json_t *object, hl_log_entry *entry, char *ret_rea
   if (!read_batch_size(object, entry, ret_reason)) return false;
   json_int_t count = json_integer_value(json_object_get(object, "count"));
   entry->count = count > 0 ? (uint64_t)count : 0;
-  entry->pid = json_integer_value(json_object_get(object, "pid"));
   if (entry->event[0] || (entry->elapsed_s > 0 && isfinite(entry->elapsed_s))) return true;
   snprintf(ret_reason, HL_LOG_REASON, "elapsed_time is %s",
            json_object_get(object, "elapsed_time") ? "no time above 0" : "missing");

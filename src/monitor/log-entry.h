@@ -27,7 +27,6 @@ typedef struct hl_log_entry {
   char event[HL_LOG_EVENT];     /* "" for an inference */
   char message[HL_LOG_MESSAGE]; /* of an event, "" if there is none */
   uint64_t count;               /* of a "dropped" event */
-  int64_t pid;                  /* of a "start" event; 0: unknown */
   double throughput, baseline;  /* of an event; NaN: unknown */
 } hl_log_entry;
 

@@ -56,11 +56,7 @@ static bool is_degraded(const hl_summary *s, uint32_t batch_size) {
 
 static void add_event(hl_summary *s, const hl_log_entry *e) {
   hl_summary_totals *t = &s->totals;
-  if (strcmp(e->event, "start") == 0) {
-    t->starts++;
-    t->pid = e->pid;
-    return; /* every file begins with one: it is no news */
-  }
+  if (strcmp(e->event, "start") == 0) return; /* every file begins with one: it is no news */
   if (strcmp(e->event, "dropped") == 0) {
     t->dropped += e->count;
   } else if (strcmp(e->event, "degraded") == 0) {

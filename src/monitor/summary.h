@@ -19,9 +19,7 @@ enum { HL_SUMMARY_RECENT = 4096, HL_SUMMARY_SIZES = 16, HL_SUMMARY_EVENTS = 10 }
 
 typedef struct hl_summary_totals {
   uint64_t inferences, images, slow, dropped, degradations, recoveries, changes, failed_alerts;
-  uint64_t starts;            /* monitors that wrote to it */
   uint64_t first_ns, last_ns; /* of inferences; 0: there is none with a time */
-  int64_t pid;                /* of the last monitor; 0: unknown */
   double busy_s;              /* sum of the times */
 } hl_summary_totals;
 
