@@ -220,6 +220,23 @@ static void show_suite_end(const hl_sweep *s, const char *written) {
   hl_text_release(&text);
 }
 
+/* For people: what stands below the table of rows. */
+static void append_results(const hl_sweep *s, hl_text *out) {
+  hl_text_char(out, '\n');
+  hl_report_summary(&s->records, out);
+  if (hl_options_on(&s->options, HL_OPTION_PROFILE_MEMORY)) hl_report_memory(&s->records, out);
+  hl_report_custom(&s->records, out);
+  hl_report_requirements(&s->records, out);
+  hl_report_details(&s->records, out);
+  hl_report_advice(&s->analysis, hl_cli_colour(STDOUT_FILENO), out);
+  hl_report_engines(&s->engines, hl_cli_colour(STDOUT_FILENO), out);
+  hl_report_load(&s->records, out);
+  hl_report_memory_map(&s->records, s->layers, out);
+  hl_report_training(&s->records, out);
+  hl_report_scaling(&s->records, out);
+  append_own_cost(&s->info, out);
+}
+
 static hl_status show_results(hl_sweep *s, hl_sweep_view *view, hl_error *error) {
   hl_report_picture pictures[HL_PLAN_PLOTS];
   HL_CLEANUP(hl_free_pointer) char *order = hl_cli_order_text(&s->plan);
@@ -245,19 +262,7 @@ static hl_status show_results(hl_sweep *s, hl_sweep_view *view, hl_error *error)
   } else if (as_suite) {
     hl_suite_view_end(&view->suite, &s->records, &text);
   } else if (!quiet) {
-    hl_text_char(&text, '\n');
-    hl_report_summary(&s->records, &text);
-    if (hl_options_on(&s->options, HL_OPTION_PROFILE_MEMORY)) hl_report_memory(&s->records, &text);
-    hl_report_custom(&s->records, &text);
-    hl_report_requirements(&s->records, &text);
-    hl_report_details(&s->records, &text);
-    hl_report_advice(&s->analysis, hl_cli_colour(STDOUT_FILENO), &text);
-    hl_report_engines(&s->engines, hl_cli_colour(STDOUT_FILENO), &text);
-    hl_report_load(&s->records, &text);
-    hl_report_memory_map(&s->records, s->layers, &text);
-    hl_report_training(&s->records, &text);
-    hl_report_scaling(&s->records, &text);
-    append_own_cost(&s->info, &text);
+    append_results(s, &text);
   }
   fputs(text.data, stdout);
   if (quiet) tell_failures(&s->records);
