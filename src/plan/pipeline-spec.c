@@ -22,6 +22,10 @@ hl_status hl_pipeline_spec_read(const hl_options *options, hl_arena *arena,
                             hl_option_name(of_pipeline[i]));
     return HL_OK;
   }
+  if (hl_options_on(options, HL_OPTION_ADAPTIVE_SIZING))
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "--adaptive-sizing is for a network alone: a pipeline cuts its batches to "
+                        "--memory-limit by itself, and no batch is larger than its scan");
   hl_pipeline_spec *spec = hl_arena_array(arena, 1, sizeof *spec);
   if (!spec) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the plan");
   hl_status status = hl_options_int(options, HL_OPTION_PREPROCESS_BATCH, 1, HL_BATCH_LIMIT,

@@ -70,6 +70,9 @@ static void describe(const hl_session *s, const json_t *reply, hl_record *record
   if (s->wraps)
     hl_record_note(record, "the batch is larger than the data (%" PRId64 " images), which repeats",
                    s->n_images);
+  if (c->pipeline && c->batch_size > s->n_images)
+    hl_record_note(record, "the batch is larger than the scan, which is one batch of %" PRId64,
+                   s->n_images);
   if (s->partial_images)
     hl_record_note(record, "each pass ends with a partial batch of %" PRId64, s->partial_images);
   if (!hl_json_get_bool(reply, "model_cached", true))

@@ -96,6 +96,25 @@ def positions_that_are_odd():
 
 
 @case
+def a_batch_is_no_larger_than_the_scan():
+    row = rows(hotlap('sweep', 'ptychopinn', *NULL, '--test-data', scan('short.npz', 3), '--json'))[0]
+    assert 'larger than the scan, which is one batch of 3' in row['notes'], row['notes']
+    hotlap('sweep', 'ptychopinn', *NULL, '--adaptive-sizing').fails(2, '--adaptive-sizing is for a network alone')
+
+
+@case
+def probes_that_are_odd():
+    """The image is made without a probe; what cannot be judged is told."""
+    found = {}
+    for name, probe in (('other', np.ones((32, 32), 'c8')), ('nan', np.full((64, 64), np.nan, 'c8')), ('none', None)):
+        row = rows(hotlap('sweep', 'ptychopinn', '--pipeline', '--store', 'none', '--iterations', 1, '--warmup-iterations', 0,
+                          '--no-check', '--test-data', scan(f'probe-{name}.npz', 6, probeGuess=probe), '--json'))[0]
+        assert row['outcome'] == 'PASSED' and row['diffraction_residual'] is None, row
+        found[name] = row['quality_reason']
+    assert 'probeGuess' in found['none'] and 'probeGuess' in found['other'] and '32' in found['other'], found
+
+
+@case
 def patterns_that_are_no_numbers():
     bad = np.ones((12, 64, 64), 'f4')
     bad[3, 1, 2] = np.nan
