@@ -16,9 +16,11 @@
  *   a folder of pictures    sub-folders are the classes (data/image-folder.h)
  *   volumes            patches of them (workloads/volume-set.h), prepared by --transform: masks for
  *                      dice-ce, else another image of the same place
- * Without data inputs and targets are drawn: inputs as for inference; classes, uniform; masks of
- * zeros and ones; else standard normal numbers (of poisson their absolute values). Such targets
- * have nothing to do with their inputs: a network can only learn them by heart.
+ * Of --loss physics (workloads/training-physics.h) they are made elsewhere: patterns, and as
+ * targets the same patterns' intensities. Without data inputs and targets are drawn: inputs as for
+ * inference; classes, uniform; masks of zeros and ones; else standard normal numbers (of poisson
+ * their absolute values). Such targets have nothing to do with their inputs: a network can only
+ * learn them by heart.
  *
  * Epochs are shuffled. The last batch of one has what is left; with --drop-last, of a model with a
  * fixed batch and of several processes it is left out where it is not full, another rest each time.
