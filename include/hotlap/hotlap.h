@@ -45,8 +45,8 @@ HL_PUBLIC const char *hl_version(void);
  * seconds, MB (10^6 bytes; null: unknown), images a second; one that is slow has "slow", its
  * throughput by the median. Lines with an "event" are the monitor's own. Whole lines are appended
  * by single writes: a process that is killed loses the records of the last `flush_ms` and leaves a
- * valid log, but for a last line that a full disk may tear; the next monitor of this path goes on
- * behind it. */
+ * valid log, but for a last line that a kill within a large write, or a full disk, may tear; the
+ * next monitor of this path goes on behind it. */
 
 typedef struct hl_monitor hl_monitor;
 
@@ -123,15 +123,16 @@ HL_PUBLIC hl_status hl_monitor_new(const hl_monitor_config *config, hl_monitor *
 HL_PUBLIC bool hl_monitor_log_inference(hl_monitor *monitor, uint32_t batch_size, double elapsed_s,
                                         double memory_mb);
 
-/* Waits until everything that was logged before the call is in the file; not from on_event. IO:
- * lines could not be written since the last flush. */
+/* Waits until everything that was logged before the call is in the file. IO: lines could not be
+ * written since the last flush. INVALID_ARGUMENT: from on_event, which it would wait for. */
 HL_PUBLIC hl_status hl_monitor_flush(hl_monitor *monitor, hl_error *error);
 
 /* `ret_stats->size` is set by the caller. */
 HL_PUBLIC void hl_monitor_get_stats(hl_monitor *monitor, hl_monitor_stats *ret_stats);
 
 /* Flushes, ends the thread, waits 3 s at most for alerts that are being sent, and closes the log;
- * NULL is allowed. No other thread may be in a call of this monitor. In a child of fork, which has
+ * NULL is allowed. No other thread may be in a call of this monitor. From on_event, which is not
+ * called again, it returns at once, and the rest is done behind it. In a child of fork, which has
  * no such thread, it only gives memory back. */
 HL_PUBLIC void hl_monitor_free(hl_monitor *monitor);
 

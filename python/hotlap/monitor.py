@@ -15,6 +15,7 @@ from __future__ import annotations
 import ctypes
 import math
 import os
+import threading
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -92,6 +93,18 @@ def _count(name: str, value: int, most: int = 0xFFFFFFFF) -> int:
     return value
 
 
+# Functions that were freed while they ran: by close() in on_event, or as garbage that was found there.
+_hearing = threading.local()
+_kept: list[Any] = []
+
+
+def _bytes(name: str, value: Path) -> bytes:
+    text = os.fsencode(value)
+    if b'\0' in text:
+        raise BadRequest(f'{name} {value!r}: a null character ends it')
+    return text
+
+
 class _Teller:
     """Tells events to a function. Without a reference to the monitor, so that one that is forgotten is freed."""
 
@@ -101,14 +114,19 @@ class _Teller:
 
     def hear(self, _context: Any, event: Any) -> None:
         e = event.contents
+        _hearing.now = True
         try:
             self.told(Event(KINDS[e.kind], e.batch_size, e.time_ns / 1e9, e.since_ns / 1e9, e.throughput, e.baseline,
                             e.message.decode(errors='replace')))
         except BaseException as failure:  # it would be printed, and lost
             self.failure = failure
+        finally:
+            _hearing.now = False
 
 
-def _free(free: Callable[[int | None], None], handle: int | None, _needed: Any) -> None:
+def _free(free: Callable[[int | None], None], handle: int | None, needed: Any) -> None:
+    if getattr(_hearing, 'now', False):
+        _kept.append(needed)
     free(handle)
 
 
@@ -124,19 +142,23 @@ class Monitor:
                  drop: float = 0.8, change: float = 0.05, alert_command: Sequence[str] | None = None,
                  webhook: str | None = None, alert_interval_s: float = 60,
                  on_event: Callable[[Event], object] | None = None):
+        if on_event is not None and not callable(on_event):
+            raise BadRequest(f'on_event {on_event!r} is no function')
+        if isinstance(alert_command, (str, bytes)):
+            raise BadRequest(f'alert_command {alert_command!r}: a list of words, such as shlex.split({alert_command!r})')
         self._functions = library.load()
         self._teller = _Teller(on_event) if on_event else None
         # Without a function to call, the monitor's thread never needs the interpreter.
         hear = _OnEvent(self._teller.hear) if self._teller else _OnEvent()
-        words = [os.fsencode(word) for word in alert_command or ()]
+        words = [_bytes('alert_command', word) for word in alert_command or ()]
         command = (ctypes.c_char_p * (len(words) + 1))(*words, None) if words else None
         config = _Config(
             size=ctypes.sizeof(_Config), flush_ms=_count('flush_ms', flush_ms),
-            path=None if path is None else os.fsencode(path), rotate_bytes=_count('rotate_bytes', rotate_bytes, 1 << 62),
+            path=None if path is None else _bytes('path', path), rotate_bytes=_count('rotate_bytes', rotate_bytes, 1 << 62),
             rotate_keep=_count('rotate_keep', rotate_keep), ring_records=_count('ring_records', ring_records),
             window=_count('window', window), persist=_count('persist', persist), drop=drop, change=change,
             alert_command=ctypes.cast(command, ctypes.POINTER(ctypes.c_char_p)) if command else None,
-            webhook=None if webhook is None else webhook.encode(), alert_interval_s=alert_interval_s,
+            webhook=None if webhook is None else _bytes('webhook', webhook), alert_interval_s=alert_interval_s,
             on_event=hear, context=None)
         handle, error = ctypes.c_void_p(), library.Error()
         library.check(self._functions.hl_monitor_new(ctypes.byref(config), ctypes.byref(handle), ctypes.byref(error)),

@@ -210,14 +210,17 @@ void hl_alerts_reap(hl_alerts *a, hl_alert_failed failed, void *context) {
     if (!r->pid) continue;
     int wait_status = 0;
     pid_t ended = waitpid(r->pid, &wait_status, WNOHANG);
-    if (ended == 0 && hl_clock_ns() > r->deadline_ns) {
+    if (ended == 0 && !r->killed && hl_clock_ns() > r->deadline_ns) {
       r->killed = true;
       kill(-r->pid, SIGKILL);
-      ended = waitpid(r->pid, &wait_status, 0);
+      kill(r->pid, SIGKILL); /* it may have left its group */
+      report(r, 0, failed, context);
+      ended = waitpid(r->pid, &wait_status, WNOHANG);
     }
-    if (ended == 0) continue;
+    if (ended == 0)
+      continue; /* also one that may not be killed, as what sudo runs: not waited for */
     /* Below 0: the program has waited for all its children itself. */
-    if (ended > 0) report(r, wait_status, failed, context);
+    if (ended > 0 && !r->killed) report(r, wait_status, failed, context);
     r->pid = 0;
   }
 }

@@ -26,6 +26,8 @@ hl_status hl_events_new(const hl_monitor_config *config, hl_events **ret_events,
 /* `waits`: for alerts that are being sent; not in a child of fork. NULL is allowed. */
 void hl_events_free(hl_events *events, bool waits);
 
+void hl_events_silence(hl_events *events); /* on_event is not called any more */
+
 void hl_events_header(hl_events *events, hl_text *lines);
 void hl_events_add(hl_events *events, const hl_inference *record, hl_text *lines);
 void hl_events_dropped(hl_events *events, uint64_t number, hl_text *lines);

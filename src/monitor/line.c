@@ -37,7 +37,7 @@ void hl_line_inference(hl_text *out, hl_line_clock *clock, const hl_inference *r
   append_time(out, clock, r->time_ns);
   hl_text_format(out, "\"batch_size\":%" PRIu32 ",\"elapsed_time\":%.9g,\"memory_usage\":",
                  r->batch_size, r->elapsed_s);
-  if (isfinite(r->memory_mb))
+  if (isfinite(r->memory_mb) && r->memory_mb >= 0)
     hl_text_format(out, "%.9g", r->memory_mb);
   else
     hl_text_append(out, "null");

@@ -86,6 +86,10 @@ hl_status hl_log_open(const char *path, uint64_t rotate_bytes, uint32_t keep, co
   return status;
 }
 
+void hl_log_unlock(const hl_log *log) {
+  if (log->fd >= 0) flock(log->fd, LOCK_UN);
+}
+
 void hl_log_close(hl_log *log) {
   if (log->fd >= 0) close(log->fd);
   free(log->path);

@@ -30,6 +30,8 @@ typedef struct hl_log {
 /* `header` may be "". IO; UNAVAILABLE: another process has it open for writing. */
 hl_status hl_log_open(const char *path, uint64_t rotate_bytes, uint32_t keep, const char *header,
                       hl_log *ret_log, hl_error *error);
+/* A child of fork that has the file open keeps it locked otherwise. */
+void hl_log_unlock(const hl_log *log);
 void hl_log_close(hl_log *log); /* of a zeroed one with fd -1: nothing */
 
 /* Appends whole lines, with rotations where they would make the file too large. IO: what did not

@@ -23,6 +23,7 @@ struct hl_monitor {
   _Atomic bool ending;
   pid_t owner; /* the process that has the thread */
   pthread_t thread;
+  bool forgotten; /* freed within on_event: the thread frees it at its end */
   uint32_t flush_ms;
   /* What follows is the thread's; under the lock where others read it. */
   hl_log log;
@@ -93,6 +94,23 @@ static bool drain(hl_monitor *m) {
   return n == CHUNK;
 }
 
+static void release(hl_monitor *m, bool is_owner) {
+  hl_events_free(m->events, is_owner);
+  if (is_owner) hl_log_unlock(&m->log);
+  hl_log_close(&m->log);
+  hl_ring_free(m->ring);
+  free(m->chunk);
+  hl_text_release(&m->lines);
+  free(m);
+}
+
+static void end(hl_monitor *m) {
+  sem_destroy(&m->wake);
+  pthread_cond_destroy(&m->drained);
+  pthread_mutex_destroy(&m->lock);
+  release(m, true);
+}
+
 static void *watch(void *argument) {
   hl_monitor *m = argument;
   for (;;) {
@@ -106,17 +124,10 @@ static void *watch(void *argument) {
     bool ending = atomic_load(&m->ending); /* before: what was pushed until then is taken */
     while (drain(m)) {
     }
-    if (ending) return NULL;
+    if (ending) break;
   }
-}
-
-static void release(hl_monitor *m, bool is_owner) {
-  hl_events_free(m->events, is_owner);
-  hl_log_close(&m->log);
-  hl_ring_free(m->ring);
-  free(m->chunk);
-  hl_text_release(&m->lines);
-  free(m);
+  if (m->forgotten) end(m);
+  return NULL;
 }
 
 static hl_status configure(const hl_monitor_config *given, hl_monitor_config *ret,
@@ -199,6 +210,9 @@ hl_status hl_monitor_flush(hl_monitor *m, hl_error *error) {
     return hl_error_set(error, HL_UNAVAILABLE,
                         "the monitor's thread is in the process that forked this one. Remedy: a "
                         "monitor for each process");
+  if (pthread_equal(pthread_self(), m->thread))
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "a monitor cannot be flushed from its on_event, which the log waits for");
   uint64_t target = hl_ring_pushed(m->ring);
   struct timespec until;
   clock_gettime(CLOCK_REALTIME, &until);
@@ -233,14 +247,20 @@ void hl_monitor_get_stats(hl_monitor *m, hl_monitor_stats *ret_stats) {
 
 void hl_monitor_free(hl_monitor *m) {
   if (!m) return;
-  bool is_owner = getpid() == m->owner;
-  if (is_owner) {
-    atomic_store(&m->ending, true);
-    sem_post(&m->wake);
-    pthread_join(m->thread, NULL);
-    sem_destroy(&m->wake);
-    pthread_cond_destroy(&m->drained);
-    pthread_mutex_destroy(&m->lock);
+  if (getpid() != m->owner) {
+    release(m, false);
+    return;
   }
-  release(m, is_owner);
+  pthread_t thread = m->thread;
+  atomic_store(&m->ending, true);
+  if (pthread_equal(pthread_self(), thread)) { /* which cannot wait for itself */
+    m->forgotten = true;
+    hl_events_silence(m->events);
+    sem_post(&m->wake);
+    pthread_detach(thread);
+    return;
+  }
+  sem_post(&m->wake);
+  pthread_join(thread, NULL);
+  end(m);
 }
