@@ -34,6 +34,8 @@ static void apply(hl_options *options, hl_cli_settings *s) {
     stand_in(options, HL_OPTION_DEVICE, p->device);
   stand_in(options, HL_OPTION_THREADS, s->threads);
   stand_in(options, HL_OPTION_BATCH_SIZES, s->batch);
+  bool same_model = options->positional_count == 0 && !hl_options_given(options, HL_OPTION_MODEL);
+  if (same_model) stand_in(options, HL_OPTION_TEST_DATA, s->settings.test_data);
   if (p->preprocess_batch == HL_INT_NULL || !hl_option_taken(HL_OPTION_PIPELINE, options->command))
     return;
   snprintf(s->preprocess, sizeof s->preprocess, "%" PRId64, p->preprocess_batch);
@@ -64,4 +66,15 @@ hl_status hl_cli_settings_apply(hl_options *options, hl_cli_settings **ret_setti
   apply(options, s);
   *ret_settings = s;
   return HL_OK;
+}
+
+void hl_cli_settings_tell(const hl_cli_settings *settings, const char *id) {
+  const hl_settings *s = settings ? &settings->settings : NULL;
+  if (!s || !s->machine_id || !id || strcmp(s->machine_id, id) == 0) return;
+  HL_CLEANUP(hl_free_pointer) char *name = hl_strdup(s->cpu ? s->cpu : s->machine_id);
+  if (name) hl_text_blank(name, "");
+  fprintf(stderr,
+          "hotlap: these settings are of another machine (%.100s): another may be best on this "
+          "one, and hotlap tune finds it\n",
+          name ? name : "");
 }

@@ -22,6 +22,8 @@ typedef struct hl_cli_settings {
 /* NULL where the option is not given. Errors as hl_settings_read. */
 hl_status hl_cli_settings_apply(hl_options *options, hl_cli_settings **ret_settings,
                                 hl_error *error);
+/* Says on stderr where the settings were found on another machine than `id`. */
+void hl_cli_settings_tell(const hl_cli_settings *settings, const char *id);
 void hl_cli_settings_free(hl_cli_settings *settings); /* NULL is fine */
 
 #endif

@@ -139,6 +139,7 @@ hl_status hl_sweep_prepare(hl_sweep *sweep, int argc, char **argv, hl_error *err
   hl_status status = hl_cli_settings_apply(&s->options, &s->settings, error);
   if (status == HL_OK) status = read_models(s, error);
   if (status == HL_OK) status = hl_machine_read(&s->machine, error);
+  if (status == HL_OK) hl_cli_settings_tell(s->settings, s->machine.id);
   if (status == HL_OK)
     status = hl_cli_plan(&s->options, s->models, s->model_count, &s->machine, &s->plan, error);
   return status == HL_OK ? hl_sweep_begin(s, argc, argv, error) : status;

@@ -180,16 +180,31 @@ static hl_status write_formats(hl_tune *t, hl_error *error) {
 }
 
 /* --output, or settings.json in --output-dir. */
-static hl_status write_settings(const hl_tune *t, char **ret_path, hl_error *error) {
-  const hl_options *o = &t->sweep.options;
+static hl_status settings_path(const hl_options *o, char **ret_path, hl_error *error) {
   const char *path = hl_options_get(o, HL_OPTION_OUTPUT);
   const char *directory = hl_options_get(o, HL_OPTION_OUTPUT_DIR);
-  HL_CLEANUP(hl_text_release) hl_text text = HL_TEXT_INIT;
   hl_status status = path ? HL_OK : hl_directory_make(directory, error);
   *ret_path = path ? hl_strdup(path) : hl_format("%s/settings.json", directory);
-  if (!*ret_path) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
+  return *ret_path ? status : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
+}
+
+/* Minutes of searching are not to end at a file that cannot be written. */
+static hl_status check_output(const hl_tune *t, hl_error *error) {
+  HL_CLEANUP(hl_free_pointer) char *path = NULL;
+  hl_new_file file;
+  hl_error none = {0};
+  hl_status status = settings_path(&t->sweep.options, &path, error);
+  if (status == HL_OK) status = hl_file_begin(path, &file, error);
+  if (status == HL_OK) hl_file_end(&file, HL_INTERRUPTED, &none); /* which leaves nothing */
+  return status;
+}
+
+static hl_status write_settings(const hl_tune *t, char **ret_path, hl_error *error) {
+  HL_CLEANUP(hl_text_release) hl_text text = HL_TEXT_INIT;
+  hl_status status = settings_path(&t->sweep.options, ret_path, error);
+  if (status != HL_OK) return status;
   hl_search_write_json(&t->search, &t->result, &t->sweep.info, false, &text);
-  return status == HL_OK ? hl_file_write(*ret_path, text.data, text.length, error) : status;
+  return hl_file_write(*ret_path, text.data, text.length, error);
 }
 
 static void show(const hl_tune *t, const char *path) {
@@ -262,6 +277,7 @@ int hl_cli_tune(int argc, char **argv) {
     status = hl_error_set(&error, HL_INVALID_ARGUMENT, "tune takes one MODEL");
   if (status == HL_OK) status = read_families(t, &error);
   if (status == HL_OK) status = read_search(t, &error);
+  if (status == HL_OK) status = check_output(t, &error);
   exit_status = status == HL_OK ? run(t) : hl_cli_fail(&error, HL_EXIT_USAGE);
   free(t->families);
   hl_sweep_release(&t->sweep);

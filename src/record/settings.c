@@ -36,6 +36,16 @@ static hl_status take_text(const reading *r, const json_t *object, const char *k
   return *ret_text ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for settings");
 }
 
+/* The same of what is one of a kind: options take lists of it, and a preset is one setting. */
+static hl_status take_one(const reading *r, const json_t *object, const char *key, bool required,
+                          char **ret_text, hl_error *error) {
+  hl_status status = take_text(r, object, key, required, ret_text, error);
+  if (status != HL_OK || !*ret_text) return status;
+  if (!**ret_text || strpbrk(*ret_text, ", \t\n"))
+    return bad(r, key, "has to name one, and no more", error);
+  return HL_OK;
+}
+
 static hl_status take_int(const reading *r, const json_t *object, const char *key, bool required,
                           int64_t *ret_value, hl_error *error) {
   const json_t *value = json_object_get(object, key);
@@ -43,7 +53,7 @@ static hl_status take_int(const reading *r, const json_t *object, const char *ke
   if (!required && (!value || json_is_null(value))) return HL_OK;
   if (!json_is_integer(value) || json_integer_value(value) < 1 ||
       json_integer_value(value) > number_most)
-    return bad(r, key, "is not a whole number of 1 or more", error);
+    return bad(r, key, "is not a whole number from 1 to 100000000", error);
   *ret_value = json_integer_value(value);
   return HL_OK;
 }
@@ -63,9 +73,9 @@ static hl_pair pair_of(const json_t *object, const char *key) {
 static hl_status read_preset(const reading *r, const json_t *object, hl_preset *p,
                              hl_error *error) {
   if (!json_is_object(object)) return bad(r, r->preset, "is not an object", error);
-  hl_status status = take_text(r, object, "engine", true, &p->engine, error);
-  if (status == HL_OK) status = take_text(r, object, "dtype", true, &p->dtype, error);
-  if (status == HL_OK) status = take_text(r, object, "device", false, &p->device, error);
+  hl_status status = take_one(r, object, "engine", true, &p->engine, error);
+  if (status == HL_OK) status = take_one(r, object, "dtype", true, &p->dtype, error);
+  if (status == HL_OK) status = take_one(r, object, "device", false, &p->device, error);
   if (status == HL_OK) status = take_text(r, object, "objective", false, &p->objective, error);
   if (status == HL_OK) status = take_text(r, object, "reproduce", false, &p->reproduce, error);
   if (status == HL_OK) status = take_int(r, object, "batch_size", true, &p->batch_size, error);
@@ -113,6 +123,7 @@ static hl_status read_root(reading *r, const json_t *root, hl_settings *s, hl_er
                error);
   const json_t *machine = json_object_get(root, "machine");
   hl_status status = take_text(r, root, "model", true, &s->model, error);
+  if (status == HL_OK) status = take_text(r, root, "test_data", false, &s->test_data, error);
   if (status == HL_OK) status = take_text(r, root, "created", false, &s->created, error);
   if (status == HL_OK) status = take_text(r, machine, "id", false, &s->machine_id, error);
   if (status == HL_OK) status = take_text(r, machine, "cpu", false, &s->cpu, error);
@@ -153,6 +164,7 @@ void hl_settings_release(hl_settings *settings) {
   }
   free(settings->items);
   free(settings->model);
+  free(settings->test_data);
   free(settings->machine_id);
   free(settings->cpu);
   free(settings->created);

@@ -31,6 +31,7 @@ typedef struct hl_preset {
 
 typedef struct hl_settings {
   char *model, *machine_id, *cpu, *created;
+  char *test_data;  /* what was measured with, or NULL */
   hl_preset *items; /* the headline first */
   size_t count;
 } hl_settings;

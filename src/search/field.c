@@ -4,6 +4,7 @@
 #include "machine/memory.h"
 #include "run/outputs.h"
 #include "statistics/percentile.h"
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,12 @@ static hl_status open_place(hl__field *f, const hl_arm *arm, size_t index, hl_er
   f->open++;
   hl_status status = hl_row_open(&place->row, error);
   if (status != HL_OK) return status;
+  /* A row of a pipeline goes on with a smaller batch, which is another setting. */
+  if (place->row.configuration->batch_size != place->configuration.batch_size)
+    return hl_error_set(error, HL_OUT_OF_MEMORY,
+                        "a batch of %" PRId64 " is too large for the limit of memory; %" PRId64
+                        " fits",
+                        place->configuration.batch_size, place->row.configuration->batch_size);
   hl_row_judge_outputs(&place->row);
   if (place->record.outcome)
     return hl_error_set(error, HL_UNAVAILABLE, "%s: %s", place->record.outcome,

@@ -11,7 +11,8 @@ typedef struct hl__searching {
   hl_row_context context;
   hl__field field;
   hl_search_result *result;
-  hl_tuning *tuning; /* the result's, of the network or of another stage */
+  hl_tuning *tuning;       /* the result's, of the network or of another stage */
+  char first_failure[768]; /* of the settings that were tried; "" where all ran */
 } hl__searching;
 
 /* Why a row that was measured does not keep what was asked for; NULL: it does. */

@@ -11,6 +11,7 @@
 /* The first goal is searched from nothing; the others begin with what it saw. */
 static const double first_share = 0.6, plateau_share = 0.95;
 static const double stage_share = 0.2; /* of a goal, for each stage beside the network */
+static const char none_runs[] = "none runs";
 enum { winners_most = 4 }; /* of a goal, that are measured again until one keeps the limits */
 
 void hl_search_result_release(hl_search_result *result) {
@@ -36,6 +37,7 @@ static hl_status scout(hl__searching *s, size_t index, hl_error *error) {
   const hl_arm *arm = &s->tuning->arms[index];
   hl_pipeline_spec stages;
   const hl_configuration c = hl__field_configuration(&s->field, arm, &stages);
+  if (!found.ran && !s->first_failure[0]) memcpy(s->first_failure, why, sizeof why);
   if (s->view->arm) s->view->arm(s->view->context, &c, arm, why);
   for (size_t i = 0; i < s->tuning->count; i++)
     if (!hl_tuning_may_win(s->tuning, i)) hl__field_close(&s->field, i);
@@ -99,6 +101,13 @@ const char *hl__search_breaks_limit(const hl__searching *s, const hl_record *r) 
   return NULL;
 }
 
+/* Under a limit of memory stages may have run with less than was asked for. */
+static void take_stages(hl_search_setting *setting, const hl_record *r) {
+  if (!setting->configuration.pipeline) return;
+  setting->stages.preprocess_batch = r->preprocess_batch_size;
+  setting->stages.reassemble_batch = r->reassemble_batch_size;
+}
+
 static void correct(hl__searching *s, size_t arm, const hl_record *r) {
   double tail = r->latency_p99_ms / r->latency_p50_ms;
   hl_tuning_correct(s->tuning, arm, r->latency_p50_ms * 1e6, isfinite(tail) ? tail : 0,
@@ -115,7 +124,7 @@ static const char *why_none(const hl__searching *s, const hl_search_goal *goal) 
     watts |= a->watts > 0;
     memory |= a->memory_bytes > 0;
   }
-  if (!ran) return s->tuning->short_of_time ? "no time was left to try a setting" : "none runs";
+  if (!ran) return s->tuning->short_of_time ? "no time was left to try a setting" : none_runs;
   if (goal->weights.energy > 0 && !watts)
     return "the processor's energy is not to be had here (hotlap doctor says why)";
   if (goal->weights.memory > 0 && !memory) return "the memory of a worker is not known here";
@@ -139,7 +148,10 @@ static hl_status confirm(hl__searching *s, hl_search_setting *setting, hl_error 
       status = hl_row_measure(&s->context, &setting->configuration, &setting->record, error);
     if (status != HL_OK) return status;
     const char *broken = hl__search_breaks_limit(s, &setting->record);
+    if (!broken && setting->record.batch_size != best->batch)
+      broken = "measured at length, it does not fit in the limit of memory";
     if (!broken) {
+      take_stages(setting, &setting->record);
       correct(s, arm, &setting->record);
       setting->found = true;
       return HL_OK;
@@ -147,7 +159,11 @@ static hl_status confirm(hl__searching *s, hl_search_setting *setting, hl_error 
     refused(setting, best->batch, broken);
     hl_tuning_refuse(s->tuning, arm);
   }
-  if (!setting->reason) setting->reason = hl_strdup(why_none(s, setting->goal));
+  if (setting->reason) return HL_OK;
+  const char *none = why_none(s, setting->goal);
+  bool failed = strcmp(none, none_runs) == 0 && s->first_failure[0];
+  setting->reason = failed ? hl_format("%s; the first that was tried: %s", none, s->first_failure)
+                           : hl_strdup(none);
   return HL_OK;
 }
 
@@ -216,7 +232,7 @@ static hl_status reach(hl__searching *s, size_t index, hl_error *error) {
     status = search_stage(s, goal, HL__AXIS_PREPROCESS, stage_s, error);
   if (status == HL_OK && pipeline)
     status = search_stage(s, goal, HL__AXIS_REASSEMBLE, stage_s, error);
-  if (status == HL_OK && index == 0 && hl_tuning_best(s->tuning))
+  if (status == HL_OK && index == 0 && s->tuning->races && hl_tuning_best(s->tuning))
     s->result->plateau_batch = hl_tuning_plateau(s->tuning, -log(plateau_share));
   if (status == HL_OK) status = confirm(s, setting, error);
   if (status == HL_OK && s->view->setting) s->view->setting(s->view->context, setting);

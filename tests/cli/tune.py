@@ -119,6 +119,16 @@ def each_stage_of_a_pipeline_has_its_batch():
 
 
 @case
+def a_limit_of_memory_refuses_a_batch_and_does_not_cut_it():
+    """A row of a pipeline is cut to what fits; a setting that was cut is not the one that was asked for."""
+    run = hotlap('tune', 'ptychopinn', '--pipeline', '--n-images', '64', '--threads', '1', '--batch-sizes', '64', '--no-check',
+                 '--memory-limit', '100', '--objective', 'throughput', '--max-time', '0.3', '--search-time', '2',
+                 '--baseline-batch', '0', '--store', 'none', '--output', HOME / 'cut.json')
+    run.fails(3, 'a batch of 64 is too large for the limit of memory')
+    assert not (HOME / 'cut.json').exists()
+
+
+@case
 def no_network_no_search():
     hotlap('tune').fails(2, 'needs a MODEL')
     hotlap('tune', 'mlp', 'resnet50').fails(2, 'one MODEL')
@@ -172,19 +182,63 @@ def python_reads_presets():
         found = hotlap.tune('mlp', engine='null', simulated_clock='1000000+100000', no_check=True, max_time=1,
                             search_time=50, threads=1, objective='latency', baseline_batch=0, store='none')
         assert found.best.batch_size == 1 and found.document['tried']
-        for bad in ('[]', '{{}}', '{{"schema": "hotlap.settings/1", "presets": {{"a": {{"engine": "x"}}}}}}'):
+        import json
+        good = {{'engine': 'null', 'dtype': 'float32', 'threads': 1, 'batch_size': 2}}
+        def preset(**changes):
+            return json.dumps({{'schema': 'hotlap.settings/1', 'model': 'mlp', 'presets': {{'a': {{**good, **changes}}}}}})
+        open('bad.json', 'w').write(preset())
+        hotlap.read_settings('bad.json')
+        for bad in ('[]', '{{}}', preset(engine=None), preset(engine='null,native'), preset(device=3), preset(batch_size=10**12),
+                    preset(expected=[1]), preset(threads=True), '{{"a":' * 100000, preset().replace('"mlp"', '3'),
+                    preset().replace('"model"', '"machine": 1, "model"'), preset().replace('"model"', '"model": "x", "model"'),
+                    preset() + ' ' * (4 << 20)):
             open('bad.json', 'w').write(bad)
             try:
                 hotlap.read_settings('bad.json')
             except hotlap.BadRequest as error:
                 assert 'bad.json' in str(error)
             else:
-                raise AssertionError(bad)
+                raise AssertionError(bad[:200])
         print(settings.best.batch_size)"""
     env = environment(PYTHONPATH=str(SOURCE / 'python'), HOTLAP=PROGRAM, PYTHONDONTWRITEBYTECODE='1')
     done = subprocess.run([sys.executable, '-c', script], capture_output=True, text=True, timeout=300, cwd=HOME, env=env)
     assert done.returncode == 0, done.stderr[-2000:]
     assert int(done.stdout) == best['speed_optimized']['batch_size']
+
+
+@case
+def settings_of_another_machine_are_said_to_be():
+    preset = {'engine': 'null', 'dtype': 'float32', 'threads': 1, 'batch_size': 2}
+    settings = {'schema': 'hotlap.settings/1', 'model': 'mlp', 'presets': {'a': preset}}
+    for machine, said in (({'id': 'another', 'cpu': 'A \x1b[1mFast One'}, True), ({}, False), (None, False)):
+        other = file('other.json', json.dumps({**settings, 'machine': machine}).encode())
+        run = hotlap('sweep', '--settings', other, '--iterations', '2', '--no-check', '--store', 'none').passes()
+        assert ('of another machine (A  [1mFast One)' in run.err) == said, (machine, run.err)
+
+
+@case
+def settings_bring_the_data_they_were_found_with():
+    preset = {'engine': 'null', 'dtype': 'float32', 'threads': 1, 'batch_size': 2}
+    settings = {'schema': 'hotlap.settings/1', 'model': 'mlp', 'test_data': 'gone.npz', 'presets': {'a': preset}}
+    given = file('with-data.json', json.dumps(settings).encode())
+    rest = ('--iterations', '2', '--no-check', '--store', 'none')
+    hotlap('sweep', '--settings', given, *rest).fails(2, 'gone.npz')
+    hotlap('sweep', 'mlp', '--settings', given, *rest).passes()  # of another network they are not
+    hotlap('sweep', '--settings', given, *rest, '--test-data', 'synthetic').passes()
+
+
+@case
+def what_cannot_be_written_is_said_before_the_search():
+    for output in (HOME / 'nowhere' / 'x.json', HOME, '/dev/full'):
+        run = hotlap('tune', *CLOCK, '--threads', '1', '--output', output)
+        run.fails(2, str(output))
+        assert 'try' not in run.out and not list(HOME.glob('*.part')), run.out
+
+
+@case
+def nothing_runs_and_why():
+    run = hotlap('tune', 'mlp', '--dtype', 'float16', '--store', 'none', '--objective', 'throughput', '--threads', '1')
+    run.fails(3, 'none runs; the first that was tried: ', 'float16')
 
 
 @case
@@ -205,6 +259,8 @@ def settings_that_are_none():
         fails({**good, 'presets': {'a': preset}}, f"'{key}'")
     for value in (0, -1, 1.5, '2', 10**12):
         fails({**good, 'presets': {'a': {**good['presets']['a'], 'batch_size': value}}}, 'batch_size')
+    for key, value in (('engine', 'null,native'), ('engine', ''), ('dtype', 'float32 bfloat16'), ('device', 'cpu,cuda')):
+        fails({**good, 'presets': {'a': {**good['presets']['a'], key: value}}}, f"'{key}' has to name one")
     fails(b'{"schema": "hotlap.settings/1", "schema": "hotlap.settings/1"}', 'not JSON')
     hotlap('sweep', '--settings', HOME / 'absent.json').fails(2, 'absent.json')
 
