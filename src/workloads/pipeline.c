@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 struct hl_pipeline {
   const hl_configuration *configuration;
@@ -21,7 +22,8 @@ struct hl_pipeline {
   hl_reassembly *reassembly;
   float complex *canvas;
   float *weights;
-  bool is_blind; /* the engine gives no outputs */
+  size_t amplitude_at; /* which output it is; the phase is the other */
+  bool is_blind;       /* the engine gives no outputs */
   bool has_image;
 };
 
@@ -42,21 +44,30 @@ void hl_pipeline_free(hl_pipeline *pipeline) {
   free(pipeline);
 }
 
+/* Outputs are amplitude and phase, by their names or else in this order. */
+static size_t amplitude_of(const hl_model_file *file) {
+  bool turned = strcasecmp(file->outputs[0].name, "phase") == 0 ||
+                strcasecmp(file->outputs[1].name, "amplitude") == 0;
+  return turned ? 1 : 0;
+}
+
 /* Two outputs of the input's shape: amplitude and phase. */
 static hl_status check_model(const hl_model_file *file, const char *model, hl_error *error) {
   bool fits =
       file->input_count == 1 && file->output_count == 2 && hl_model_file_input_axis(file, 0) == 0;
   for (size_t i = 0; fits && i < 2; i++) {
     const hl_port *in = &file->inputs[0], *out = &file->outputs[i];
-    fits = out->rank == in->rank && hl_model_file_output_axis(file, i) == 0;
+    fits = out->dtype == HL_FLOAT32 && out->rank == in->rank &&
+           hl_model_file_output_axis(file, i) == 0;
     for (int32_t d = 1; fits && d < in->rank; d++)
       fits = out->dims[d] == in->dims[d] || out->dims[d] < 0;
   }
   if (fits) return HL_OK;
-  return hl_error_set(error, HL_UNIMPLEMENTED,
-                      "%.200s: a pipeline needs a network with one input, diffraction patterns "
-                      "(any, patterns, N, N), and two outputs of its shape, amplitude and phase",
-                      model);
+  return hl_error_set(
+      error, HL_UNIMPLEMENTED,
+      "%.200s: a pipeline needs a network with one input, diffraction patterns "
+      "(any, patterns, N, N), and two float32 outputs of its shape, amplitude and phase",
+      model);
 }
 
 /* A batch of the next stage, and what the one before brings at a time. */
@@ -76,6 +87,7 @@ hl_status hl_pipeline_open(const hl_configuration *configuration, const hl_model
   if (!p) return no_memory(error);
   *p = (hl_pipeline){.configuration = configuration,
                      .inference = ret_inference,
+                     .amplitude_at = amplitude_of(file),
                      .threads = (int)configuration->threads};
   status = hl_pipeline_scan_open(configuration, &file->inputs[0], &p->scan, error);
   hl_dataset *batch = NULL;
@@ -195,8 +207,8 @@ static hl_status predict(hl_pipeline *p, int64_t images, const float **ret_ampli
   *ret_amplitude = *ret_phase = NULL;
   if (status != HL_OK || p->is_blind) return status;
   hl_error none = {0};
-  status = output(p, request, 0, run, ret_amplitude, &none);
-  if (status == HL_OK) return output(p, request, 1, run, ret_phase, error);
+  status = output(p, request, p->amplitude_at, run, ret_amplitude, &none);
+  if (status == HL_OK) return output(p, request, 1 - p->amplitude_at, run, ret_phase, error);
   p->is_blind = status == HL_UNIMPLEMENTED;
   return p->is_blind ? HL_OK : hl_error_set(error, status, "%s", none.msg);
 }

@@ -6,7 +6,8 @@ import shutil
 import sys
 
 import numpy as np
-from harness import HOME, SOURCE, Skip, case, hotlap, main
+import onnx_bytes as onnx
+from harness import HOME, SOURCE, Skip, case, file, hotlap, main
 
 sys.path[0] = str(SOURCE / 'tests/oracle/imaging')  # in place of this folder, which has another onnxruntime
 try:
@@ -69,6 +70,26 @@ def needs_a_network_of_patterns():
     assert run.status == 3, run.explain()
     row = json.loads(run.out)['rows'][0]
     assert row['outcome'] == 'UNIMPLEMENTED' and 'amplitude and phase' in row['reason'], row
+
+
+def two_outputs(name, outputs, element=1):
+    """A network that gives a sigmoid as `amplitude` and a tanh as `phase`, in the order of `outputs`."""
+    nodes = [onnx.node('Sigmoid', ['x'], ['amplitude']), onnx.node('Tanh', ['x'], ['phase'])]
+    shape = [None, 1, 64, 64]
+    return file(name, onnx.model(nodes, inputs=[onnx.port('x', shape)], outputs=[onnx.port(o, shape, element) for o in outputs]))
+
+
+@case
+def outputs_go_by_their_names():
+    images = []
+    for names in (('amplitude', 'phase'), ('phase', 'amplitude')):
+        model = two_outputs('-'.join(names) + '.onnx', names)
+        out = HOME / names[0]
+        hotlap('sweep', model, '--pipeline', '--n-images', 6, '--iterations', 1, '--warmup-iterations', 0, '--store', 'none',
+               '--output-dir', out).passes()
+        with np.load(out / 'reconstruction.npz') as z:
+            images.append(z['object'])
+    assert np.array_equal(*images) and np.abs(images[0]).max() > 0
 
 
 @case
