@@ -15,7 +15,7 @@
 
 #define GROUP_PREFIX "hotlap-"
 enum { REMOVE_TRIES = 100, REMOVE_PAUSE_NS = 2000000 };
-static const uint64_t least_limit_bytes = 1u << 20;
+static const uint64_t least_limit_bytes = 1000000;
 
 /* Removes groups "hotlap-PID-START-N" whose process is gone; one in use cannot be removed. */
 static void remove_stale(const char *directory) {
@@ -98,7 +98,7 @@ hl_status hl_memory_limit_prepare_data(uint64_t limit_bytes, hl_memory_limit *re
                                        hl_error *error) {
   if (limit_bytes < least_limit_bytes)
     return hl_error_set(error, HL_INVALID_ARGUMENT,
-                        "a memory limit of %llu bytes is too small for any process. Give 1 MiB or "
+                        "a memory limit of %llu bytes is too small for any process. Give 1 MB or "
                         "more",
                         (unsigned long long)limit_bytes);
   *ret_limit = (hl_memory_limit){.kind = HL_LIMIT_DATA, .bytes = limit_bytes, .procs_fd = -1};
