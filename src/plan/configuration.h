@@ -17,6 +17,8 @@
 
 typedef struct hl_method_options hl_method_options;
 
+#define HL_DATA_SIMULATED "simulated" /* --test-data: a scan that is made for the network */
+
 /* One row: everything that decides what a step computes. */
 typedef struct hl_configuration {
   const char *entry;               /* of the plan that asks for the row, or NULL */
@@ -42,7 +44,7 @@ typedef struct hl_configuration {
   size_t input_shape_count;
   int64_t batch_size;
   int64_t threads;
-  const char *test_data;  /* file, or NULL: synthetic */
+  const char *test_data;  /* file, HL_DATA_SIMULATED, or NULL: synthetic */
   int64_t n_images;       /* 0: all of a file, one batch if synthetic */
   bool decodes_scaled;    /* JPEG pictures at a smaller scale */
   int64_t loader_threads; /* of inference: they load pictures meanwhile, for fed_throughput_ips */

@@ -116,7 +116,7 @@ static hl_status read_base(const hl_options *o, hl_arena *arena, hl_configuratio
                              .weights = hl_options_get(o, HL_OPTION_WEIGHTS)};
   if (base->test_data && strcmp(base->test_data, "synthetic") == 0) base->test_data = NULL;
   /* Which a pipeline takes anyway. */
-  bool simulated = base->test_data && strcmp(base->test_data, "simulated") == 0;
+  bool simulated = base->test_data && strcmp(base->test_data, HL_DATA_SIMULATED) == 0;
   if (simulated && hl_options_on(o, HL_OPTION_PIPELINE)) base->test_data = NULL;
   hl_status status =
       hl_options_int(o, HL_OPTION_N_IMAGES, 1, HL_IMAGES_LIMIT, 0, &base->n_images, error);

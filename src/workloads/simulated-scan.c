@@ -2,12 +2,13 @@
 
 #include "base/text.h"
 #include "imaging/ptychography-simulate.h"
+#include "plan/configuration.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 bool hl_simulated_scan_is(const char *test_data) {
-  return test_data && strcmp(test_data, "simulated") == 0;
+  return test_data && strcmp(test_data, HL_DATA_SIMULATED) == 0;
 }
 
 hl_status hl_simulated_scan(int64_t size, int64_t count, int64_t seed, hl_scan **ret_scan,

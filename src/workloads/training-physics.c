@@ -69,14 +69,15 @@ bool hl_training_physics_suit(const hl_configuration *configuration, const hl_mo
 static hl_status simulate(const hl_configuration *c, int64_t size, hl_scan **ret_scan,
                           hl_error *error) {
   enum { batches = 16 };
-  int64_t count = c->n_images ? c->n_images : batches * c->batch_size * c->train->ranks;
-  return hl_simulated_scan(size, count, c->seed, ret_scan, error);
+  int64_t usual = c->test_data ? HL_SIMULATED_POSITIONS : batches * c->batch_size * c->train->ranks;
+  return hl_simulated_scan(size, c->n_images ? c->n_images : usual, c->seed, ret_scan, error);
 }
 
 /* With a probe. */
 static hl_status measure(const hl_configuration *c, int64_t size, hl_scan **ret_scan,
                          hl_error *error) {
-  if (!c->test_data) return simulate(c, size, ret_scan, error);
+  if (!c->test_data || hl_simulated_scan_is(c->test_data))
+    return simulate(c, size, ret_scan, error);
   hl_status status = hl_scan_read(c->test_data, size, ret_scan, error);
   if (status != HL_OK || (*ret_scan)->probe) return status;
   return hl_error_set(error, HL_BAD_DATA,

@@ -199,6 +199,9 @@ def what_physics_needs():
         refused((*words, '--batch-size', 2, '--steps', 1, '--store', 'none'), reason, command='train')
     row = hotlap('train', 'ptychopinn', '--batch-size', 1, '--steps', 1, '--json', '--store', 'none').passes().rows[0]
     assert 'simulated scan: 16 patterns' in row['data'], row
+    named = hotlap('train', 'ptychopinn', '--data', 'simulated', '--n-images', 3, '--batch-size', 1, '--steps', 1, '--json',
+                   '--store', 'none').passes().rows[0]
+    assert 'simulated scan: 3 patterns' in named['data'], named
     assert '% of its light outside the central square' in row['data'], row
 
 
