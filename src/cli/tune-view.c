@@ -189,6 +189,7 @@ static void show_boundary(const hl_tune *t, hl_text *out) {
 
 void hl_tune_show_result(const hl_tune *t, hl_text *out) {
   const hl_tuning *s = &t->result.tuning;
+  size_t tried = hl_tuning_tried(s);
   show_settings(t, out);
   hl_text_char(out, '\n');
   show_gain(t, out);
@@ -196,8 +197,8 @@ void hl_tune_show_result(const hl_tune *t, hl_text *out) {
     hl_text_format(out, "Plateau: batch %" PRId64 " is surely within 5 %% of the best of %s\n",
                    t->result.plateau_batch, t->goals[0].objective);
   show_boundary(t, out);
-  hl_text_format(out, "Search: %.0f s, %zu settings tried, %zu turns in %zu race%s%s\n",
-                 (double)s->all_spent_ns / 1e9, hl_tuning_tried(s), s->turns, s->races,
-                 s->races == 1 ? "" : "s",
+  hl_text_format(out, "Search: %.0f s, %zu setting%s tried, %zu turn%s in %zu race%s%s\n",
+                 (double)s->all_spent_ns / 1e9, tried, tried == 1 ? "" : "s", s->turns,
+                 s->turns == 1 ? "" : "s", s->races, s->races == 1 ? "" : "s",
                  t->result.short_of_time ? "; short of time: --search-time gives more" : "");
 }

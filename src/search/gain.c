@@ -91,13 +91,26 @@ static bool may_take(const hl_search_options *o, int64_t batch) {
   return named || (o->refine && batch <= o->ladder[o->rungs - 1]);
 }
 
+/* Memory was lacking for it, or for less. Of a pipeline the comparison would cut it to what fits,
+ * and that is not what people take. */
+static bool is_too_large(const hl__searching *s, int64_t batch) {
+  for (size_t i = 0; i < s->tuning->count; i++) {
+    const hl_arm *a = &s->tuning->arms[i];
+    if (a->family == 0 && a->batch <= batch && a->state == HL_ARM_FAILED && a->no_memory)
+      return true;
+  }
+  return false;
+}
+
 hl_status hl__search_gain(hl__searching *s, hl_run_info *info, hl_error *error) {
   const hl_search_options *o = s->options;
   const hl_search_setting *first = &s->result->settings[0];
   if (!o->baseline_batch || !first->found) return HL_OK;
   const hl_configuration baseline = hl_configuration_with_batch(&o->families[0], o->baseline_batch);
-  if (is_baseline(s, first)) {
-    s->result->gain_reason = hl_strdup("it is the best setting itself");
+  bool too_large = is_too_large(s, o->baseline_batch);
+  if (too_large || is_baseline(s, first)) {
+    s->result->gain_reason = hl_strdup(too_large ? "there is not the memory for that batch"
+                                                 : "it is the best setting itself");
     return s->result->gain_reason
                ? HL_OK
                : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the search");
