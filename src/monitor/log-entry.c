@@ -69,7 +69,10 @@ static double number(const json_t *object, const char *key) {
 
 static void words(const json_t *object, const char *key, char *ret, size_t size) {
   const char *value = json_string_value(json_object_get(object, key));
-  snprintf(ret, size, "%s", value ? value : "");
+  size_t length = value ? strlen(value) : 0;
+  if (length >= size) length = size - 1;
+  while (length && ((unsigned char)value[length] & 0xC0) == 0x80) length--; /* no half a letter */
+  snprintf(ret, size, "%.*s", (int)length, value ? value : "");
 }
 
 static bool read_batch_size(const json_t *object, hl_log_entry *entry, char *ret_reason) {

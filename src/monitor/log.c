@@ -140,8 +140,21 @@ static size_t fitting(const hl_log *log, const char *lines, size_t bytes) {
   return end ? (size_t)(end - lines) + 1 : is_new ? bytes : 0;
 }
 
+/* Where others removed or renamed the file, a new one begins at the path; where it cannot, the old
+ * one goes on. */
+static hl_status follow_path(hl_log *log, hl_error *error) {
+  struct stat mine, there;
+  if (fstat(log->fd, &mine) != 0) return HL_OK;
+  if (stat(log->path, &there) == 0 && there.st_ino == mine.st_ino && there.st_dev == mine.st_dev)
+    return HL_OK;
+  int old = log->fd;
+  hl_status status = begin_file(log, error);
+  if (log->fd != old) close(old);
+  return status;
+}
+
 hl_status hl_log_append(hl_log *log, const char *lines, size_t bytes, hl_error *error) {
-  hl_status rotated = HL_OK;
+  hl_status rotated = follow_path(log, error);
   while (bytes > 0) {
     size_t part = rotated ? bytes : fitting(log, lines, bytes);
     if (part == 0) {

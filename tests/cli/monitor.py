@@ -237,4 +237,11 @@ def bad_requests():
     refused(['ok.jsonl', '--onse'], '--once', command='monitor')
 
 
+@case
+def what_is_too_long_is_cut_between_letters():
+    file('letters.jsonl', ('{"event":"%s","message":"%s"}\n' % ('é' * 40, 'ü' * 400)).encode())
+    hotlap('monitor', 'letters.jsonl').passes('é: ü')
+    assert '\ufffd' not in hotlap('monitor', 'letters.jsonl', '--json').passes().out
+
+
 main()

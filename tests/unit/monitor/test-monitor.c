@@ -284,6 +284,23 @@ static void a_forked_child_does_not_keep_the_log(void **state) {
   waitpid(child, NULL, 0);
 }
 
+/* As by rm, or by logrotate. */
+static void begins_anew_where_the_log_is_removed(void **state) {
+  (void)state;
+  hl_monitor *monitor = open_monitor((hl_monitor_config)HL_MONITOR_CONFIG);
+  assert_int_equal(unlink(path), 0);
+  assert_true(hl_monitor_log_inference(monitor, 7, 0.5, 1));
+  assert_int_equal(hl_monitor_flush(monitor, NULL), HL_OK);
+  FILE *file = fopen(path, "r");
+  assert_non_null(file);
+  char line[512];
+  size_t lines = 0;
+  while (fgets(line, sizeof line, file)) lines++;
+  fclose(file);
+  assert_int_equal(lines, 2); /* the header and the record */
+  hl_monitor_free(monitor);
+}
+
 typedef struct own_end {
   hl_monitor *monitor;
   hl_status flushed;
@@ -418,6 +435,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(survives_a_kill, set_up, tear_down),
       cmocka_unit_test_setup_teardown(ends_in_a_forked_child, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_forked_child_does_not_keep_the_log, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(begins_anew_where_the_log_is_removed, set_up, tear_down),
       cmocka_unit_test_setup_teardown(is_freed_within_on_event, set_up, tear_down),
       cmocka_unit_test_setup_teardown(tells_a_command, set_up, tear_down),
       cmocka_unit_test_setup_teardown(tells_why_nobody_was_told, set_up, tear_down),
