@@ -108,7 +108,7 @@ static hl_status build_all(builder *b, hl_error *error) {
                           step->where->column, step->entry, inner.msg);
   }
   if (s->plan.count == 0)
-    return hl_error_set(error, HL_BAD_DATA, "%s: its excludes leave nothing to measure",
+    return hl_error_set(error, HL_BAD_DATA, "%s: its excludes, or --only, leave nothing to measure",
                         b->file->yaml.name);
   s->plan.method = s->parts[0].plan.method;
   return HL_OK;

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* A file that is being read, to tell one that includes itself. */
 typedef struct open_file {
@@ -106,13 +107,19 @@ static hl_status enter(resolver *r, const hl_yaml *where, const char *path) {
     return where ? hl_yaml_refuse(&r->file->yaml, where, r->error,
                                   "cannot include '%.200s': there is no such file", path)
                  : HL_OK; /* it was read; what it is now does not matter */
+  if (where && !S_ISREG(found.st_mode))
+    return hl_yaml_refuse(&r->file->yaml, where, r->error,
+                          "cannot include '%.200s': it is no regular file", path);
+  if (where && access(path, R_OK) != 0)
+    return hl_yaml_refuse(&r->file->yaml, where, r->error,
+                          "cannot include '%.200s': it cannot be read", path);
   for (size_t i = 0; i < r->depth && where; i++)
     if (r->open[i].device == found.st_dev && r->open[i].inode == found.st_ino)
       return hl_yaml_refuse(&r->file->yaml, where, r->error,
                             "'%.200s' includes itself, by this line", path);
-  if (r->depth > HL__INCLUDE_DEPTH)
-    return hl_error_set(r->error, HL_LIMIT, "%.200s: plans include each other more than %d deep",
-                        path, HL__INCLUDE_DEPTH);
+  if (r->depth > HL__INCLUDE_DEPTH && where)
+    return hl_yaml_refuse(&r->file->yaml, where, r->error,
+                          "plans include each other more than %d deep", HL__INCLUDE_DEPTH);
   r->open[r->depth++] = (open_file){found.st_dev, found.st_ino};
   return HL_OK;
 }
@@ -124,8 +131,8 @@ static hl_status include_one(resolver *r, const char *path, const hl_yaml *name,
     return hl_yaml_refuse(&file->yaml, name, r->error,
                           "'include' takes the name of a plan, or a list of them");
   if (file->included_count == HL__INCLUDE_FILES)
-    return hl_error_set(r->error, HL_LIMIT, "%.200s: more than %d files are included",
-                        file->yaml.name, HL__INCLUDE_FILES);
+    return hl_yaml_refuse(&file->yaml, name, r->error, "more than %d files are included",
+                          HL__INCLUDE_FILES);
   HL_CLEANUP(hl_free_pointer) char *other = beside(path, name->text);
   if (!other) return no_memory(r);
   const hl_yaml *whole = NULL;

@@ -297,7 +297,7 @@ static hl_status put_dataset(const hl__matrix *m, const hl__matrix_item *dataset
   const hl_yaml *value = dataset->value;
   int64_t images;
   if (!value || value->kind != HL_YAML_SCALAR) return put_options(m, HL__DATASETS, dataset, to);
-  bool number = hl_parse_int(value->text, 1, INT64_MAX, "", &images, NULL) == HL_OK;
+  bool number = hl_parse_int(value->text, INT64_MIN, INT64_MAX, "", &images, NULL) == HL_OK;
   return put(m, to, hl__matrix_text(m, number ? "n-images" : "test-data", value), value);
 }
 

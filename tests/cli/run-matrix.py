@@ -52,6 +52,10 @@ def plan(text, name='matrix.yaml'):
     return file(name, text.encode())
 
 
+def refused(text, *words):
+    hotlap('run', plan(text), '--dry-run').fails(2, *words)
+
+
 def rows(text, *options):
     return hotlap('run', plan(text), '--json', '--store', 'none', *options)
 
@@ -358,6 +362,28 @@ def the_suite_comes_with_hotlap():
     whole = (SOURCE / 'plans' / 'ptychopinn-throughput.yaml').read_text()
     theirs = [line.strip() for line in SUITE.splitlines() if line.strip()]
     assert [line.strip() for line in whole.splitlines() if line.strip() in theirs] == theirs  # the suite's own words
+
+
+@case
+def what_cannot_be_included_is_told_with_the_line_that_asks():
+    for name, why in (('.', 'it is no regular file'), ('/dev/null', 'it is no regular file'), ('absent.yaml', 'there is no such file')):
+        refused(f'name: a\ninclude: {name}\n', f"matrix.yaml:2:10: cannot include", why)
+    file('depth0.yaml', SMALL.encode())
+    for i in range(1, 12):
+        file(f'depth{i}.yaml', f'include: depth{i - 1}.yaml\n'.encode())
+    refused('include: depth11.yaml\n', '.yaml:1:10: plans include each other more than 8 deep')
+    refused('include: [' + ', '.join(['depth0.yaml'] * 33) + ']\n', 'matrix.yaml:1:', 'more than 32 files are included')
+
+
+@case
+def a_number_is_never_the_name_of_a_data_set():
+    for number in ('0', '-5'):
+        refused(SMALL.replace('many: 8', f'many: {number}'), '--n-images', 'out of range')
+
+
+@case
+def a_choice_of_rows_that_there_are_not_says_so():
+    hotlap('run', plan(SMALL), '--dry-run', '--only', 'precision=float16').fails(2, '--only', 'leave nothing to measure')
 
 
 main()
