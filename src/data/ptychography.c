@@ -203,6 +203,8 @@ static hl_status set_orientation(source *s, int64_t positions, hl_error *error) 
   s->transposed = turned;
   s->count = turned ? d[2] : d[0];
   s->size = d[1];
+  if (s->count > 0 && s->size == 1)
+    return shape_error(s, "patterns of one pixel tell nothing. Is it the right array?", error);
   if (s->count == 0 || s->size < 2)
     return shape_error(s, "it is empty. Save at least one pattern", error);
   if (s->size > max_size)
@@ -240,13 +242,16 @@ static hl_status check_values(const source *s, hl_error *error) {
     hl_text at = HL_TEXT_INIT;
     hl_array_format_index(&at, s->array.rank, s->array.dims, i);
     hl_error_set(error, HL_BAD_DATA,
-                 "%s holds %g at %s; amplitudes and counts are between 0 and 1e18. Subtract the "
-                 "background with a floor of 0",
-                 s->what, v, at.data);
+                 "%s holds %g at %s; amplitudes and counts are between 0 and 1e18. %s", s->what, v,
+                 at.data,
+                 v < 0 ? "Subtract the background with a floor of 0" : "Save it in other units");
     hl_text_release(&at);
     return HL_BAD_DATA;
   }
-  if (largest > 0) return HL_OK;
+  if (largest >= 1e-18) return HL_OK;
+  if (largest > 0) /* what normalises it would be beyond a float */
+    return hl_error_set(error, HL_BAD_DATA, "%s is %g at most. Save it in other units", s->what,
+                        largest);
   return hl_error_set(error, HL_BAD_DATA, "%s is zero everywhere. Is it the right array?", s->what);
 }
 

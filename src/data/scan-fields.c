@@ -30,6 +30,19 @@ static const hl_npz_entry *find(const hl_npz *npz, const char *const *keys, size
   return NULL;
 }
 
+/* Squares of what is larger are beyond a float, and of all that is smaller nothing. */
+static hl_status check_size(const hl_tensor_view *array, int64_t count, const char *what,
+                            hl_error *problem) {
+  const float complex *data = array->data;
+  float largest = 0;
+  for (int64_t i = 0; i < count; i++)
+    largest = fmaxf(largest, fmaxf(fabsf(crealf(data[i])), fabsf(cimagf(data[i]))));
+  if (largest == 0 || (largest >= 1e-15F && largest <= 1e15F)) return HL_OK;
+  return hl_error_set(problem, HL_BAD_DATA,
+                      "%s is %g at most; expected 1e-15 to 1e15. Save it in other units", what,
+                      (double)largest);
+}
+
 /* Whether the array is what it has to be, else why not: in `problem`. */
 static hl_status read_field(hl_npz *npz, const hl_npz_entry *entry, field *ret, hl_error *problem) {
   hl_tensor_view raw;
@@ -48,6 +61,7 @@ static hl_status read_field(hl_npz *npz, const hl_npz_entry *entry, field *ret, 
     status = hl_error_set(problem, HL_BAD_DATA, "%s is %s, and has to be complex", what,
                           hl_dtype_name(raw.dtype));
   hl_array_release(&raw);
+  if (status == HL_OK) status = check_size(&ret->array, count, what, problem);
   if (status != HL_OK) return status;
   ret->key = entry->name;
   ret->height = ret->array.dims[ret->array.rank - 2];

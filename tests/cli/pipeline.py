@@ -254,4 +254,13 @@ def another_engine_makes_the_same_image():
     assert row['outcome'] == 'PASSED' and row['reconstruction_error'] <= 2e-4, row
 
 
+@case
+def units_beyond_a_float_are_told():
+    """What normalises them would be infinite, and the network's answer NaN."""
+    dim = np.full((12, 64, 64), 1e-41, 'f4')
+    for changes, why in (({'diff3d': dim}, 'at most. Save it in other units'), ({'diff3d': dim * 0 + 1e30}, 'Save it in other units'),
+                         ({'diff3d': dim[:, :1, :1]}, 'one pixel')):
+        hotlap('sweep', 'ptychopinn', *NULL, '--test-data', scan('odd.npz', **changes)).fails(2, why)
+
+
 main()
