@@ -52,8 +52,8 @@ static hl_status fill_defaults(hl_tune *t, hl_error *error) {
 }
 
 static bool same_family(const hl_configuration *a, const hl_configuration *b) {
-  return strcmp(a->engine, b->engine) == 0 && strcmp(a->dtype, b->dtype) == 0 &&
-         strcmp(a->device, b->device) == 0 && a->threads == b->threads;
+  return hl_text_same(a->engine, b->engine) && hl_text_same(a->dtype, b->dtype) &&
+         hl_text_same(a->device, b->device) && a->threads == b->threads;
 }
 
 static int by_size(const void *a, const void *b) {

@@ -14,8 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 enum { list_cap = 4 << 20, said_cap = 300 };
 
 bool hl_hdf5_is(const void *data, size_t bytes) {

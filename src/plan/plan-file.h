@@ -113,12 +113,12 @@ void hl_plan_file_release(hl_plan_file *file);
  * without memory. */
 char *hl_plan_file_text(const hl_plan_file *file);
 
-/* Leaves what `only` names: a workload, or KEY=VALUE with commas, several values of a key being
+/* Leaves what `text` names: a workload, or KEY=VALUE with commas, several values of a key being
  * alternatives: "model=standard,batch_sizes=quick", "hardware=cpu_baseline,batch-sizes=8,16". Keys
  * are workload and entry; dataset, model, hardware and scenario of a matrix (of other plans model
  * is the network); and engine, precision, device, threads and batch-sizes of rows.
  * INVALID_ARGUMENT for a key or value that is none, and where nothing is left. */
-hl_status hl_plan_file_only(hl_plan_file *file, const char *only, hl_error *error);
+hl_status hl_plan_file_only(hl_plan_file *file, const char *text, hl_error *error);
 
 /* Whether the step's excludes leave the configuration out. */
 bool hl_plan_step_excludes(const hl_plan_step *step, const hl_configuration *configuration);

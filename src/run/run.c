@@ -167,7 +167,7 @@ static hl_status run_group(runner *r, const size_t *indices, size_t count, hl_er
   }
   hl_interleaved group = {.configurations = configurations,
                           .count = count,
-                          .seed = (uint64_t)configurations[0]->seed + indices[0],
+                          .seed = (uint64_t)r->plan->items[indices[0]].seed + indices[0],
                           .records = records,
                           .alone = alone};
   show_begin(r, indices[0]);

@@ -187,8 +187,9 @@ hl_status hl__field_turn(hl__field *f, const hl_arm *arm, size_t index,
   const hl_slice_request slice = {request->steps, request->max_ns};
   hl_row_slice got;
   hl_row *row = f->places[index] ? &f->places[index]->row : NULL;
-  if (status == HL_OK) status = hl_row_run(row, &slice, request->discard_steps, &got, &failure);
-  if (status != HL_OK) {
+  if (row && status == HL_OK)
+    status = hl_row_run(row, &slice, request->discard_steps, &got, &failure);
+  if (!row || status != HL_OK) {
     status = end_place(f, index, status, &failure);
     return hl_error_set(error, status, "%s", failure.msg);
   }
