@@ -69,6 +69,7 @@ struct hl_method_options {
   int64_t warmup_runs;       /* 0: not by passes */
   bool check;                /* compare outputs with the reference */
   bool predict;              /* refuse sizes that the plan says cannot fit */
+  bool keeps_batches;        /* a pipeline's are not cut to fit the limit of memory */
   bool sequence;             /* row after row, never in turns */
   bool counters;             /* hardware counters */
   bool adaptive;             /* search the memory boundary after the rows */

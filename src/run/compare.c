@@ -239,6 +239,7 @@ static void prepare(const hl_compare_options *options, size_t group_count,
                      .processes_before = processes};
     c->method.max_time_s /= (double)options[i].processes;
     c->method.min_time_s = 0;
+    c->method.keeps_batches = true; /* with others a side would not be what was asked for */
     c->context.method = &c->method;
     for (size_t k = 0; k + 1 < options[i].count; k++) hl__candidate_init(candidates++);
     processes += options[i].processes;

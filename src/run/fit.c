@@ -8,7 +8,7 @@ static const double beside_plan_bytes = 8e6;
 
 bool hl_fit_applies(const hl_row_context *context, const hl_configuration *configuration) {
   const hl_method_options *m = context->method;
-  return configuration->pipeline && m->memory_limit_mb > 0 && m->predict;
+  return configuration->pipeline && m->memory_limit_mb > 0 && m->predict && !m->keeps_batches;
 }
 
 static void set_batch(hl_fit *fit, int64_t batch) {

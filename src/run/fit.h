@@ -24,7 +24,8 @@ struct hl_fit {
   hl_pipeline_spec spec;
 };
 
-/* Whether a row's batches may be cut: a pipeline's under a limit, unless --no-predict is given. */
+/* Whether a row's batches may be cut: a pipeline's under a limit, unless --no-predict is
+ * given or its method keeps them. */
 bool hl_fit_applies(const hl_row_context *context, const hl_configuration *configuration);
 
 void hl_fit_begin(hl_fit *fit, const hl_row_context *context,

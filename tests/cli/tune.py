@@ -123,7 +123,7 @@ def a_limit_of_memory_refuses_a_batch_and_does_not_cut_it():
     """A row of a pipeline is cut to what fits; a setting that was cut is not the one that was asked for."""
     output = HOME / 'cut.json'
     run = hotlap('tune', 'ptychopinn', '--pipeline', '--n-images', '64', '--threads', '1', '--batch-sizes', '4,64', '--no-check',
-                 '--memory-limit', '100', '--objective', 'throughput', '--max-time', '0.3', '--search-time', '10',
+                 '--memory-limit', '100', '--objective', 'throughput', '--max-time', '0.3', '--search-time', '300',
                  '--baseline-batch', '64', '--store', 'none', '--output', output)
     run.passes('a batch of 64 is too large for the limit of memory')
     document = json.loads(output.read_text())
