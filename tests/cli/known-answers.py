@@ -3,7 +3,7 @@ judged by NumPy and SciPy: nothing of hotlap judges itself."""
 import os
 import sys
 
-from harness import HOME, case, hotlap, main
+from harness import HOME, WHOLE, case, hotlap, main, whole
 
 here = os.path.dirname(os.path.abspath(__file__))
 # A test here is called onnxruntime, too.
@@ -48,6 +48,7 @@ def prism_shows_a_picture():
 
 
 @case
+@whole
 def ptychopinn_learns_a_simulated_scan():
     """Supervised, by the object's patches: the physics of the pattern is in no loss. Few patterns, which
     it learns by heart: tests/bench/reconstruct trains with more and judges another object."""
@@ -70,7 +71,7 @@ def ptychopinn_learns_a_simulated_scan():
 @case
 def ptychopinn_finds_the_object_from_diffraction_alone():
     """Groups of 4 patterns of a scan of 16, with no object to learn from. It is put together and judged by hotlap's
-    pipeline, whose measures have tests of their own against NumPy."""
+    pipeline, whose measures have tests of their own against NumPy. In part 150 steps show that it finds the way."""
     hotlap('data', 'make', 'ptychography', 'scan.npz', '--n-images', 16, '--size', N).passes()
 
     def judged(path):
@@ -79,14 +80,14 @@ def ptychopinn_finds_the_object_from_diffraction_alone():
         return row
     how = ('--loss', 'physics', '--batch-size', 4, '--learning-rate', 0.001, '--checkpoint-steps', 10000)
     train('ptychopinn:gridsize=2', 'scan.npz', *how, '--steps', 1, '--checkpoint', 'begun.onnx')
-    row = train('ptychopinn:gridsize=2', 'scan.npz', *how, '--steps', 400, '--warmup-steps', 20, '--schedule', 'cosine',
+    row = train('ptychopinn:gridsize=2', 'scan.npz', *how, '--steps', 400 if WHOLE else 150, '--warmup-steps', 20, '--schedule', 'cosine',
                 '--checkpoint', 'found.onnx')
     before, after = judged('begun.onnx'), judged('found.onnx')
     told = [(r['phase_error_rad'], r['amplitude_ssim'], r['amplitude_psnr_db']) for r in (before, after)]
     print('# phase error, SSIM, PSNR:', told, 'loss', row['first_loss'], row['final_loss'], 'training',
           round(row['training_ms']), 'ms', file=sys.stderr)
-    assert row['final_loss'] < 0.02 < row['first_loss'], row['final_loss']
-    assert after['phase_error_rad'] < 0.25 < 0.35 < before['phase_error_rad'], told
+    assert row['final_loss'] < (0.02 if WHOLE else 0.04) < row['first_loss'], row['final_loss']
+    assert after['phase_error_rad'] < (0.25 if WHOLE else 0.32) < 0.45 < before['phase_error_rad'], told
     assert after['amplitude_ssim'] > 0.15 > before['amplitude_ssim'], told
 
 
