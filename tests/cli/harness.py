@@ -22,6 +22,8 @@ import traceback
 PROGRAM = os.path.abspath(sys.argv[1])
 ENGINES = os.path.abspath(sys.argv[2])
 FAULTY = os.path.join(ENGINES, 'faulty.so')
+# The address sanitizer's runtime has memory of its own, and keeps freed memory, more or less of it each time.
+SANITIZED = b'__asan_init' in open(PROGRAM, 'rb').read()
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 HOME = pathlib.Path(tempfile.mkdtemp(prefix='hotlap-test-'))
 PLAIN = pathlib.Path(tempfile.mkdtemp(prefix='hotlap-test-python-'))  # not in HOME, which is the tests'

@@ -2,7 +2,7 @@
 import re
 import shutil
 
-from harness import HOME, PROGRAM, Skip, case, hotlap, main
+from harness import HOME, SANITIZED, Skip, case, hotlap, main
 
 DIMS = [64, 96, 32, 48]
 MODEL = 'mlp:dims=' + '-'.join(map(str, DIMS))
@@ -90,7 +90,7 @@ def the_engine_holds_what_it_planned():
 def what_is_resident_has_a_name():
     """The plan and the parts that are counted apart from it, by the allocator's and the kernel's accounts, against
     the resident memory; and weights and moments against the number of parameters that torchvision states."""
-    if b'__asan_init' in open(PROGRAM, 'rb').read():
+    if SANITIZED:
         raise Skip("a sanitizer's allocator keeps no account")
     state = {'resnet50': (25557032, 26560), 'ptychopinn': (None, 0), 'mlp': (None, 0)}  # parameters, channels of batch norms
     for r in rows('--batch-sizes', 8, models=tuple(state)):

@@ -4,7 +4,7 @@ import pathlib
 import shutil
 import subprocess
 
-from harness import ENGINES, PROGRAM, Run, Skip, case, environment, hotlap, main
+from harness import ENGINES, PROGRAM, SANITIZED, Run, Skip, case, environment, hotlap, main
 
 EMULATE = str(pathlib.Path(ENGINES).parent / 'tools' / 'emulate.so')
 MODELS = ('mlp:dims=64-128-10', 'dynunet:dims=2,patch=16x16',
@@ -16,7 +16,7 @@ def emulated(cpu, *arguments):
     qemu = shutil.which('qemu-x86_64')
     if not qemu or os.uname().machine != 'x86_64':
         raise Skip('no qemu-x86_64')
-    if b'__asan_init' in pathlib.Path(PROGRAM).read_bytes():
+    if SANITIZED:
         raise Skip("the address sanitizer's memory does not fit the emulator's")
     command = [qemu, '-cpu', cpu, '-E', f'LD_PRELOAD={EMULATE}', '-E', f'EMULATE={qemu} {cpu} {EMULATE}',
                PROGRAM, *arguments]
