@@ -88,9 +88,10 @@ hl_ring_answer hl_ring_push(hl_ring *ring, const hl_inference *record) {
                                                  memory_order_relaxed))
         continue;
       at->record = *record;
-      atomic_store_explicit(&at->turn, place + 1, memory_order_release);
       /* Said once for each half of the ring, not by each push beyond it. */
-      return (place + 1) & (ring->lane_cells / 2 - 1) ? HL_RING_PUSHED : HL_RING_HALF;
+      bool half = ((place + 1) & (ring->lane_cells / 2 - 1)) == 0;
+      atomic_store_explicit(&at->turn, place + 1, memory_order_release);
+      return half ? HL_RING_HALF : HL_RING_PUSHED; /* the ring may be gone by now */
     }
     if (turn < place) { /* its record of one round ago has not been read */
       atomic_fetch_add_explicit(&to->dropped, 1, memory_order_relaxed);
