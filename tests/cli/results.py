@@ -379,7 +379,7 @@ def a_size_that_failed_takes_no_part():
                  '20', '--warmup', '4', batches='1,2,4')
     a = run.document['analysis']
     assert run.status == 1 and [r['outcome'] for r in run.rows] == ['CRASHED', 'PASSED', 'PASSED'], run.explain()
-    assert a['speedup_baseline_batch'] == 2 and a['optimal_batch_size'] == 4
+    assert a['speedup_baseline_batch'] == 2 and a['optimal_batch_size'] in (2, 4)  # 2 where noise hides the difference
     near(a['speedup_vs_batch_1'], run.rows[2]['throughput_ips'] / run.rows[1]['throughput_ips'])
 
 
