@@ -175,9 +175,9 @@ def a_limit_of_memory_cuts_batches():
     run = hotlap(*model, '--memory-limit', 25)
     assert run.status == 3, run.explain()
     row = json.loads(run.out)['rows'][0]
-    least = re.search(r'25 MB are too small for one input at a time; the least that works is --memory-limit (\d+)', row['reason'])
-    assert row['outcome'] == 'OUT_OF_MEMORY' and least, row
-    assert rows(hotlap(*model, '--memory-limit', least[1]))[0]['batch_size'] <= 2  # by the plan two may fit, too
+    enough = re.search(r'25 MB are too small for one input at a time; --memory-limit (\d+) is enough', row['reason'])
+    assert row['outcome'] == 'OUT_OF_MEMORY' and enough, row
+    assert rows(hotlap(*model, '--memory-limit', enough[1]))[0]['batch_size'] <= 2  # by the plan two may fit, too
 
 
 @case
