@@ -12,6 +12,7 @@
  * Lengths whose prime factors are at most 61 take mixed-radix Stockham passes (4, 2, 3, 5 unrolled,
  * other primes by a direct sum); other lengths become a convolution of a power of two (Bluestein
  * 1970). Twiddles are computed in double. The error is about 1e-7 · log2(n) of the largest value.
+ * Vectors are as wide as the processor's, and the results the same bits whatever their width.
  */
 #ifndef HL_NUMERIC_FFT_H
 #define HL_NUMERIC_FFT_H

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "numeric/fft-internal.h"
 #include "numeric/random.h"
 
 static float complex *filled(size_t count, uint64_t seed) {
@@ -94,7 +95,7 @@ static void test_round_trip(void **state) {
 
 static void test_shift(void **state) {
   (void)state;
-  static const size_t shapes[][2] = {{1, 1}, {1, 5}, {4, 6}, {5, 3}, {3, 8}};
+  static const size_t shapes[][2] = {{1, 1}, {1, 5}, {4, 6}, {5, 3}, {3, 8}, {6, 2}};
   for (size_t c = 0; c < HL_COUNT(shapes); c++) {
     size_t h = shapes[c][0], w = shapes[c][1], count = 2 * h * w;
     float complex *x = filled(count, c), *y = malloc(count * sizeof *y);
@@ -107,6 +108,47 @@ static void test_shift(void **state) {
     hl_fft_unshift(y, 2, h, w);
     assert_memory_equal(x, y, count * sizeof *x);
     free(x), free(y);
+  }
+}
+
+/* Rows (stride 1) or columns of a picture, by the kernels of one instruction set. */
+static void lines_by(const char *isa, size_t n, size_t lines, int columns, int inverse,
+                     float complex *data) {
+  const hl__fft_kernels *kernels = hl__fft_kernels_by_name(isa);
+  size_t part = n * HL__FFT_LANES;
+  hl__fft_axis axis = {.n = n, .radix = {4, 4, 2, 3}, .pass_count = 4};
+  float *tables = malloc(2 * n * sizeof *tables);
+  axis.cosine = tables, axis.sine = tables + n;
+  for (size_t j = 0; j < n; j++) {
+    tables[j] = (float)cos(-2 * M_PI * (double)j / (double)n);
+    tables[n + j] = (float)sin(-2 * M_PI * (double)j / (double)n);
+  }
+  hl__fft_lines what = {.axis = &axis,
+                        .scratch = aligned_alloc(64, 4 * part * sizeof *what.scratch),
+                        .part = part,
+                        .lines = lines,
+                        .line = columns ? 1 : n,
+                        .stride = columns ? lines : 1,
+                        .inverse = inverse,
+                        .scale = 0.1f};
+  kernels->lines(&what, (float *)data);
+  free(what.scratch), free(tables);
+}
+
+static void test_instruction_sets(void **state) {
+  (void)state;
+  static const char *const wider[] = {"avx2", "avx512"};
+  enum { N = 96, LINES = 37 }; /* two blocks, and one in part */
+  size_t bytes = N * LINES * sizeof(float complex);
+  for (size_t i = 0; i < HL_COUNT(wider); i++) {
+    if (!hl__fft_kernels_by_name(wider[i])) continue;
+    for (int kind = 0; kind < 4; kind++) {
+      float complex *x = filled(N * LINES, 5), *y = filled(N * LINES, 5);
+      lines_by("baseline", N, LINES, kind & 1, kind >> 1, x);
+      lines_by(wider[i], N, LINES, kind & 1, kind >> 1, y);
+      assert_memory_equal(x, y, bytes);
+      free(x), free(y);
+    }
   }
 }
 
@@ -126,6 +168,7 @@ static void test_bad_lengths(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_definition), cmocka_unit_test(test_round_trip),
-      cmocka_unit_test(test_shift), cmocka_unit_test(test_bad_lengths)};
+      cmocka_unit_test(test_shift), cmocka_unit_test(test_instruction_sets),
+      cmocka_unit_test(test_bad_lengths)};
   return cmocka_run_group_tests_name("numeric/fft", tests, NULL, NULL);
 }
