@@ -197,14 +197,15 @@ typedef enum hl_program_mode { HL_MODE_INFERENCE = 0, HL_MODE_TRAINING = 1 } hl_
 /* Each is summed over the model's outputs. x is an output, t its target, which has the shape and
  * the type of the output where nothing else is said. */
 typedef enum hl_loss {
-  HL_LOSS_CROSS_ENTROPY = 0,     /* x (N, C, ...) scores, t (N, ...) int64 classes; mean */
-  HL_LOSS_MEAN_SQUARE = 1,       /* mean (x - t)^2 */
-  HL_LOSS_MEAN_ABSOLUTE = 2,     /* mean |x - t|, also called L1 and MAE */
-  HL_LOSS_POISSON = 3,           /* mean x - t log(x + 1e-8): torch's PoissonNLLLoss with
-                                  * log_input=False */
-  HL_LOSS_DICE_CROSS_ENTROPY = 4 /* 1 - mean over N, C of (2 sum(p t) + 1e-5) / (sum p + sum t +
-                                  * 1e-5), p = sigmoid(x), plus the mean binary cross-entropy:
-                                  * MONAI's DiceCELoss(sigmoid=True) */
+  HL_LOSS_CROSS_ENTROPY = 0,      /* x (N, C, ...) scores, t (N, ...) int64 classes; mean */
+  HL_LOSS_MEAN_SQUARE = 1,        /* mean (x - t)^2 */
+  HL_LOSS_MEAN_ABSOLUTE = 2,      /* mean |x - t|, also called L1 and MAE */
+  HL_LOSS_POISSON = 3,            /* mean x - t log(x + 1e-8): torch's PoissonNLLLoss with
+                                   * log_input=False */
+  HL_LOSS_DICE_CROSS_ENTROPY = 4, /* 1 - mean over N, C of (2 sum(p t) + 1e-5) / (sum p + sum t +
+                                   * 1e-5), p = sigmoid(x), plus the mean binary cross-entropy:
+                                   * MONAI's DiceCELoss(sigmoid=True) */
+  HL_LOSS_HOST = 5                /* whatever `host_loss` of the spec says; there are no targets */
 } hl_loss;
 
 typedef enum hl_optimizer {
@@ -227,9 +228,11 @@ typedef enum hl_phase {
  * (batch norms use the batch's statistics, dropout drops), loss, backward, update of the weights.
  *
  * Its inputs, as `bind` counts them: those of the model; then one target for each output of the
- * model; then "learning_rate", a float32 number, and "step", an int64 number: 1 in the first
- * submit, one more in each. Its outputs: 0 "loss", a float32 number, of the weights before the
- * update; 1 "gradient_norm", where gradients are clipped: their joint norm before.
+ * model, unless the loss is HL_LOSS_HOST; then "learning_rate", a float32 number, and "step", an
+ * int64 number: 1 in the first submit, one more in each. At 1 it may start again at any time: that
+ * update is Adam's first, whatever its moments hold. Its outputs: 0 "loss", a float32 number, of
+ * the weights before the update; 1 "gradient_norm", where gradients are clipped: their joint norm
+ * before.
  *
  * Its state is the weights under their own names, the optimiser's "NAME/momentum" or "NAME/mean"
  * and "NAME/square", the running statistics of batch norms, and with `accumulate` > 1
@@ -267,6 +270,18 @@ typedef struct hl_training_spec {
    * that cannot is UNIMPLEMENTED; one that does not know the member is found out by the host.
    */
   struct hl_program *states_of;
+  /*
+   * Of HL_LOSS_HOST; NULL otherwise. Called within each submit, on its thread, between forward and
+   * backward, with the model's outputs: gives the loss, and writes its derivative by each output,
+   * all of it, to `gradients`, which have the outputs' shapes. All are row-major float32 and
+   * borrowed for the call; what `gradients` hold before is not defined. A failure is that of the
+   * submit. Where the loss is not finite the gradients need not be written and the submit ends at
+   * once: that is how to look at the outputs and change nothing. An engine that cannot is
+   * UNIMPLEMENTED.
+   */
+  hl_status (*host_loss)(void *context, const hl_tensor_view *outputs, size_t count,
+                         const hl_tensor_view *gradients, double *ret_loss, hl_error *error);
+  void *host_loss_context;
 } hl_training_spec;
 
 typedef struct hl_program_spec {

@@ -23,4 +23,7 @@ hl_status hl_training_recompute(hl_graph *graph, hl_error *error);
 
 /* The loss of one output, a number. */
 hl_value_id hl_training_loss(hl_training *t, hl_value_id x, hl_value_id target);
+
+/* The loss that the host computes of all outputs, a number; its node gives the gradients, too. */
+hl_value_id hl_training_host_loss(hl_training *t);
 #endif

@@ -1,5 +1,9 @@
 /* Losses, written down as nodes. */
+#include "base/text.h"
+#include "graph/graph-internal.h"
 #include "graph/training-internal.h"
+
+#include <stdlib.h>
 
 /* Mean over all elements, as a number. */
 static hl_value_id mean(hl_training *t, hl_value_id x) {
@@ -56,14 +60,38 @@ hl_value_id hl_training_loss(hl_training *t, hl_value_id x, hl_value_id target) 
   case HL_LOSS_MEAN_SQUARE:
     difference = T2("Sub", x, target);
     return mean(t, T2("Mul", difference, difference));
+  case HL_LOSS_HOST:
+    break;
   }
   return -1;
+}
+
+hl_value_id hl_training_host_loss(hl_training *t) {
+  const hl_graph *graph = t->graph;
+  size_t count = graph->output_count;
+  HL_CLEANUP(hl_free_pointer) hl_value_id *inputs = calloc(count + 1, sizeof *inputs);
+  HL_CLEANUP(hl_free_pointer) hl_value_id *results = calloc(count + 1, sizeof *results);
+  if (!inputs || !results) {
+    hl_graph_fail(t->graph, HL_OUT_OF_MEMORY, "no memory for a training step");
+    return -1;
+  }
+  for (size_t i = 0; i < count; i++) {
+    inputs[i] = graph->outputs[i];
+    if (graph->values[inputs[i]].dtype == HL_FLOAT32) continue;
+    hl_graph_fail(t->graph, HL_UNIMPLEMENTED,
+                  "output '%.90s' is %s; a loss of the host is of "
+                  "float32 outputs",
+                  graph->values[inputs[i]].name, hl_dtype_name(graph->values[inputs[i]].dtype));
+    return -1;
+  }
+  hl_node *node = hl_gradient_own_node(&t->pen, "HostLoss", inputs, count, results, count + 1);
+  return node ? results[0] : -1;
 }
 
 bool hl_graph_target(hl_loss loss, const hl_value *output, hl_shape *ret_shape,
                      hl_dtype *ret_dtype) {
   hl_shape shape = output->shape;
-  if (!hl_dtype_is_float(output->dtype)) return false;
+  if (!hl_dtype_is_float(output->dtype) || loss == HL_LOSS_HOST) return false;
   if (loss == HL_LOSS_DICE_CROSS_ENTROPY && shape.rank < 3) return false;
   if (loss == HL_LOSS_CROSS_ENTROPY) {
     if (shape.rank < 2) return false;

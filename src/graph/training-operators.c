@@ -47,6 +47,33 @@ hl_status hl_gradient_random_dropout(hl_gradient *g, const hl_node *node, hl_err
   return HL_OK;
 }
 
+/* -- a loss of the host ------------------------------------------------------------------------ */
+
+/* Of the outputs of the network: the loss, then its derivative by each of them. */
+static hl_status infer_host_loss(hl_graph *graph, hl_node *node, hl_error *error) {
+  (void)error;
+  hl_op_set(hl_node_output(graph, node, 0), HL_FLOAT32, 0, NULL);
+  for (size_t i = 0; i < node->input_count; i++) {
+    const hl_value *x = hl_node_input(graph, node, i);
+    hl_op_set(hl_node_output(graph, node, i + 1), x->dtype, x->shape.rank, x->shape.dims);
+  }
+  return HL_OK;
+}
+
+static hl_status evaluate_host_loss(const hl_graph *graph, const hl_node *node,
+                                    const hl_tensor_view *inputs, hl_tensor_view *outputs,
+                                    hl_error *error) {
+  (void)graph, (void)inputs, (void)outputs;
+  return hl_op_fail(node, HL_UNIMPLEMENTED, error, "there is no host whose loss it could be");
+}
+
+/* The loss is what is differentiated, so the derivative by it is 1. */
+static hl_status gradient_host_loss(hl_gradient *g, const hl_node *node, hl_error *error) {
+  (void)error;
+  for (size_t i = 0; i < node->input_count; i++) hl_gradient_give(g, node, i, node->outputs[i + 1]);
+  return HL_OK;
+}
+
 /* -- updates --------------------------------------------------------------------------------- */
 
 /* The new weight and moments are like the old ones: inputs 0, 2 and 3. */
@@ -116,7 +143,8 @@ static hl_status evaluate_sgd(const hl_graph *graph, const hl_node *node,
 /*
  * weight, gradient, mean, square, rate, {beta1, beta2, epsilon, decay, decoupled}, step, loss:
  * D. Kingma and J. Ba, Adam, 2015, algorithm 1; decoupled decay as I. Loshchilov and F. Hutter,
- * 2019, algorithm 2, with the rate in front as torch.optim.AdamW has it.
+ * 2019, algorithm 2, with the rate in front as torch.optim.AdamW has it. The first update begins
+ * with moments of 0, whatever there is.
  */
 static hl_status evaluate_adam(const hl_graph *graph, const hl_node *node,
                                const hl_tensor_view *inputs, hl_tensor_view *outputs,
@@ -127,7 +155,7 @@ static hl_status evaluate_adam(const hl_graph *graph, const hl_node *node,
   double beta2 = hl_view_get(&inputs[5], 1), epsilon = hl_view_get(&inputs[5], 2);
   double decay = hl_view_get(&inputs[5], 3),
          step = (double)(hl_view_get_int(&inputs[6], 0) / hl_node_int(node, "accumulate", 1));
-  bool decoupled = hl_view_get(&inputs[5], 4) != 0;
+  bool decoupled = hl_view_get(&inputs[5], 4) != 0, first = step == 1;
   double bias1 = 1 - pow(beta1, step), bias2 = 1 - pow(beta2, step);
   int64_t count = hl_view_elements(&outputs[0]);
   for (int64_t i = 0; i < count; i++) {
@@ -136,8 +164,8 @@ static hl_status evaluate_adam(const hl_graph *graph, const hl_node *node,
       w -= rate * decay * w;
     else
       g += decay * w;
-    double mean = beta1 * hl_view_get(&inputs[2], i) + (1 - beta1) * g;
-    double square = beta2 * hl_view_get(&inputs[3], i) + (1 - beta2) * g * g;
+    double mean = (first ? 0 : beta1 * hl_view_get(&inputs[2], i)) + (1 - beta1) * g;
+    double square = (first ? 0 : beta2 * hl_view_get(&inputs[3], i)) + (1 - beta2) * g * g;
     hl_view_put(&outputs[0], i, w - rate * (mean / bias1) / (sqrt(square / bias2) + epsilon));
     hl_view_put(&outputs[1], i, mean);
     hl_view_put(&outputs[2], i, square);
@@ -170,6 +198,15 @@ static const hl_operator table[] = {
      .min_inputs = 2,
      .max_inputs = 2,
      .max_outputs = 1},
+    {.name = "HostLoss",
+     .since = 1,
+     .last = INT32_MAX,
+     .infer = infer_host_loss,
+     .evaluate = evaluate_host_loss,
+     .gradient = gradient_host_loss,
+     .min_inputs = 1,
+     .max_inputs = UINT8_MAX,
+     .max_outputs = UINT8_MAX},
     {.name = "RandomDropout",
      .since = 1,
      .last = INT32_MAX,

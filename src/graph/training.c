@@ -264,7 +264,7 @@ static hl_status build(hl_training *t, const bool *is_weight, size_t value_count
   if (status != HL_OK) return status;
   graph->pen_phase = HL_PHASE_LOSS;
   graph->pen_layer = "loss";
-  t->loss = sum_losses(t, error);
+  t->loss = t->spec->loss == HL_LOSS_HOST ? hl_training_host_loss(t) : sum_losses(t, error);
   graph->pen_phase = HL_PHASE_FORWARD;
   graph->pen_layer = NULL;
   if (t->loss < 0) return graph->failed != HL_OK ? hl_graph_status(graph, error) : error->status;

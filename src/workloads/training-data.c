@@ -131,6 +131,7 @@ static const char *shape_targets(const hl_training_data *d, const ports *p) {
     return "absolute values of normal numbers";
   case HL_LOSS_MEAN_SQUARE:
   case HL_LOSS_MEAN_ABSOLUTE:
+  case HL_LOSS_HOST:
     break;
   }
   return "standard normal numbers";

@@ -45,6 +45,12 @@ hl_status hl_native_training_graph(hl_program *program, const hl_training_spec *
   program->network = program->graph;
   program->graph = NULL;
   memcpy(&program->training, spec, spec->size < sizeof(*spec) ? (size_t)spec->size : sizeof(*spec));
+  if ((spec->loss == HL_LOSS_HOST) != (program->training.host_loss != NULL))
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "HL_LOSS_HOST and host_loss are given both or not at all");
+  if (program->training.host_loss && spec->gradients_wait)
+    return hl_error_set(error, HL_UNIMPLEMENTED,
+                        "data parallel training with a loss of the host is not implemented");
   hl_status status =
       hl_graph_training(program->network, &program->training, &program->graph, error);
   return status == HL_OK ? collect_states(program, error) : status;

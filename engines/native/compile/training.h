@@ -29,6 +29,10 @@ void hl_native_training_states(hl_native_builder *b, hl_program *program);
 /* Steps that copy what was not computed in place to its state; after all nodes. */
 void hl_native_training_updates(hl_native_builder *b);
 
+/* Is it the step that asks the host for its loss? Its first argument is the loss, a float32
+ * number. (lower/host-loss.c) */
+bool hl_native_is_host_loss(const hl_native_step *step);
+
 /* Allocates the states and gives them what they begin with, or takes those of `states_of`. */
 hl_status hl_native_training_start(hl_program *program, hl_error *error);
 

@@ -23,6 +23,7 @@ typedef struct hl_adam_args {
   size_t n;
   float beta1, beta2, rest1, rest2; /* rest is 1 - beta, rounded once */
   float epsilon, decay, keep, step, root;
+  int first; /* what `mean` and `square` were does not count: they were 0 */
 } hl_adam_args;
 
 /* g = gradient + decay · weight; velocity = momentum · velocity + g; weight -= rate · velocity, or

@@ -131,6 +131,7 @@ static const struct {
     {"ConvWeightGradient", hl_native_lower_narrow_gradient},
     {"ConvWeightGradient", hl_native_lower_winograd_gradient},
     {"ConvWeightGradient", hl_native_lower_weight_gradient},
+    {"HostLoss", hl_native_lower_host_loss},
     {"GradientReady", hl_native_lower_gradient_ready},
     {"ReluGradient", hl_native_lower_norm_relu},
     {"LeakyReluGradient", hl_native_lower_norm_relu},

@@ -62,6 +62,7 @@ bool hl_native_lower_recurrent(hl_native_builder *b, const hl_native_node *node)
 bool hl_native_lower_recurrent_training(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_recurrent_gradient(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_attention(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_host_loss(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_gradient_ready(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_function_gradient(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_adam(hl_native_builder *b, const hl_native_node *node);

@@ -39,7 +39,8 @@ static hl_status run_adam(const void *opaque, void *const *pointers, hl_error *e
                        .decay = decoupled ? 0 : (float)hyper[3],
                        .keep = decoupled ? (float)(1 - rate * hyper[3]) : 1,
                        .step = (float)(rate / (1 - pow(hyper[0], number))),
-                       .root = (float)(1 / sqrt(1 - pow(hyper[1], number)))};
+                       .root = (float)(1 / sqrt(1 - pow(hyper[1], number))),
+                       .first = step == context->every};
   hl_kernel_adam(context->kernels, &args, context->threads);
   return HL_OK;
 }

@@ -1,5 +1,7 @@
 #include "run/request.h"
 #include "base/clock.h"
+#include "compile/training.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,6 +180,12 @@ static hl_status run_step(const hl_request *request, int32_t s, int *threads, hl
   return step->kernel(step->context, c->pointers, error);
 }
 
+/* Was this step the host's loss, and without a gradient? Nothing may follow then. */
+static bool ends(const hl_request *request, int32_t s) {
+  return hl_native_is_host_loss(&request->program->list.steps[s]) &&
+         !isfinite(*(const float *)request->calls[s].pointers[0]);
+}
+
 static hl_status ready(const hl_request *request, hl_error *error) {
   const hl_graph *graph = request->program->graph;
   for (size_t i = 0; i < graph->input_count; i++)
@@ -203,6 +211,7 @@ static hl_status run_phases(hl_request *request, hl_error *error) {
       phase = list->steps[s].phase;
     }
     status = run_step(request, s, &threads, error);
+    if (ends(request, s)) break;
   }
   request->phase_ns[phase] += hl_clock_ns() - since;
   return status;
@@ -273,6 +282,7 @@ hl_status hl_native_request_profile(hl_request *request, hl_profile_visit visit,
     status = run_step(request, s, &threads, error);
     if (status == HL_OK)
       visit(context, list->steps[s].name, list->steps[s].kind, hl_clock_ns() - start);
+    if (ends(request, s)) break;
   }
   request->has_run = status == HL_OK;
   return status;
@@ -327,6 +337,7 @@ hl_status hl_native_request_trace(hl_request *request, hl_trace_visit visit, voi
     for (; at < list->result_count && list->results[at].step <= s && status == HL_OK; at++)
       if (list->steps[list->results[at].step].phase != HL_PHASE_OPTIMIZER)
         status = show(request, &list->results[at], visit, context, error);
+    if (ends(request, s)) break;
   }
   return status;
 }

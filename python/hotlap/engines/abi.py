@@ -11,7 +11,7 @@ ABI, MAX_RANK = 1, 8
 OK, INVALID_ARGUMENT, BAD_DATA, NOT_FOUND, IO, OUT_OF_MEMORY, UNIMPLEMENTED, UNAVAILABLE = range(8)
 INTERNAL = 12
 INFERENCE, TRAINING = 0, 1
-LOSSES = 'cross-entropy', 'mse', 'mae', 'poisson', 'dice-ce'
+LOSSES = 'cross-entropy', 'mse', 'mae', 'poisson', 'dice-ce', 'host'
 OPTIMIZERS = 'sgd', 'adam', 'adamw'
 PHASES = FORWARD, LOSS, BACKWARD, OPTIMIZER = range(4)
 
@@ -104,7 +104,8 @@ class TrainingSpec(C.Structure):
                 ('clip_norm', C.c_double), ('seed', C.c_uint64), ('accumulate', C.c_uint32),
                 ('recompute', C.c_uint32), ('gradient_ready', C.c_void_p),
                 ('gradients_wait', C.c_void_p), ('context', C.c_void_p),
-                ('states_of', C.c_void_p)]
+                ('states_of', C.c_void_p), ('host_loss', C.c_void_p),
+                ('host_loss_context', C.c_void_p)]
 
 
 class ProgramSpec(C.Structure):

@@ -182,5 +182,8 @@ class Request(training.Step, InferenceRequest):
                                    np.float32),
                           np.uint32(step & 0xffffffff)), self.device)
         run = p.add if step % self.every else p.update
+        for name in self.moments(step):
+            at = learnt.at[name]
+            learnt.states[at] = jnp.zeros_like(learnt.states[at])
         learnt.states, loss, norm = run(learnt.states, p.constants, *given)
         self.results = loss, norm

@@ -191,5 +191,8 @@ class Request(training.Step, InferenceRequest):
         given = self.tensors(self.bound[:-2])
         numbers = training.numbers_of(self.training, rate, max(1, step // self.every))
         run = p.add if step % self.every else p.update
+        for name in self.moments(step):
+            variable = p.learnt.variables[name]
+            variable.assign(tf.zeros_like(variable))
         self.results = run(*given, self.constant(numbers, tf.float32), self.constant(step, tf.int64),
                            self.counts)

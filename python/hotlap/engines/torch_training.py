@@ -73,10 +73,11 @@ class Program(training.Program):
     def __init__(self, model, specification):
         self.engine, self.inputs = model.engine, specification.inputs
         self.training = t = specification.training
-        training.check('torch', model, specification)
+        training.check('torch', model, specification, hosts_loss=True)
         self.learnt = t.states_of.learnt if t.states_of else \
             self.learnt_class(model, t, self.engine.device)
         module = self.network(model, specification).to(self.engine.device)
+        self.host_loss = training.HostLoss(t, self.outputs) if t.loss == 'host' else None
         self.engine.lay_out(module)
         self.module, self.bfloat16 = self.engine.compiled(module), \
             specification.dtype == training.BFLOAT16
@@ -98,6 +99,14 @@ class Program(training.Program):
     def loss_of(self, results, targets):
         loss = LOSSES[self.training.loss]
         return sum(loss(y.float(), t) for y, t in zip(results, targets))
+
+    def ask_host(self, results):
+        """The loss that the host computes, and its gradients by the results."""
+        outputs = [y.detach().float().cpu().contiguous() for y in results]
+        gradients = [torch.empty_like(y) for y in outputs]
+        loss = self.host_loss([y.shape for y in outputs], [y.data_ptr() for y in outputs],
+                              [g.data_ptr() for g in gradients])
+        return torch.tensor(loss), [g.to(y.device, y.dtype) for g, y in zip(gradients, results)]
 
     def precision(self):
         if self.bfloat16:
@@ -150,11 +159,16 @@ class Request(training.Step, InferenceRequest):
         with program.precision():
             results = program.module(*self.place(self.bound[:self.count]))
         stamps.append(self.stamp())
-        targets = self.place(self.bound[self.count:-2])
-        loss = program.loss_of(results, targets)
+        gradients = None
+        if program.host_loss:
+            loss, gradients = program.ask_host(results)
+        else:
+            loss = program.loss_of(results, self.place(self.bound[self.count:-2]))
         finite = bool(torch.isfinite(loss))
         stamps.append(self.stamp())
-        if finite:
+        if finite and gradients:
+            torch.autograd.backward(results, [g / self.every for g in gradients])
+        elif finite:
             (loss / self.every).backward()
         stamps.append(self.stamp())
         if finite and step % self.every == 0:
@@ -169,8 +183,10 @@ class Request(training.Step, InferenceRequest):
             norm = torch.nn.utils.clip_grad_norm_(learnt.parameters, t.clip_norm)
         learnt.optimizer.param_groups[0]['lr'] = rate
         if t.optimizer != 'sgd' and learnt.updates != number - 1:
-            for p in learnt.parameters:  # it goes on from a checkpoint
+            for p in learnt.parameters:  # it goes on from a checkpoint, or starts again
                 learnt.optimizer.state[p]['step'].fill_(number - 1)
+                for suffix in training.MOMENTS if number == 1 else ():
+                    learnt.optimizer.state[p][KEYS[suffix]].zero_()
         learnt.optimizer.step()
         learnt.updates = number
         learnt.optimizer.zero_grad(set_to_none=not learnt.accumulates)

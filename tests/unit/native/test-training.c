@@ -331,6 +331,111 @@ static void test_the_host_sees_gradients(void **unused) {
   stop(&s);
 }
 
+/* What the built-in mean square computes, by the host; `ends`: it only looks. */
+typedef struct judge {
+  const float *target;
+  float seen;
+  bool ends, refuses;
+} judge;
+
+static hl_status judge_outputs(void *context, const hl_tensor_view *outputs, size_t count,
+                               const hl_tensor_view *gradients, double *ret_loss, hl_error *error) {
+  judge *j = context;
+  assert_int_equal(count, 1);
+  assert_string_equal(outputs[0].name, "logarithm_out");
+  assert_int_equal(outputs[0].dims[0], BATCH);
+  assert_int_equal(gradients[0].bytes, BATCH * sizeof(float));
+  const float *y = outputs[0].data;
+  j->seen = y[0];
+  *ret_loss = 0;
+  if (j->refuses) {
+    error->status = HL_LIMIT;
+    snprintf(error->msg, sizeof error->msg, "the host will not");
+    return HL_LIMIT;
+  }
+  if (j->ends) return *ret_loss = NAN, HL_OK;
+  for (int n = 0; n < BATCH; n++) {
+    float d = y[n] - j->target[n];
+    *ret_loss += (double)d * (double)d / BATCH;
+    ((float *)gradients[0].data)[n] = 2 * d / BATCH;
+  }
+  return HL_OK;
+}
+
+static void start_judged(session *s, hl_training_spec spec, judge *j) {
+  hl_error error = {0};
+  spec.loss = HL_LOSS_HOST;
+  spec.host_loss = judge_outputs;
+  spec.host_loss_context = j;
+  open(s);
+  ok(prepare(s, &spec, &error), &error);
+  ok(s->ops->request(s->program, &s->request, &error), &error);
+  memcpy(s->x, batch, sizeof s->x);
+  s->rate = 0.125f;
+  bind(s, 0, HL_FLOAT32, 2, BATCH, WIDTH, s->x, sizeof s->x);
+  bind(s, 1, HL_FLOAT32, 0, 0, 0, &s->rate, sizeof s->rate); /* no target */
+  bind(s, 2, HL_INT64, 0, 0, 0, &s->step, sizeof s->step);
+  j->target = s->target;
+}
+
+static void test_a_loss_of_the_host(void **unused) {
+  (void)unused;
+  session s, t;
+  judge j = {.ends = false};
+  start_judged(&s, plain, &j);
+  start(&t, &plain);
+  for (int k = 0; k < 3; k++) {
+    assert_true(fabsf(step(&s) - step(&t)) < 1e-6f);
+    for (int i = 0; i < WIDTH; i++)
+      assert_true(fabsf(state(&s, "w")[i] - state(&t, "w")[i]) < 1e-6f);
+  }
+  float before[WIDTH], first = j.seen;
+  memcpy(before, state(&s, "w"), sizeof before);
+  j.ends = true;
+  assert_true(isnan(step(&s)));
+  assert_true(j.seen != first); /* of the new weights */
+  assert_memory_equal(before, state(&s, "w"), sizeof before);
+  j.ends = false;
+  j.refuses = true;
+  hl_error error = {0};
+  assert_int_equal(s.ops->submit(s.request, &error), HL_LIMIT);
+  assert_string_equal(error.msg, "the host will not");
+  assert_memory_equal(before, state(&s, "w"), sizeof before);
+  j.refuses = false;
+  assert_true(isfinite(step(&s)));
+  stop(&s);
+  stop(&t);
+}
+
+/* At step 1 whatever the moments hold does not count. */
+static void test_adam_starts_again(void **unused) {
+  (void)unused;
+  session s, t;
+  hl_training_spec spec = plain;
+  spec.optimizer = HL_OPTIMIZER_ADAM;
+  spec.beta1 = 0.9;
+  spec.beta2 = 0.999;
+  spec.epsilon = 1e-8;
+  start(&s, &spec);
+  for (int k = 0; k < 3; k++) step(&s);
+  start(&t, &spec);
+  hl_tensor_view view = {.name = "w", .dtype = HL_FLOAT32, .rank = 2, .dims = {WIDTH, 1}};
+  float w[WIDTH];
+  memcpy(w, state(&s, "w"), sizeof w);
+  view.data = w;
+  view.bytes = sizeof w;
+  ok(t.ops->state_write(t.program, &view, NULL), NULL);
+  s.step = 0;
+  for (int k = 0; k < 3; k++) {
+    assert_true(step(&s) == step(&t));
+    assert_memory_equal(state(&s, "w"), state(&t, "w"), sizeof w);
+    assert_memory_equal(state(&s, "w/mean"), state(&t, "w/mean"), sizeof w);
+    assert_memory_equal(state(&s, "w/square"), state(&t, "w/square"), sizeof w);
+  }
+  stop(&s);
+  stop(&t);
+}
+
 static void test_refusals(void **unused) {
   (void)unused;
   session s;
@@ -343,6 +448,11 @@ static void test_refusals(void **unused) {
   spec = plain;
   spec.loss = HL_LOSS_DICE_CROSS_ENTROPY;
   assert_int_equal(prepare(&s, &spec, &error), HL_INVALID_ARGUMENT);
+  spec.loss = HL_LOSS_HOST;
+  assert_int_equal(prepare(&s, &spec, &error), HL_INVALID_ARGUMENT);
+  spec = plain;
+  spec.host_loss = judge_outputs;
+  assert_int_equal(prepare(&s, &spec, &error), HL_INVALID_ARGUMENT);
   assert_null(s.program);
   stop(&s);
 }
@@ -354,6 +464,8 @@ int main(void) {
       cmocka_unit_test(test_states_are_read_and_written),
       cmocka_unit_test(test_what_is_not_finite_changes_nothing),
       cmocka_unit_test(test_the_host_sees_gradients),
+      cmocka_unit_test(test_a_loss_of_the_host),
+      cmocka_unit_test(test_adam_starts_again),
       cmocka_unit_test(test_refusals),
   };
   return cmocka_run_group_tests_name("native/training", tests, write_model, remove_model);
