@@ -94,4 +94,38 @@ HL_INLINE void hl_vtranspose(vfloat v[HL_PAIRS]) {
 #endif
 }
 
+/* A square of HL_WIDTH x HL_WIDTH floats. */
+HL_INLINE void hl_vsquare(vfloat v[HL_WIDTH]) {
+#if HL_VECTOR_BYTES == 64
+  __m512 a[16];
+  for (int i = 0; i < 16; i += 2) {
+    a[i] = _mm512_unpacklo_ps((__m512)v[i], (__m512)v[i + 1]);
+    a[i + 1] = _mm512_unpackhi_ps((__m512)v[i], (__m512)v[i + 1]);
+  }
+  __m512d b[16];
+  for (int i = 0; i < 16; i += 4)
+    for (int k = 0; k < 2; k++) { /* b[i + c]: column c of each quarter, rows i..i + 3 */
+      b[i + 2 * k] = _mm512_unpacklo_pd((__m512d)a[i + k], (__m512d)a[i + k + 2]);
+      b[i + 2 * k + 1] = _mm512_unpackhi_pd((__m512d)a[i + k], (__m512d)a[i + k + 2]);
+    }
+  for (int c = 0; c < 4; c++) {
+    __m512d low = _mm512_shuffle_f64x2(b[c], b[c + 4], 0x88);
+    __m512d low2 = _mm512_shuffle_f64x2(b[c + 8], b[c + 12], 0x88);
+    __m512d high = _mm512_shuffle_f64x2(b[c], b[c + 4], 0xdd);
+    __m512d high2 = _mm512_shuffle_f64x2(b[c + 8], b[c + 12], 0xdd);
+    v[c] = (vfloat)_mm512_shuffle_f64x2(low, low2, 0x88);
+    v[c + 8] = (vfloat)_mm512_shuffle_f64x2(low, low2, 0xdd);
+    v[c + 4] = (vfloat)_mm512_shuffle_f64x2(high, high2, 0x88);
+    v[c + 12] = (vfloat)_mm512_shuffle_f64x2(high, high2, 0xdd);
+  }
+#else
+  for (int i = 0; i < HL_WIDTH; i++)
+    for (int k = 0; k < i; k++) {
+      float swap = v[i][k];
+      v[i][k] = v[k][i];
+      v[k][i] = swap;
+    }
+#endif
+}
+
 #endif

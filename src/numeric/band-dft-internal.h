@@ -1,0 +1,52 @@
+/*
+ * numeric/band-dft-internal.h - what a band's tables and its kernels share; private.
+ *
+ * Coordinates of a picture come in pairs +h and -h about its middle: h = t + 1/2 for an even n (the
+ * half is a phase of the band), h = t for an odd one. Lanes are the rows of HL_WIDTH pairs.
+ */
+#ifndef HL_NUMERIC_BAND_DFT_INTERNAL_H
+#define HL_NUMERIC_BAND_DFT_INTERNAL_H
+
+#include <stddef.h>
+
+struct hl_band_dft;
+
+enum { HL__BAND_TILE = 4, HL__BAND_LANES = 16 /* the most of any instruction set */ };
+
+typedef struct hl__band_plan {
+  size_t n, band, half; /* band = 2 half + 1 */
+  size_t pairs, padded; /* (n + 1) / 2, and a multiple of HL__BAND_LANES */
+  /* cos and sin of 2π k h / n, 0 beyond `pairs`: */
+  const float *row_cos, *row_sin; /* [half + 1][padded] */
+  const float *columns;           /* [padded / TILE][half + 1][cos of TILE pairs, sin of them] */
+} hl__band_plan;
+
+/* One thread's share: `first`..`end` are blocks of rows, in units of the kernels' width. */
+typedef struct hl__band_job {
+  const hl__band_plan *plan;
+  /* [(band + TILE - 1) / TILE][half + 1][TILE][4]: sums and differences over ±u, each re and im, of
+   * the column sums over ±v (v = 0..half), then differences (v = 1..half), then zeros. */
+  const float *folded;
+  int flip, part, parts;
+  int graded;          /* with the gradient of the residual */
+  float *amplitude;    /* [n][n], to write; NULL for a residual */
+  const float *target; /* [n][n], of a residual */
+  float *fields;       /* scratch: [band + TILE][4][LANES] */
+  float *sums;         /* scratch of gradients: [half + 1 + TILE][2][4][LANES] */
+  float *rows;         /* scratch of gradients: [band][4][padded] */
+  float *gradient;     /* [band][band][2], this thread's part, without the phase and the weight */
+  double loss;         /* out */
+} hl__band_job;
+
+typedef struct hl__band_kernels {
+  void (*run)(hl__band_job *job);
+} hl__band_kernels;
+
+/* "baseline", "avx2", "avx512"; NULL where this processor, or build, lacks it. */
+const hl__band_kernels *hl__band_kernels_by_name(const char *isa);
+const hl__band_kernels *hl__band_kernels_select(void);
+
+/* For tests of one set; otherwise the widest is used. */
+void hl__band_dft_use(struct hl_band_dft *dft, const hl__band_kernels *kernels);
+
+#endif

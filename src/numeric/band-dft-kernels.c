@@ -1,0 +1,318 @@
+/* Compiled once per instruction set, with fused products (band-dft-internal.h). */
+#include <math.h>
+#include <string.h>
+
+#include "numeric/band-dft-internal.h"
+#include "numeric/fft-vector.h"
+
+enum {
+  TILE = HL__BAND_TILE,
+  TURNS = HL_VECTOR_BYTES == 64 ? 4 : 2, /* pairs of columns at a time: registers for their sums */
+};
+
+typedef struct number {
+  vfloat re, im;
+} number;
+
+/* Where the pairs of one axis lie in the picture. */
+typedef struct places {
+  size_t n;
+  int flip;
+} places;
+
+HL_INLINE size_t place(places p, size_t t, int minus) {
+  size_t at = minus ? (p.n - 1) / 2 - t : p.n / 2 + t;
+  return p.flip ? p.n - 1 - at : at;
+}
+
+/* Columns of HL_WIDTH pairs lie side by side; do they run backwards? */
+HL_INLINE int backwards(places p, int minus) {
+  return (minus != 0) != (p.flip != 0);
+}
+
+HL_INLINE vfloat root(vfloat square, vfloat *ret_inverse) {
+#if HL_VECTOR_BYTES == 64
+  __m512 x = (__m512)square, r = _mm512_rsqrt14_ps(x);
+  /* One step of Newton: to the last bit or two. Squares that are 0 or denormal have no inverse. */
+  __m512 e = _mm512_fnmadd_ps(_mm512_mul_ps(x, r), r, _mm512_set1_ps(1));
+  r = _mm512_fmadd_ps(_mm512_mul_ps(r, _mm512_set1_ps(0.5f)), e, r);
+  __mmask16 some = _mm512_cmp_ps_mask(x, _mm512_set1_ps(1.2e-38f), _CMP_GE_OQ);
+  r = _mm512_maskz_mov_ps(some, r);
+  *ret_inverse = (vfloat)r;
+  return (vfloat)_mm512_mul_ps(x, r);
+#else
+  vfloat y;
+  for (int i = 0; i < HL_WIDTH; i++) {
+    y[i] = sqrtf(square[i]);
+    (*ret_inverse)[i] = square[i] >= 1.2e-38f ? 1 / y[i] : 0;
+  }
+  return y;
+#endif
+}
+
+/* fields[w][+re, +im, -re, -im]: the sums over u for the rows of one block of pairs. */
+static void fields_of(const hl__band_job *j, size_t row) {
+  const hl__band_plan *p = j->plan;
+  const float *cosine = p->row_cos + row, *sine = p->row_sin + row;
+  for (size_t w = 0; w < p->band; w += TILE) {
+    const float *b = j->folded + w * (p->half + 1) * 4;
+    vfloat c[TILE][2] = {0}, s[TILE][2] = {0};
+    for (size_t u = 0; u <= p->half; u++, b += 4 * TILE) {
+      vfloat cu = hl_vload(cosine + u * p->padded), su = hl_vload(sine + u * p->padded);
+      for (size_t i = 0; i < TILE; i++) {
+        c[i][0] += cu * b[4 * i];
+        c[i][1] += cu * b[4 * i + 1];
+        s[i][0] += su * b[4 * i + 2];
+        s[i][1] += su * b[4 * i + 3];
+      }
+    }
+    for (size_t i = 0; i < TILE; i++) {
+      float *to = j->fields + (w + i) * 4 * HL_WIDTH;
+      hl_vstore(to, c[i][0] + s[i][1]);
+      hl_vstore(to + HL_WIDTH, c[i][1] - s[i][0]);
+      hl_vstore(to + 2 * HL_WIDTH, c[i][0] - s[i][1]);
+      hl_vstore(to + 3 * HL_WIDTH, c[i][1] + s[i][0]);
+    }
+  }
+}
+
+/* The field of TURNS pairs of columns from t: plus[] and minus[], of the rows + (side 0) or -. */
+HL_INLINE void field_at(const hl__band_job *j, size_t t, size_t side, number plus[TURNS],
+                        number minus[TURNS]) {
+  const hl__band_plan *p = j->plan;
+  const float *table = p->columns + t / TILE * (p->half + 1) * 2 * TILE + t % TILE;
+  const float *even = j->fields + side * 2 * HL_WIDTH, *odd = even + p->half * 4 * HL_WIDTH;
+  number c[TURNS], s[TURNS];
+  for (size_t i = 0; i < TURNS; i++) {
+    c[i] = (number){hl_vload(even), hl_vload(even + HL_WIDTH)};
+    s[i] = (number){0};
+  }
+  for (size_t v = 1; v <= p->half; v++) {
+    const float *e = even + v * 4 * HL_WIDTH, *o = odd + v * 4 * HL_WIDTH;
+    const float *turn = table + v * 2 * TILE;
+    vfloat er = hl_vload(e), ei = hl_vload(e + HL_WIDTH);
+    vfloat or = hl_vload(o), oi = hl_vload(o + HL_WIDTH);
+    for (size_t i = 0; i < TURNS; i++) {
+      c[i].re += er * turn[i];
+      c[i].im += ei * turn[i];
+      s[i].re += or *turn[i + TILE];
+      s[i].im += oi * turn[i + TILE];
+    }
+  }
+  for (size_t i = 0; i < TURNS; i++) {
+    plus[i] = (number){c[i].re + s[i].im, c[i].im - s[i].re};
+    minus[i] = (number){c[i].re - s[i].im, c[i].im + s[i].re};
+  }
+}
+
+/* v[t][lane of a row] into rows of the picture, or out of them. */
+static void put_square(const hl__band_job *j, vfloat v[HL_WIDTH], size_t row, int row_minus,
+                       size_t column, int column_minus) {
+  const hl__band_plan *p = j->plan;
+  places at = {p->n, j->flip};
+  if (row + HL_WIDTH <= p->pairs && column + HL_WIDTH <= p->pairs) {
+    int back = backwards(at, column_minus);
+    size_t first = place(at, back ? column + HL_WIDTH - 1 : column, column_minus);
+    vfloat turned[HL_WIDTH];
+    for (size_t i = 0; i < HL_WIDTH; i++) turned[i] = v[back ? HL_WIDTH - 1 - i : i];
+    hl_vsquare(turned);
+    for (size_t i = 0; i < HL_WIDTH; i++)
+      hl_vstore(j->amplitude + place(at, row + i, row_minus) * p->n + first, turned[i]);
+    return;
+  }
+  for (size_t l = 0; l < HL_WIDTH && row + l < p->pairs; l++)
+    for (size_t i = 0; i < HL_WIDTH && column + i < p->pairs; i++)
+      j->amplitude[place(at, row + l, row_minus) * p->n + place(at, column + i, column_minus)] =
+          v[i][l];
+}
+
+static void get_square(const hl__band_job *j, vfloat v[HL_WIDTH], size_t row, int row_minus,
+                       size_t column, int column_minus) {
+  const hl__band_plan *p = j->plan;
+  places at = {p->n, j->flip};
+  if (row + HL_WIDTH <= p->pairs && column + HL_WIDTH <= p->pairs) {
+    int back = backwards(at, column_minus);
+    size_t first = place(at, back ? column + HL_WIDTH - 1 : column, column_minus);
+    vfloat turned[HL_WIDTH];
+    for (size_t i = 0; i < HL_WIDTH; i++)
+      turned[i] = hl_vload(j->target + place(at, row + i, row_minus) * p->n + first);
+    hl_vsquare(turned);
+    for (size_t i = 0; i < HL_WIDTH; i++) v[back ? HL_WIDTH - 1 - i : i] = turned[i];
+    return;
+  }
+  memset(v, 0, HL_WIDTH * sizeof *v);
+  for (size_t l = 0; l < HL_WIDTH && row + l < p->pairs; l++)
+    for (size_t i = 0; i < HL_WIDTH && column + i < p->pairs; i++)
+      v[i][l] =
+          j->target[place(at, row + l, row_minus) * p->n + place(at, column + i, column_minus)];
+}
+
+static void amplitudes(const hl__band_job *j, size_t row, size_t column, int side) {
+  vfloat a[2][HL_WIDTH];
+  for (size_t t = 0; t < HL_WIDTH; t += TURNS) {
+    number z[2][TURNS];
+    field_at(j, column + t, (size_t)side, z[0], z[1]);
+    for (size_t sign = 0; sign < 2; sign++)
+      for (size_t i = 0; i < TURNS; i++) {
+        number x = z[sign][i];
+        vfloat inverse;
+        a[sign][t + i] = root(x.re * x.re + x.im * x.im, &inverse);
+      }
+  }
+  for (int sign = 0; sign < 2; sign++) put_square(j, a[sign], row, side, column, sign);
+}
+
+/* Which lanes are pixels that no other pair has: not beyond the picture, and its middle only once.
+ */
+HL_INLINE vfloat counted(const hl__band_plan *p, size_t row, int minus) {
+  vfloat ret = {0};
+  for (size_t l = 0; l < HL_WIDTH; l++)
+    ret[l] = row + l < p->pairs && !(minus && p->n % 2 && row + l == 0);
+  return ret;
+}
+
+/* |difference| and the factor of the field that makes its gradient: its sign over the amplitude. */
+HL_INLINE vfloat differ(number z, vfloat target, vfloat *loss, vfloat lanes) {
+  vfloat inverse, a = root(z.re * z.re + z.im * z.im, &inverse), d = (a - target) * lanes;
+#if HL_VECTOR_BYTES == 64
+  __m512 x = (__m512)d;
+  *loss += (vfloat)_mm512_abs_ps(x);
+  __mmask16 some = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NEQ_OQ);
+  __m512i sign = _mm512_and_si512((__m512i)x, _mm512_set1_epi32((int)0x80000000u));
+  return (vfloat)_mm512_maskz_mov_ps(some, (__m512)_mm512_xor_si512((__m512i)inverse, sign));
+#else
+  for (int i = 0; i < HL_WIDTH; i++) {
+    (*loss)[i] += fabsf(d[i]);
+    inverse[i] = d[i] > 0 ? inverse[i] : d[i] < 0 ? -inverse[i] : 0;
+  }
+  return inverse;
+#endif
+}
+
+/* sums[v][side][cos re, cos im, sin re, sin im] += those of g[t][sum re, im, difference re, im]. */
+static void gather_gradient(const hl__band_job *j, size_t column, size_t side,
+                            vfloat g[HL_WIDTH][4]) {
+  const hl__band_plan *p = j->plan;
+  enum { AT_ONCE = HL_VECTOR_BYTES == 64 ? 4 : 2 };
+  for (size_t v = 0; v <= p->half; v += AT_ONCE) {
+    vfloat sum[AT_ONCE][4];
+    float *to = j->sums + (v * 2 + side) * 4 * HL_WIDTH;
+    for (size_t i = 0; i < AT_ONCE; i++)
+      for (size_t k = 0; k < 4; k++) sum[i][k] = hl_vload(to + (8 * i + k) * HL_WIDTH);
+    /* Beyond the last v the table is another's; those sums are not used. */
+    for (size_t t = 0; t < HL_WIDTH; t++) {
+      const float *turn =
+          p->columns + ((column + t) / TILE * (p->half + 1) + v) * 2 * TILE + (column + t) % TILE;
+      for (size_t i = 0; i < AT_ONCE; i++) {
+        float c = turn[i * 2 * TILE], s = turn[i * 2 * TILE + TILE];
+        sum[i][0] += g[t][0] * c;
+        sum[i][1] += g[t][1] * c;
+        sum[i][2] += g[t][2] * s;
+        sum[i][3] += g[t][3] * s;
+      }
+    }
+    for (size_t i = 0; i < AT_ONCE; i++)
+      for (size_t k = 0; k < 4; k++) hl_vstore(to + (8 * i + k) * HL_WIDTH, sum[i][k]);
+  }
+}
+
+static void residuals(hl__band_job *j, size_t row, size_t column, int side) {
+  const hl__band_plan *p = j->plan;
+  vfloat target[2][HL_WIDTH], g[HL_WIDTH][4], loss = {0}, lanes = counted(p, row, side);
+  for (int sign = 0; sign < 2; sign++) get_square(j, target[sign], row, side, column, sign);
+  for (size_t t = 0; t < HL_WIDTH; t += TURNS) {
+    number z[2][TURNS];
+    field_at(j, column + t, (size_t)side, z[0], z[1]);
+    for (size_t i = 0; i < TURNS; i++) {
+      size_t at = column + t + i;
+      vfloat none = {0}, there = at < p->pairs ? lanes : none;
+      vfloat once = p->n % 2 && at == 0 ? none : there;
+      vfloat a = differ(z[0][i], target[0][t + i], &loss, there);
+      vfloat b = differ(z[1][i], target[1][t + i], &loss, once);
+      number x = {z[0][i].re * a, z[0][i].im * a}, y = {z[1][i].re * b, z[1][i].im * b};
+      g[t + i][0] = x.re + y.re;
+      g[t + i][1] = x.im + y.im;
+      g[t + i][2] = x.re - y.re;
+      g[t + i][3] = x.im - y.im;
+    }
+  }
+  for (size_t l = 0; l < HL_WIDTH; l++) j->loss += (double)loss[l];
+  if (j->graded) gather_gradient(j, column, (size_t)side, g);
+}
+
+/* The gradient along each row, at ±v, and of it the sums and differences over the rows ±. */
+static void rows_of(const hl__band_job *j, size_t row) {
+  const hl__band_plan *p = j->plan;
+  for (size_t v = 0; v <= p->half; v++)
+    for (int minus = 0; minus < (v ? 2 : 1); minus++) {
+      number x[2];
+      for (size_t side = 0; side < 2; side++) {
+        const float *s = j->sums + (v * 2 + side) * 4 * HL_WIDTH;
+        vfloat cr = hl_vload(s), ci = hl_vload(s + HL_WIDTH);
+        vfloat sr = hl_vload(s + 2 * HL_WIDTH), si = hl_vload(s + 3 * HL_WIDTH);
+        x[side] = minus ? (number){cr + si, ci - sr} : (number){cr - si, ci + sr};
+      }
+      float *to = j->rows + (minus ? p->half - v : p->half + v) * 4 * p->padded + row;
+      hl_vstore(to, x[0].re + x[1].re);
+      hl_vstore(to + p->padded, x[0].im + x[1].im);
+      hl_vstore(to + 2 * p->padded, x[0].re - x[1].re);
+      hl_vstore(to + 3 * p->padded, x[0].im - x[1].im);
+    }
+}
+
+HL_INLINE float total(vfloat v) {
+#if HL_VECTOR_BYTES == 64
+  return _mm512_reduce_add_ps((__m512)v);
+#else
+  float ret = 0;
+  for (int i = 0; i < HL_WIDTH; i++) ret += v[i];
+  return ret;
+#endif
+}
+
+/* gradient[±u][v] of the rows [first, end). */
+static void gradient_of(const hl__band_job *j, size_t first, size_t end) {
+  const hl__band_plan *p = j->plan;
+  for (size_t v = 0; v < p->band; v++)
+    for (size_t u = 0; u <= p->half; u++) {
+      const float *x = j->rows + v * 4 * p->padded;
+      vfloat sum[4] = {0};
+      for (size_t t = first; t < end; t += HL_WIDTH) {
+        vfloat c = hl_vload(p->row_cos + u * p->padded + t);
+        vfloat s = hl_vload(p->row_sin + u * p->padded + t);
+        sum[0] += c * hl_vload(x + t);
+        sum[1] += c * hl_vload(x + p->padded + t);
+        sum[2] += s * hl_vload(x + 2 * p->padded + t);
+        sum[3] += s * hl_vload(x + 3 * p->padded + t);
+      }
+      float cr = total(sum[0]), ci = total(sum[1]), sr = total(sum[2]), si = total(sum[3]);
+      float *plus = j->gradient + ((p->half + u) * p->band + v) * 2;
+      float *minus = j->gradient + ((p->half - u) * p->band + v) * 2;
+      minus[0] = cr + si;
+      minus[1] = ci - sr;
+      plus[0] = cr - si; /* at u = 0 both are the same: sin is 0 */
+      plus[1] = ci + sr;
+    }
+}
+
+static void run(hl__band_job *j) {
+  const hl__band_plan *p = j->plan;
+  size_t blocks = (p->pairs + HL_WIDTH - 1) / HL_WIDTH, parts = (size_t)j->parts;
+  size_t first = blocks * (size_t)j->part / parts, end = blocks * ((size_t)j->part + 1) / parts;
+  j->loss = 0;
+  for (size_t row = first * HL_WIDTH; row < end * HL_WIDTH; row += HL_WIDTH) {
+    fields_of(j, row);
+    if (j->graded) memset(j->sums, 0, (p->half + 1 + TILE) * 8 * HL_WIDTH * sizeof *j->sums);
+    for (size_t column = 0; column < p->pairs; column += HL_WIDTH)
+      for (int side = 0; side < 2; side++)
+        if (j->amplitude)
+          amplitudes(j, row, column, side);
+        else
+          residuals(j, row, column, side);
+    if (j->graded) rows_of(j, row);
+  }
+  if (j->graded) gradient_of(j, first * HL_WIDTH, end * HL_WIDTH);
+}
+
+extern const hl__band_kernels HL_FN(hl__band_kernels);
+const hl__band_kernels HL_FN(hl__band_kernels) = {.run = run};

@@ -1,0 +1,225 @@
+#include "numeric/band-dft.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "numeric/band-dft-internal.h"
+
+enum { TILE = HL__BAND_TILE, LANES = HL__BAND_LANES };
+
+struct hl_band_dft {
+  hl__band_plan plan;
+  const hl__band_kernels *kernels;
+  int threads;
+  float *memory; /* of all the arrays below and the plan's */
+  float *phase;  /* [band][2], with 1 / √n */
+  float *folded;
+  hl__band_job jobs[HL_PARALLEL_MAX];
+};
+
+static size_t rounded(size_t count) {
+  return (count + LANES - 1) / LANES * LANES;
+}
+
+/* Floats of one thread's scratch. */
+typedef struct sizes {
+  size_t fields, sums, rows, gradient;
+} sizes;
+
+static sizes sizes_of(const hl__band_plan *p) {
+  return (sizes){.fields = rounded((p->band + TILE) * 4 * LANES),
+                 .sums = rounded((p->half + 1 + TILE) * 8 * LANES),
+                 .rows = rounded(p->band * 4 * p->padded),
+                 .gradient = rounded(p->band * p->band * 2)};
+}
+
+/* Everything in one block; measured first with `base` NULL. */
+static size_t lay_out(hl_band_dft *d, float *base) {
+  hl__band_plan *p = &d->plan;
+  sizes s = sizes_of(p);
+  size_t at = 0, orders = p->half + 1;
+  float *place[5];
+  size_t counts[5] = {orders * p->padded, orders * p->padded,
+                      (p->padded / TILE * orders + TILE) * 2 * TILE, p->band * 2,
+                      (p->band + TILE - 1) / TILE * TILE * orders * 4};
+  for (size_t i = 0; i < 5; i++) {
+    place[i] = base ? base + at : NULL;
+    at += rounded(counts[i]);
+  }
+  p->row_cos = place[0], p->row_sin = place[1], p->columns = place[2];
+  d->phase = place[3], d->folded = place[4];
+  for (int i = 0; i < d->threads; i++) {
+    hl__band_job *j = &d->jobs[i];
+    size_t each[4] = {s.fields, s.sums, s.rows, s.gradient};
+    float **to[4] = {&j->fields, &j->sums, &j->rows, &j->gradient};
+    for (size_t k = 0; k < 4; k++) {
+      *to[k] = base ? base + at : NULL;
+      at += each[k];
+    }
+  }
+  return at;
+}
+
+static void tables_fill(hl_band_dft *d, float *row_cos, float *row_sin, float *columns) {
+  const hl__band_plan *p = &d->plan;
+  size_t even = p->n % 2 == 0;
+  for (size_t k = 0; k <= p->half; k++)
+    for (size_t t = 0; t < p->pairs; t++) {
+      /* 2π k (t + 1/2) / n; the whole turns go in integers. */
+      double turn = (double)((uint64_t)k * (2 * t + even) % (2 * p->n)) / (double)p->n;
+      float c = (float)cos(M_PI * turn), s = (float)sin(M_PI * turn);
+      row_cos[k * p->padded + t] = c;
+      row_sin[k * p->padded + t] = s;
+      float *to = columns + (t / TILE * (p->half + 1) + k) * 2 * TILE + t % TILE;
+      to[0] = c;
+      to[TILE] = s;
+    }
+  for (size_t i = 0; i < p->band; i++) {
+    double angle = even ? M_PI * ((double)i - (double)p->half) / (double)p->n : 0;
+    d->phase[2 * i] = (float)(cos(angle) / sqrt((double)p->n));
+    d->phase[2 * i + 1] = (float)(sin(angle) / sqrt((double)p->n));
+  }
+}
+
+hl_status hl_band_dft_new(size_t n, size_t band, int threads, hl_band_dft **ret_dft,
+                          hl_error *error) {
+  if (n == 0 || n > HL_BAND_MAX_IMAGE || band % 2 == 0 || band > n)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "a band of %zu frequencies in a picture of %zu x %zu: give an odd band, at "
+                        "most as wide as the picture, which has up to %d pixels a side",
+                        band, n, n, HL_BAND_MAX_IMAGE);
+  hl_band_dft *d = calloc(1, sizeof *d);
+  if (d) {
+    d->threads = threads < 1 ? 1 : threads > HL_PARALLEL_MAX ? HL_PARALLEL_MAX : threads;
+    d->kernels = hl__band_kernels_select();
+    size_t pairs = (n + 1) / 2;
+    d->plan = (hl__band_plan){
+        .n = n, .band = band, .half = band / 2, .pairs = pairs, .padded = rounded(pairs)};
+    size_t bytes = lay_out(d, NULL) * sizeof(float);
+    d->memory = aligned_alloc(64, bytes);
+    if (d->memory) memset(d->memory, 0, bytes);
+  }
+  if (!d || !d->memory) {
+    hl_band_dft_free(d);
+    return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a band of %zu in %zu x %zu", band,
+                        n, n);
+  }
+  lay_out(d, d->memory);
+  tables_fill(d, (float *)d->plan.row_cos, (float *)d->plan.row_sin, (float *)d->plan.columns);
+  *ret_dft = d;
+  return HL_OK;
+}
+
+void hl_band_dft_free(hl_band_dft *dft) {
+  if (!dft) return;
+  free(dft->memory);
+  free(dft);
+}
+
+void hl__band_dft_use(hl_band_dft *dft, const hl__band_kernels *kernels) {
+  dft->kernels = kernels;
+}
+
+typedef struct number {
+  float re, im;
+} number;
+
+/* The band's number (u, v), counted from its middle, with the half pixel's phase and the scale. */
+static number turned(const hl_band_dft *d, const float *band, ptrdiff_t u, ptrdiff_t v) {
+  ptrdiff_t half = (ptrdiff_t)d->plan.half;
+  const float *x = band + 2 * ((u + half) * (ptrdiff_t)d->plan.band + v + half);
+  const float *a = d->phase + 2 * (u + half), *b = d->phase + 2 * (v + half);
+  float re = a[0] * b[0] - a[1] * b[1], im = a[0] * b[1] + a[1] * b[0];
+  return (number){x[0] * re - x[1] * im, x[0] * im + x[1] * re};
+}
+
+static number plus(number a, number b) {
+  return (number){a.re + b.re, a.im + b.im};
+}
+
+static number minus(number a, number b) {
+  return (number){a.re - b.re, a.im - b.im};
+}
+
+static void fold(hl_band_dft *d, const float *band) {
+  const hl__band_plan *p = &d->plan;
+  for (size_t u = 0; u <= p->half; u++)
+    for (size_t w = 0; w < p->band; w++) {
+      int odd = w > p->half;
+      ptrdiff_t v = (ptrdiff_t)(odd ? w - p->half : w), s = (ptrdiff_t)u;
+      number up = turned(d, band, s, v), down = turned(d, band, -s, v);
+      if (v) {
+        number left = turned(d, band, s, -v), right = turned(d, band, -s, -v);
+        up = odd ? minus(up, left) : plus(up, left);
+        down = odd ? minus(down, right) : plus(down, right);
+      }
+      number even = u ? plus(up, down) : up, other = u ? minus(up, down) : (number){0, 0};
+      float *to = d->folded + ((w / TILE * (p->half + 1) + u) * TILE + w % TILE) * 4;
+      to[0] = even.re, to[1] = even.im, to[2] = other.re, to[3] = other.im;
+    }
+}
+
+static void enter(void *context, int part, int parts) {
+  hl_band_dft *d = context;
+  d->jobs[part].part = part;
+  d->jobs[part].parts = parts;
+  d->kernels->run(&d->jobs[part]);
+}
+
+typedef struct request {
+  int flip, graded;
+  float *amplitude;
+  const float *target;
+} request;
+
+static void run(hl_band_dft *d, const float complex *band, request r) {
+  fold(d, (const float *)band);
+  for (int i = 0; i < d->threads; i++) {
+    hl__band_job *j = &d->jobs[i];
+    j->plan = &d->plan;
+    j->folded = d->folded;
+    j->flip = r.flip;
+    j->graded = r.graded;
+    j->amplitude = r.amplitude;
+    j->target = r.target;
+  }
+  hl_parallel(d->threads, enter, d);
+}
+
+void hl_band_dft_amplitude(hl_band_dft *dft, const float complex *band, unsigned flags,
+                           float *ret_amplitude) {
+  run(dft, band, (request){.flip = (flags & HL_BAND_FLIP) != 0, .amplitude = ret_amplitude});
+}
+
+/* The gradient of the folded sums back through the phase, times `weight`. */
+static void unturn(const hl_band_dft *d, float weight, float *gradient) {
+  size_t count = d->plan.band;
+  for (size_t u = 0; u < count; u++)
+    for (size_t v = 0; v < count; v++) {
+      float *x = gradient + 2 * (u * count + v), re = 0, im = 0;
+      for (int i = 0; i < d->threads; i++) {
+        re += d->jobs[i].gradient[2 * (u * count + v)];
+        im += d->jobs[i].gradient[2 * (u * count + v) + 1];
+      }
+      const float *a = d->phase + 2 * u, *b = d->phase + 2 * v;
+      float c = weight * (a[0] * b[0] - a[1] * b[1]), s = weight * (a[0] * b[1] + a[1] * b[0]);
+      x[0] = re * c + im * s; /* by the conjugate */
+      x[1] = im * c - re * s;
+    }
+}
+
+void hl_band_dft_residual(hl_band_dft *dft, const float complex *band, unsigned flags,
+                          const float *target, float weight, double *ret_loss,
+                          float complex *ret_gradient) {
+  run(dft, band,
+      (request){
+          .flip = (flags & HL_BAND_FLIP) != 0, .graded = ret_gradient != NULL, .target = target});
+  double loss = 0;
+  for (int i = 0; i < dft->threads; i++) loss += dft->jobs[i].loss;
+  *ret_loss = loss * (double)weight;
+  if (ret_gradient) unturn(dft, weight, (float *)ret_gradient);
+}
