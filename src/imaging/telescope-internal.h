@@ -1,0 +1,50 @@
+/* imaging/telescope-internal.h - what the files of imaging/telescope.h share. */
+#ifndef HL_IMAGING_TELESCOPE_INTERNAL_H
+#define HL_IMAGING_TELESCOPE_INTERNAL_H
+
+#include "imaging/telescope.h"
+#include "numeric/fft.h"
+
+struct hl_telescope {
+  hl_telescope_spec spec;
+  size_t n, pixels;
+  float *truth;
+  uint64_t version;
+  bool has_spectrum; /* `spectrum` is the truth's */
+  float complex *spectrum;
+  uint8_t *mask; /* the cumulative one */
+  hl_aperture *apertures;
+  size_t aperture_count, aperture_capacity;
+  hl_measurement_cache *cache;
+  hl_fft *fft;      /* NULL: not made, or not kept */
+  float *grid;      /* rows, then columns of all pixels; NULL as above */
+  uint8_t *opening; /* (image, image): the mask of one aperture */
+  float complex *field, *other, *sum;
+  hl_telescope_counts counts;
+};
+
+/* The plan of the whole plane; to be given back by hl__telescope_plan_done. */
+hl_status hl__telescope_plan(hl_telescope *t, hl_error *error);
+void hl__telescope_plan_done(hl_telescope *t);
+
+/* Mask of one aperture in t->opening, of all pixels' coordinates. */
+hl_status hl__telescope_opening(hl_telescope *t, hl_aperture aperture, hl_error *error);
+
+/* t->mask is of all apertures. */
+void hl__telescope_make_mask(hl_telescope *t);
+
+/* What is seen, without noise and cache. */
+hl_status hl__telescope_see_old(hl_telescope *t, const float *picture, float *ret_amplitude,
+                                hl_error *error);
+hl_status hl__telescope_see_new(hl_telescope *t, hl_aperture aperture, float *ret_amplitude,
+                                hl_error *error);
+hl_status hl__telescope_plain_loss(hl_telescope *t, hl_aperture aperture, const float *image,
+                                   const float *measured_old, const float *measured_new,
+                                   hl_telescope_losses *ret_losses, float *ret_gradient,
+                                   hl_error *error);
+
+/* Loss of one measurement: sum |a - m| / sum |m|, or mean |a|; *ret_scale is its derivative by |a -
+ * m|. */
+double hl__telescope_l1(const float *a, const float *m, size_t pixels, double *ret_scale);
+
+#endif
