@@ -232,6 +232,7 @@ const hl_engine_ops *hl_engine_entry(void) {
       .close = engine_close,
       .memory = memory,
       .profile = hl_native_request_profile,
+      .spans = hl_native_request_spans,
       .state_read = hl_native_state_read,
       .state_write = hl_native_state_write,
       .states = hl_native_states,

@@ -329,6 +329,22 @@ typedef struct hl_compilations {
 typedef void (*hl_profile_visit)(void *context, const char *name, const char *kind,
                                  uint64_t duration_ns);
 
+/* A piece of a step, as `spans` tells it; strings are borrowed for the call. */
+typedef struct hl_span {
+  uint32_t size;
+  const char *name;  /* of the operator as the engine runs it: "conv1+relu"; never NULL */
+  const char *kind;  /* what it is: "Conv", "Reorder"; never NULL */
+  const char *layer; /* the node of the model that it serves, of fused ones the first; "" if none is
+                      * known: by this name engines stand side by side */
+  int32_t phase;     /* hl_phase of a training step, else -1 */
+  int32_t thread;    /* 0: the one that submits. Spans of one thread nest or do not meet */
+  uint64_t start_ns, duration_ns; /* of CLOCK_MONOTONIC */
+  double flops;                   /* nominal: a multiply and an add are 2; NaN: not known */
+  double bytes;                   /* read and written; NaN */
+  double memory_bytes;            /* of the results that it begins to hold; NaN */
+} hl_span;
+typedef void (*hl_span_visit)(void *context, const hl_span *span);
+
 /* Called by `trace` for each computed value, in order; all is borrowed for the call, the data
  * row-major. HL_OK goes on; another status ends the trace, which returns it. */
 typedef hl_status (*hl_trace_visit)(void *context, const char *name, const char *kind,
@@ -479,6 +495,13 @@ typedef struct hl_engine_ops {
   /* optional: compilations so far, also those within a step, where what was prepared does not fit
    * what the step brings: read before and after measured steps. */
   hl_status (*compilations)(hl_engine *engine, hl_compilations *ret_compilations, hl_error *error);
+
+  /* optional: a whole step, as submit and wait do it together, with its operators' times; visits
+   * them after the step, in any order. What it costs more than such a step is measured: nothing is
+   * formatted or allocated for long within it. What a profile needs of its own (another session)
+   * is made in the first call, before its step begins. A failure is that of the step; what ran
+   * before it has been visited. */
+  hl_status (*spans)(hl_request *request, hl_span_visit visit, void *context, hl_error *error);
 } hl_engine_ops;
 
 typedef const hl_engine_ops *(*hl_engine_entry_fn)(void);

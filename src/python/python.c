@@ -14,7 +14,7 @@ size_t hl_python_sizes(uint64_t *ret_sizes, size_t capacity) {
       sizeof(hl_host),         sizeof(hl_engine_config), sizeof(hl_model_source),
       sizeof(hl_model_info),   sizeof(hl_model_facts),   sizeof(hl_training_spec),
       sizeof(hl_program_spec), sizeof(hl_engine_memory), sizeof(hl_compilations),
-      sizeof(hl_engine_ops)};
+      sizeof(hl_span),         sizeof(hl_engine_ops)};
   for (size_t i = 0; i < HL_COUNT(sizes) && i < capacity; i++) ret_sizes[i] = sizes[i];
   return HL_COUNT(sizes);
 }

@@ -74,6 +74,7 @@ typedef struct hl_native_step {
   const char *layer; /* the node of the network that it serves */
   int32_t node;      /* that it was made of, or -1 */
   int threads;       /* with which it was made and is to run (compile/threads.h) */
+  double flops;      /* nominal, of the node, where this step does its work; NaN: not known */
 } hl_native_step;
 
 /* A value that is complete after step `step`. */

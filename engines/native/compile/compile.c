@@ -110,12 +110,26 @@ static void uses_done(hl_native_builder *b, const hl_native_node *node) {
     if (node->posts[k].kind != HL_POST_ELTWISE) b->uses_after[node->posts[k].operand]--;
 }
 
+/* The FLOPs of a node are those of its last step that does more than to move things. */
+static void count_flops(hl_native_builder *b, const hl_native_node *node, int32_t first) {
+  for (int32_t s = b->list->step_count; s-- > first && b->failed == HL_OK;) {
+    hl_native_step *step = &b->list->steps[s];
+    if (strstr(step->kind, "Reorder") || strstr(step->kind, "Weights") ||
+        strcmp(step->kind, "Copy") == 0 || strcmp(step->kind, "GradientsWait") == 0)
+      continue;
+    step->flops = hl_native_nominal_flops(b->ir, node);
+    return;
+  }
+}
+
 static void lower_node(hl_native_builder *b, const hl_native_node *node, bool training) {
   b->node = node;
   hl_native_steps_for(b, hl_native_threads_for(hl_native_work_of(b->ir, node), b->allowed));
   if (training) hl_native_training_wait(b);
   uses_done(b, node);
+  int32_t first = b->list->step_count;
   hl_native_lower(b, node);
+  count_flops(b, node, first);
   outputs_of(b, node);
   for (size_t i = 0; training && i < node->output_count && b->failed == HL_OK; i++)
     hl_native_result_add(b, node->outputs[i]);

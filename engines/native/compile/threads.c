@@ -162,6 +162,23 @@ hl_native_work hl_native_work_of(const hl_native_ir *ir, const hl_native_node *n
   return work;
 }
 
+double hl_native_nominal_flops(const hl_native_ir *ir, const hl_native_node *node) {
+  const hl_node *source = node->source;
+  double flops = 0;
+  if (node->attention)
+    flops = attention_flops(node->attention);
+  else if (strcmp(node->op, "ConvWeightGradient") == 0)
+    flops = weight_gradient_flops(ir, node);
+  else if (node->op != source->op)
+    flops = (double)NAN; /* the source is one of several */
+  else if (strcmp(source->domain, HL_OWN_DOMAIN) == 0 && !(source->row && source->row->flops))
+    flops = (double)NAN; /* a gradient or an update, not only a move */
+  else if (source->row && source->row->flops)
+    flops = source->row->flops(ir->graph, source);
+  if (node->post_count) flops += (double)node->post_count * elements(ir, node->outputs[0]);
+  return flops;
+}
+
 int hl_native_threads_worth(const hl_native_ir *ir, int allowed) {
   double all = 0, shared = 0;
   for (size_t i = 0; i < ir->node_count; i++) {

@@ -22,6 +22,10 @@ typedef struct hl_native_work {
 /* The work of a node; INFINITY flops where nothing is known of it. Thread-safe. */
 hl_native_work hl_native_work_of(const hl_native_ir *ir, const hl_native_node *node);
 
+/* The nominal FLOPs of a node, as hl_graph_flops counts them, with what was fused into it; NaN
+ * where a fusion has none of its own. */
+double hl_native_nominal_flops(const hl_native_ir *ir, const hl_native_node *node);
+
 /* The time on one thread, by the slower of memory and arithmetic, in nanoseconds. */
 double hl_native_work_ns(hl_native_work work);
 

@@ -21,6 +21,7 @@ struct hl_request {
   void **pointers;
   int arg_total;
   bool has_run;
+  uint64_t *stamps; /* of `spans`: before each step and after the last; made when asked for */
   uint64_t phase_ns[HL_PHASE_COUNT]; /* of the last training step */
 };
 
@@ -59,6 +60,7 @@ void hl_native_request_free(hl_request *request) {
     hl_native_buffer_release(&request->arena, account);
   }
   hl_native_buffer_release(&request->outputs, account);
+  free(request->stamps);
   free(request->args);
   free(request->pointers);
   free(request->calls);
@@ -285,6 +287,72 @@ hl_status hl_native_request_profile(hl_request *request, hl_profile_visit visit,
     if (ends(request, s)) break;
   }
   request->has_run = status == HL_OK;
+  return status;
+}
+
+/* -- spans ---------------------------------------------------------------------------------- */
+
+static void show_span(const hl_request *request, int32_t s, hl_span_visit visit, void *context) {
+  const hl_native_list *list = &request->program->list;
+  const hl_native_step *step = &list->steps[s];
+  hl_span span = {.size = sizeof(span),
+                  .name = step->name,
+                  .kind = step->kind,
+                  .layer = step->layer,
+                  .phase = request->program->network ? (int32_t)step->phase : -1,
+                  .start_ns = request->stamps[s],
+                  .duration_ns = request->stamps[s + 1] - request->stamps[s],
+                  .flops = step->flops};
+  for (int k = 0; k < step->arg_count; k++) {
+    const hl_native_tensor *t = &list->tensors[step->args[k].tensor];
+    const hl_native_tensor *root = &list->tensors[t->root];
+    bool is_made = root->home == HL_HOME_ARENA || root->home == HL_HOME_OUTPUT;
+    span.bytes += (double)t->bytes;
+    if (is_made && root->first == s && step->args[k].tensor == t->root)
+      span.memory_bytes += (double)root->bytes;
+  }
+  visit(context, &span);
+}
+
+/* One clock read a step: where one ends, the next begins. */
+static hl_status run_stamped(hl_request *request, int32_t *ret_count, hl_error *error) {
+  const hl_native_list *list = &request->program->list;
+  hl_status status = HL_OK;
+  int threads = 0;
+  int32_t s = 0;
+  request->stamps[0] = hl_clock_ns();
+  for (; s < list->step_count && status == HL_OK; s++) {
+    status = run_step(request, s, &threads, error);
+    request->stamps[s + 1] = hl_clock_ns();
+    if (ends(request, s)) {
+      s++;
+      break;
+    }
+  }
+  *ret_count = status == HL_OK ? s : s - 1; /* not the one that failed */
+  return status;
+}
+
+/* As run_phases tells them. */
+static void sum_phases(hl_request *request, int32_t count) {
+  memset(request->phase_ns, 0, sizeof(request->phase_ns));
+  for (int32_t s = 0; s < count; s++)
+    request->phase_ns[request->program->list.steps[s].phase] +=
+        request->stamps[s + 1] - request->stamps[s];
+}
+
+hl_status hl_native_request_spans(hl_request *request, hl_span_visit visit, void *context,
+                                  hl_error *error) {
+  hl_status status = ready(request, error);
+  if (status != HL_OK) return status;
+  size_t stamps = (size_t)request->program->list.step_count + 1;
+  if (!request->stamps) request->stamps = calloc(stamps, sizeof(*request->stamps));
+  if (!request->stamps) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a profile");
+  int32_t count = 0;
+  status = run_stamped(request, &count, error);
+  request->has_run = status == HL_OK;
+  sum_phases(request, count);
+  for (int32_t s = 0; s < count; s++) show_span(request, s, visit, context);
   return status;
 }
 

@@ -16,6 +16,8 @@ hl_status hl_native_request_output(hl_request *request, size_t output, hl_tensor
                                    hl_error *error);
 hl_status hl_native_request_profile(hl_request *request, hl_profile_visit visit, void *context,
                                     hl_error *error);
+hl_status hl_native_request_spans(hl_request *request, hl_span_visit visit, void *context,
+                                  hl_error *error);
 hl_status hl_native_request_phases(hl_request *request, uint64_t ret_ns[HL_PHASE_COUNT],
                                    hl_error *error);
 hl_status hl_native_request_trace(hl_request *request, hl_trace_visit visit, void *context,

@@ -124,6 +124,13 @@ class Compilations(C.Structure):
     _fields_ = [('size', C.c_uint32), ('count', C.c_uint64), ('duration_ns', C.c_uint64)]
 
 
+class Span(C.Structure):
+    _fields_ = [('size', C.c_uint32), ('name', C.c_char_p), ('kind', C.c_char_p),
+                ('layer', C.c_char_p), ('phase', C.c_int32), ('thread', C.c_int32),
+                ('start_ns', C.c_uint64), ('duration_ns', C.c_uint64), ('flops', C.c_double),
+                ('bytes', C.c_double), ('memory_bytes', C.c_double)]
+
+
 POINTER_TO_ERROR, POINTER = C.c_void_p, C.c_void_p  # numbers: a pointer object costs a microsecond
 HOOKS = [  # the table's members after its name, with what each takes
     ('version', POINTER, []),
@@ -158,6 +165,7 @@ HOOKS = [  # the table's members after its name, with what each takes
     ('facts', C.c_int, [POINTER] * 2 + [POINTER_TO_ERROR]),
     ('export_onnx', C.c_int, [POINTER, C.c_char_p, POINTER_TO_ERROR]),
     ('compilations', C.c_int, [POINTER] * 2 + [POINTER_TO_ERROR]),
+    ('spans', C.c_int, [POINTER] * 3 + [POINTER_TO_ERROR]),
 ]
 NEEDS = {'hook_facts': 'load_foreign', 'hook_export_onnx': 'load_foreign'}  # of the engine's class
 TYPES = {name: C.CFUNCTYPE(result, *arguments) for name, result, arguments in HOOKS
@@ -171,7 +179,7 @@ class EngineOps(C.Structure):
 
 
 STRUCTS = (Error, TensorView, CPort, Host, EngineConfig, ModelSource, ModelInfo, ModelFacts,
-           TrainingSpec, ProgramSpec, EngineMemory, Compilations, EngineOps)
+           TrainingSpec, ProgramSpec, EngineMemory, Compilations, Span, EngineOps)
 
 
 class Port:

@@ -1,4 +1,5 @@
 /* The engine by its ABI: refusals, two requests of one program, memory that is given back. */
+#include "base/clock.h"
 #include "graph/onnx.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -137,6 +138,37 @@ static void count_visit(void *context, const char *name, const char *kind, uint6
   ++*(int *)context;
 }
 
+typedef struct seen {
+  int count;
+  hl_span last;
+  char layer[64];
+} seen;
+
+static void see_span(void *context, const hl_span *span) {
+  seen *s = context;
+  s->count++;
+  s->last = *span;
+  snprintf(s->layer, sizeof s->layer, "%s", span->layer);
+}
+
+/* A step that is profiled is a step, and tells what its one operator did. */
+static void check_spans(const hl_engine_ops *ops, hl_request *request) {
+  hl_error error = {0};
+  seen s = {0};
+  uint64_t before = hl_clock_ns();
+  assert_int_equal(ops->spans(request, see_span, &s, &error), HL_OK);
+  uint64_t after = hl_clock_ns();
+  assert_int_equal(s.count, 1);
+  assert_int_equal(s.last.phase, -1);
+  assert_true(s.last.start_ns >= before && s.last.start_ns + s.last.duration_ns <= after);
+  assert_true(s.last.flops >= 2.0 * 3 * WIDTH * WIDTH);
+  assert_true(s.last.bytes >= 4.0 * (2 * 3 * WIDTH + WIDTH * WIDTH));
+  assert_true(s.last.memory_bytes >= 4.0 * 3 * WIDTH);
+  assert_true(s.layer[0] != 0);
+  hl_tensor_view output;
+  assert_int_equal(ops->output(request, 0, &output, &error), HL_OK);
+}
+
 static void test_requests(void **state) {
   (void)state;
   loaded l;
@@ -183,6 +215,7 @@ static void test_requests(void **state) {
   int visits = 0;
   assert_int_equal(l.ops->profile(requests[0], count_visit, &visits, &error), HL_OK);
   assert_int_equal(visits, 1); /* the ReLU is part of the product */
+  check_spans(l.ops, requests[0]);
   for (int r = 0; r < 2; r++) l.ops->request_free(requests[r]);
   l.ops->program_free(program);
   unload(&l);
