@@ -1,11 +1,14 @@
 """hotlap train on PyTorch, JAX and TensorFlow: the native engine's losses, states and checkpoints."""
+import os
+import pathlib
 import random
 import shutil
 import struct
+import subprocess
 
-from harness import HOME, WHOLE, case, file, hotlap, main, some
+from harness import HOME, PROGRAM, SOURCE, WHOLE, case, file, hotlap, main, some
 from onnx_bytes import attribute, model, node, number, part, port, tensor
-from python_kit import with_package
+from python_kit import OBJECT, with_package
 
 CHANNELS, CLASSES = 6, 4
 STEPS, AVERAGES = 6, [f'{norm}.{kind}' for norm in ('norm1', 'norm2') for kind in ('mean', 'variance')]
@@ -163,6 +166,17 @@ def what_they_cannot_is_said():
             row = hotlap('train', 'mlp:dims=8-8', '--engine', engine, '--python', with_package(engine), '--steps', 1, '--json',
                          *option.split('=')).rows[0]
             assert row['outcome'] == 'UNIMPLEMENTED' and said in row['reason'], row
+
+
+@case
+def a_loss_of_the_host_and_adam_from_the_start():
+    build, engines = pathlib.Path(PROGRAM).parent, some(('native', 'torch', 'jax', 'tensorflow'), 0, 1)
+    for engine in engines[1:]:
+        done = subprocess.run([with_package(engine), SOURCE / 'tests/engine/host_loss_cases.py', residual('host.onnx', 'positive'),
+                               build / 'engines/native/hotlap-engine-native.so', OBJECT, 'native', engine],
+                              capture_output=True, text=True, timeout=300, env=dict(os.environ, TF_CPP_MIN_LOG_LEVEL='3'))
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.split('\n')[:2] == ['native host', f'{engine} {"host" if engine == "torch" else "refused"}'], done.stdout
 
 
 main()

@@ -113,10 +113,14 @@ class Program(training.Program):
             return torch.autocast(self.engine.device.type, torch.bfloat16)
         return contextlib.nullcontext()
 
+    def averages(self):
+        """Tensors that forward changes, and copies."""
+        return [(t, t.clone()) for t in self.learnt.tensors.values()
+                if not isinstance(t, torch.nn.Parameter)]
+
     def try_out(self, inputs):
         """Forward and back, after which all states are what they were."""
-        averages = [(t, t.clone()) for name, t in self.learnt.tensors.items()
-                    if not isinstance(t, torch.nn.Parameter)]
+        averages = self.averages()
         with self.precision():
             results = self.module(*inputs)
         sum(y.float().sum() for y in results).backward()
@@ -156,6 +160,7 @@ class Request(training.Step, InferenceRequest):
         rate, step = self.numbers()
         if program.drops:  # the same of the same step
             torch.manual_seed((self.training.seed + step) & (1 << 63) - 1)
+        averages = program.averages() if program.host_loss else ()
         with program.precision():
             results = program.module(*self.place(self.bound[:self.count]))
         stamps.append(self.stamp())
@@ -165,6 +170,8 @@ class Request(training.Step, InferenceRequest):
         else:
             loss = program.loss_of(results, self.place(self.bound[self.count:-2]))
         finite = bool(torch.isfinite(loss))
+        for tensor, before in averages if not finite else ():
+            tensor.copy_(before)
         stamps.append(self.stamp())
         if finite and gradients:
             torch.autograd.backward(results, [g / self.every for g in gradients])
