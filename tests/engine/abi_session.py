@@ -49,7 +49,9 @@ class Session:
         source = abi.ModelSource(size=C.sizeof(abi.ModelSource), path=str(path).encode())
         if ops.probe(C.addressof(host), C.addressof(self.error)):
             raise abi.Failure(self.error.msg.decode())
-        self.engine = self.make(ops.open, C.addressof(host), C.addressof(config))
+        if not hasattr(ops, 'engine'):  # one in a process
+            ops.host, ops.engine = host, self.make(ops.open, C.addressof(host), C.addressof(config))
+        self.engine = ops.engine
         self.model = self.make(ops.load, self.engine, C.addressof(source))
         how = {**DEFAULTS, **how}
         how['loss'] = abi.LOSSES.index(how['loss'])
