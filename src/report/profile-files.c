@@ -1,0 +1,70 @@
+#include "report/profile-files.h"
+
+#include "base/file.h"
+#include "formats/chrome-trace.h"
+#include "report/flame.h"
+
+typedef struct writer {
+  const hl_profile *profile;
+  const hl_profile_files *files;
+  hl_text *written, *notes;
+  hl_status status; /* the first failure */
+  hl_error *error;
+} writer;
+
+static void keep(writer *w, hl_status status, const hl_error *error) {
+  if (status == HL_OK || w->status != HL_OK) return;
+  w->status = status;
+  if (w->error) *w->error = *error;
+}
+
+static void done(writer *w, const char *path, hl_status status, const hl_error *error) {
+  keep(w, status, error);
+  if (status == HL_OK && w->written) hl_text_line(w->written, "%s", path);
+}
+
+/* A file whose text is known. */
+static void put_text(writer *w, const char *name, const hl_text *content, hl_status status,
+                     hl_error *error) {
+  HL_CLEANUP(hl_free_pointer) char *path = hl_format("%s/%s", w->files->directory, name);
+  if (status == HL_OK && (!path || content->failed))
+    status = hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for %s", name);
+  if (status == HL_OK) status = hl_file_write(path, content->data, content->length, error);
+  done(w, path, status, error);
+}
+
+static void put_trace(writer *w, const char *name) {
+  hl_error error = {0};
+  hl_new_file file;
+  HL_CLEANUP(hl_free_pointer) char *path = hl_format("%s/%s", w->files->directory, name);
+  hl_status status = path ? hl_file_begin(path, &file, &error)
+                          : hl_error_set(&error, HL_OUT_OF_MEMORY, "no memory for %s", name);
+  if (status == HL_OK) {
+    status = hl_chrome_trace_write(w->profile, file.fd, &error);
+    status = hl_file_end(&file, status, &error);
+  }
+  done(w, path, status, &error);
+}
+
+static void put_folded(writer *w) {
+  hl_error error = {0};
+  hl_text text = HL_TEXT_INIT;
+  hl_status status = hl_flame_folded(w->profile, &text, &error);
+  put_text(w, "stacks.folded", &text, status, &error);
+  hl_text_release(&text);
+}
+
+hl_status hl_profile_write_all(const hl_profile *profile, const hl_profile_files *files,
+                               hl_text *ret_written, hl_text *ret_notes, hl_error *error) {
+  writer w = {.profile = profile,
+              .files = files,
+              .written = ret_written,
+              .notes = ret_notes,
+              .status = HL_OK,
+              .error = error};
+  hl_status status = hl_directory_make(files->directory, error);
+  if (status != HL_OK) return status;
+  put_trace(&w, "trace.json");
+  put_folded(&w);
+  return w.status;
+}

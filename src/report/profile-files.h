@@ -1,0 +1,30 @@
+/*
+ * report/profile-files.h - everything a profile can be looked at with, in one directory.
+ *
+ *     hl_profile_files files = {.directory = "reports/profiling", .host = "node1", .pid =
+ * getpid()}; hl_text written = HL_TEXT_INIT, notes = HL_TEXT_INIT; status =
+ * hl_profile_write_all(profile, &files, &written, &notes, error);
+ *
+ * Writes trace.json (formats/chrome-trace.h) and stacks.folded (report/flame.h).
+ */
+#ifndef HL_REPORT_PROFILE_FILES_H
+#define HL_REPORT_PROFILE_FILES_H
+
+#include "base/text.h"
+#include "record/profile.h"
+
+typedef struct hl_profile_files {
+  const char *directory; /* made where it is not there */
+  const char *host;      /* names TensorBoard's files; NULL or "": "localhost" */
+  int64_t pid;           /* likewise */
+  const char *gnuplot;   /* NULL: "gnuplot" */
+} hl_profile_files;
+
+/* Appends the paths of the files, one a line, to `ret_written`, and to `ret_notes` a line for what
+ * is missing and why; both may be NULL. Files of other names are left alone. One that cannot be
+ * written does not keep the others from being written: the first failure is returned. A profile
+ * that is not complete, or empty, gives valid files. */
+hl_status hl_profile_write_all(const hl_profile *profile, const hl_profile_files *files,
+                               hl_text *ret_written, hl_text *ret_notes, hl_error *error);
+
+#endif
