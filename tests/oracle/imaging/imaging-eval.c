@@ -174,12 +174,16 @@ static hl_status quality(int64_t count) {
   float *a = read_array(count), *b = read_array(count);
   double ssim = 0;
   hl_status status = hl_quality_ssim(a, b, whole(1), whole(2), number[4], whole(5), &ssim, &error);
+  hl_picture_quality q = {0};
   if (status == HL_OK)
-    printf("%.17g %.17g %.17g %.17g %.17g %.17g %.17g\n",
+    status = hl_quality_pictures(a, b, whole(1), whole(2), number[4], whole(5), &q, &error);
+  if (status == HL_OK)
+    printf("%.17g %.17g %.17g %.17g %.17g %.17g %.17g %.17g %.17g %.17g %.17g\n",
            hl_quality_dice(a, b, count, (float)number[3], 0),
            hl_quality_dice(a, b, count, (float)number[3], 1e-5),
            hl_quality_soft_dice(a, b, count, 1e-5), hl_quality_mse(a, b, count),
-           hl_quality_correlation(a, b, count), hl_quality_psnr(a, b, count, number[4]), ssim);
+           hl_quality_correlation(a, b, count), hl_quality_psnr(a, b, count, number[4]), ssim,
+           q.mse, q.correlation, q.psnr, q.ssim);
   free(a);
   free(b);
   return status;
