@@ -7,9 +7,7 @@
 #ifndef HL_NUMERIC_BAND_DFT_INTERNAL_H
 #define HL_NUMERIC_BAND_DFT_INTERNAL_H
 
-#include <stddef.h>
-
-struct hl_band_dft;
+#include "numeric/band-dft.h"
 
 enum { HL__BAND_TILE = 4, HL__BAND_LANES = 16 /* the most of any instruction set */ };
 
@@ -28,14 +26,14 @@ typedef struct hl__band_job {
    * the column sums over ±v (v = 0..half), then differences (v = 1..half), then zeros. */
   const float *folded;
   int flip, part, parts;
-  int graded;          /* with the gradient of the residual */
-  float *amplitude;    /* [n][n], to write; NULL for a residual */
-  const float *target; /* [n][n], of a residual */
-  float *fields;       /* scratch: [band + TILE][4][LANES] */
-  float *sums;         /* scratch of gradients: [half + 1 + TILE][2][4][LANES] */
-  float *rows;         /* scratch of gradients: [band][4][padded] */
-  float *gradient;     /* [band][band][2], this thread's part, without the phase and the weight */
-  double loss;         /* out */
+  int graded;            /* with the gradient of the residual */
+  float *amplitude;      /* [n][n], to write; NULL for a residual */
+  const float *target;   /* [n][n], of a residual */
+  float *fields;         /* scratch: [band + TILE][4][LANES] */
+  float *sums;           /* scratch of gradients: [half + 1 + TILE][2][4][LANES] */
+  float *rows;           /* scratch of gradients: [band][4][padded] */
+  float *gradient;       /* [band][band][2], this thread's part, without the phase and the weight */
+  hl_residual_sums loss; /* out */
 } hl__band_job;
 
 typedef struct hl__band_kernels {
@@ -47,6 +45,6 @@ const hl__band_kernels *hl__band_kernels_by_name(const char *isa);
 const hl__band_kernels *hl__band_kernels_select(void);
 
 /* For tests of one set; otherwise the widest is used. */
-void hl__band_dft_use(struct hl_band_dft *dft, const hl__band_kernels *kernels);
+void hl__band_dft_use(hl_band_dft *dft, const hl__band_kernels *kernels);
 
 #endif

@@ -1,7 +1,7 @@
 /* Compiled once per instruction set, with fused products (band-dft-internal.h). */
-#include <math.h>
 #include <string.h>
 
+#include "numeric/amplitude-vector.h"
 #include "numeric/band-dft-internal.h"
 #include "numeric/fft-vector.h"
 
@@ -28,26 +28,6 @@ HL_INLINE size_t place(places p, size_t t, int minus) {
 /* Columns of HL_WIDTH pairs lie side by side; do they run backwards? */
 HL_INLINE int backwards(places p, int minus) {
   return (minus != 0) != (p.flip != 0);
-}
-
-HL_INLINE vfloat root(vfloat square, vfloat *ret_inverse) {
-#if HL_VECTOR_BYTES == 64
-  __m512 x = (__m512)square, r = _mm512_rsqrt14_ps(x);
-  /* One step of Newton: to the last bit or two. Squares that are 0 or denormal have no inverse. */
-  __m512 e = _mm512_fnmadd_ps(_mm512_mul_ps(x, r), r, _mm512_set1_ps(1));
-  r = _mm512_fmadd_ps(_mm512_mul_ps(r, _mm512_set1_ps(0.5f)), e, r);
-  __mmask16 some = _mm512_cmp_ps_mask(x, _mm512_set1_ps(1.2e-38f), _CMP_GE_OQ);
-  r = _mm512_maskz_mov_ps(some, r);
-  *ret_inverse = (vfloat)r;
-  return (vfloat)_mm512_mul_ps(x, r);
-#else
-  vfloat y;
-  for (int i = 0; i < HL_WIDTH; i++) {
-    y[i] = sqrtf(square[i]);
-    (*ret_inverse)[i] = square[i] >= 1.2e-38f ? 1 / y[i] : 0;
-  }
-  return y;
-#endif
 }
 
 /* fields[w][+re, +im, -re, -im]: the sums over u for the rows of one block of pairs. */
@@ -156,7 +136,7 @@ static void amplitudes(const hl__band_job *j, size_t row, size_t column, int sid
       for (size_t i = 0; i < TURNS; i++) {
         number x = z[sign][i];
         vfloat inverse;
-        a[sign][t + i] = root(x.re * x.re + x.im * x.im, &inverse);
+        a[sign][t + i] = hl_vroot(x.re * x.re + x.im * x.im, &inverse);
       }
   }
   for (int sign = 0; sign < 2; sign++) put_square(j, a[sign], row, side, column, sign);
@@ -171,22 +151,9 @@ HL_INLINE vfloat counted(const hl__band_plan *p, size_t row, int minus) {
   return ret;
 }
 
-/* |difference| and the factor of the field that makes its gradient: its sign over the amplitude. */
-HL_INLINE vfloat differ(number z, vfloat target, vfloat *loss, vfloat lanes) {
-  vfloat inverse, a = root(z.re * z.re + z.im * z.im, &inverse), d = (a - target) * lanes;
-#if HL_VECTOR_BYTES == 64
-  __m512 x = (__m512)d;
-  *loss += (vfloat)_mm512_abs_ps(x);
-  __mmask16 some = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NEQ_OQ);
-  __m512i sign = _mm512_and_si512((__m512i)x, _mm512_set1_epi32((int)0x80000000u));
-  return (vfloat)_mm512_maskz_mov_ps(some, (__m512)_mm512_xor_si512((__m512i)inverse, sign));
-#else
-  for (int i = 0; i < HL_WIDTH; i++) {
-    (*loss)[i] += fabsf(d[i]);
-    inverse[i] = d[i] > 0 ? inverse[i] : d[i] < 0 ? -inverse[i] : 0;
-  }
-  return inverse;
-#endif
+/* hl_vdiffer where `lanes` is 1; 0 elsewhere. */
+HL_INLINE vfloat differ(number z, vfloat target, vfloat lanes, hl_vsums *sums) {
+  return hl_vdiffer((z.re * z.re + z.im * z.im) * lanes, target * lanes, sums);
 }
 
 /* sums[v][side][cos re, cos im, sin re, sin im] += those of g[t][sum re, im, difference re, im]. */
@@ -218,7 +185,8 @@ static void gather_gradient(const hl__band_job *j, size_t column, size_t side,
 
 static void residuals(hl__band_job *j, size_t row, size_t column, int side) {
   const hl__band_plan *p = j->plan;
-  vfloat target[2][HL_WIDTH], g[HL_WIDTH][4], loss = {0}, lanes = counted(p, row, side);
+  vfloat target[2][HL_WIDTH], g[HL_WIDTH][4], lanes = counted(p, row, side);
+  hl_vsums sums = {0};
   for (int sign = 0; sign < 2; sign++) get_square(j, target[sign], row, side, column, sign);
   for (size_t t = 0; t < HL_WIDTH; t += TURNS) {
     number z[2][TURNS];
@@ -227,8 +195,8 @@ static void residuals(hl__band_job *j, size_t row, size_t column, int side) {
       size_t at = column + t + i;
       vfloat none = {0}, there = at < p->pairs ? lanes : none;
       vfloat once = p->n % 2 && at == 0 ? none : there;
-      vfloat a = differ(z[0][i], target[0][t + i], &loss, there);
-      vfloat b = differ(z[1][i], target[1][t + i], &loss, once);
+      vfloat a = differ(z[0][i], target[0][t + i], there, &sums);
+      vfloat b = differ(z[1][i], target[1][t + i], once, &sums);
       number x = {z[0][i].re * a, z[0][i].im * a}, y = {z[1][i].re * b, z[1][i].im * b};
       g[t + i][0] = x.re + y.re;
       g[t + i][1] = x.im + y.im;
@@ -236,7 +204,9 @@ static void residuals(hl__band_job *j, size_t row, size_t column, int side) {
       g[t + i][3] = x.im - y.im;
     }
   }
-  for (size_t l = 0; l < HL_WIDTH; l++) j->loss += (double)loss[l];
+  j->loss.difference += hl_vtotal(sums.difference);
+  j->loss.target += hl_vtotal(sums.target);
+  j->loss.amplitude += hl_vtotal(sums.amplitude);
   if (j->graded) gather_gradient(j, column, (size_t)side, g);
 }
 
@@ -299,7 +269,7 @@ static void run(hl__band_job *j) {
   const hl__band_plan *p = j->plan;
   size_t blocks = (p->pairs + HL_WIDTH - 1) / HL_WIDTH, parts = (size_t)j->parts;
   size_t first = blocks * (size_t)j->part / parts, end = blocks * ((size_t)j->part + 1) / parts;
-  j->loss = 0;
+  j->loss = (hl_residual_sums){0};
   for (size_t row = first * HL_WIDTH; row < end * HL_WIDTH; row += HL_WIDTH) {
     fields_of(j, row);
     if (j->graded) memset(j->sums, 0, (p->half + 1 + TILE) * 8 * HL_WIDTH * sizeof *j->sums);

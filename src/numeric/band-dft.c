@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/parallel.h"
 #include "numeric/band-dft-internal.h"
 
 enum { TILE = HL__BAND_TILE, LANES = HL__BAND_LANES };
@@ -14,11 +13,13 @@ enum { TILE = HL__BAND_TILE, LANES = HL__BAND_LANES };
 struct hl_band_dft {
   hl__band_plan plan;
   const hl__band_kernels *kernels;
+  hl_team *team;
   int threads;
+  size_t bytes;
   float *memory; /* of all the arrays below and the plan's */
   float *phase;  /* [band][2], with 1 / √n */
   float *folded;
-  hl__band_job jobs[HL_PARALLEL_MAX];
+  hl__band_job jobs[HL_TEAM_MAX];
 };
 
 static size_t rounded(size_t count) {
@@ -85,7 +86,7 @@ static void tables_fill(hl_band_dft *d, float *row_cos, float *row_sin, float *c
   }
 }
 
-hl_status hl_band_dft_new(size_t n, size_t band, int threads, hl_band_dft **ret_dft,
+hl_status hl_band_dft_new(size_t n, size_t band, hl_team *team, hl_band_dft **ret_dft,
                           hl_error *error) {
   if (n == 0 || n > HL_BAND_MAX_IMAGE || band % 2 == 0 || band > n)
     return hl_error_set(error, HL_INVALID_ARGUMENT,
@@ -94,14 +95,15 @@ hl_status hl_band_dft_new(size_t n, size_t band, int threads, hl_band_dft **ret_
                         band, n, n, HL_BAND_MAX_IMAGE);
   hl_band_dft *d = calloc(1, sizeof *d);
   if (d) {
-    d->threads = threads < 1 ? 1 : threads > HL_PARALLEL_MAX ? HL_PARALLEL_MAX : threads;
+    d->team = team;
+    d->threads = hl_team_size(team);
     d->kernels = hl__band_kernels_select();
     size_t pairs = (n + 1) / 2;
     d->plan = (hl__band_plan){
         .n = n, .band = band, .half = band / 2, .pairs = pairs, .padded = rounded(pairs)};
-    size_t bytes = lay_out(d, NULL) * sizeof(float);
-    d->memory = aligned_alloc(64, bytes);
-    if (d->memory) memset(d->memory, 0, bytes);
+    d->bytes = lay_out(d, NULL) * sizeof(float);
+    d->memory = aligned_alloc(64, d->bytes);
+    if (d->memory) memset(d->memory, 0, d->bytes);
   }
   if (!d || !d->memory) {
     hl_band_dft_free(d);
@@ -118,6 +120,10 @@ void hl_band_dft_free(hl_band_dft *dft) {
   if (!dft) return;
   free(dft->memory);
   free(dft);
+}
+
+size_t hl_band_dft_bytes(const hl_band_dft *dft) {
+  return dft->bytes + sizeof *dft;
 }
 
 void hl__band_dft_use(hl_band_dft *dft, const hl__band_kernels *kernels) {
@@ -163,10 +169,11 @@ static void fold(hl_band_dft *d, const float *band) {
     }
 }
 
-static void enter(void *context, int part, int parts) {
+static void enter(void *context, hl_team *team, int part) {
   hl_band_dft *d = context;
+  (void)team;
   d->jobs[part].part = part;
-  d->jobs[part].parts = parts;
+  d->jobs[part].parts = d->threads;
   d->kernels->run(&d->jobs[part]);
 }
 
@@ -187,7 +194,7 @@ static void run(hl_band_dft *d, const float complex *band, request r) {
     j->amplitude = r.amplitude;
     j->target = r.target;
   }
-  hl_parallel(d->threads, enter, d);
+  hl_team_run(d->team, enter, d);
 }
 
 void hl_band_dft_amplitude(hl_band_dft *dft, const float complex *band, unsigned flags,
@@ -195,8 +202,8 @@ void hl_band_dft_amplitude(hl_band_dft *dft, const float complex *band, unsigned
   run(dft, band, (request){.flip = (flags & HL_BAND_FLIP) != 0, .amplitude = ret_amplitude});
 }
 
-/* The gradient of the folded sums back through the phase, times `weight`. */
-static void unturn(const hl_band_dft *d, float weight, float *gradient) {
+/* The gradient of the folded sums back through the phase. */
+static void unturn(const hl_band_dft *d, float *gradient) {
   size_t count = d->plan.band;
   for (size_t u = 0; u < count; u++)
     for (size_t v = 0; v < count; v++) {
@@ -206,20 +213,24 @@ static void unturn(const hl_band_dft *d, float weight, float *gradient) {
         im += d->jobs[i].gradient[2 * (u * count + v) + 1];
       }
       const float *a = d->phase + 2 * u, *b = d->phase + 2 * v;
-      float c = weight * (a[0] * b[0] - a[1] * b[1]), s = weight * (a[0] * b[1] + a[1] * b[0]);
+      float c = a[0] * b[0] - a[1] * b[1], s = a[0] * b[1] + a[1] * b[0];
       x[0] = re * c + im * s; /* by the conjugate */
       x[1] = im * c - re * s;
     }
 }
 
 void hl_band_dft_residual(hl_band_dft *dft, const float complex *band, unsigned flags,
-                          const float *target, float weight, double *ret_loss,
+                          const float *target, hl_residual_sums *ret_sums,
                           float complex *ret_gradient) {
   run(dft, band,
       (request){
           .flip = (flags & HL_BAND_FLIP) != 0, .graded = ret_gradient != NULL, .target = target});
-  double loss = 0;
-  for (int i = 0; i < dft->threads; i++) loss += dft->jobs[i].loss;
-  *ret_loss = loss * (double)weight;
-  if (ret_gradient) unturn(dft, weight, (float *)ret_gradient);
+  hl_residual_sums sums = {0};
+  for (int i = 0; i < dft->threads; i++) {
+    sums.difference += dft->jobs[i].loss.difference;
+    sums.target += dft->jobs[i].loss.target;
+    sums.amplitude += dft->jobs[i].loss.amplitude;
+  }
+  *ret_sums = sums;
+  if (ret_gradient) unturn(dft, (float *)ret_gradient);
 }

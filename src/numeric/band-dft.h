@@ -3,9 +3,9 @@
  * two matrix products instead of a transform of the whole plane.
  *
  *   hl_band_dft *dft;
- *   status = hl_band_dft_new(512, 41, 2, &dft, error);
+ *   status = hl_band_dft_new(512, 41, team, &dft, error);
  *   hl_band_dft_amplitude(dft, band, HL_BAND_FLIP, image);            // image[512 * 512]
- *   hl_band_dft_residual(dft, band, HL_BAND_FLIP, image, 1.0f / (512 * 512), &loss, gradient);
+ *   hl_band_dft_residual(dft, band, HL_BAND_FLIP, seen, &sums, gradient);
  *
  * A band is `band` x `band` complex numbers, frequency 0 in the middle. The picture is n x n:
  *
@@ -27,6 +27,8 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/team.h"
+#include "numeric/residual.h"
 
 enum hl_band_flags {
   HL_BAND_FLIP = 1 << 0, /* both axes of the picture reversed: [n-1-p][n-1-q] */
@@ -34,24 +36,25 @@ enum hl_band_flags {
 
 enum { HL_BAND_MAX_IMAGE = 1 << 14 };
 
-/* Tables and scratch; one call at a time, on `threads` threads. */
+/* Tables and scratch; one call at a time. */
 typedef struct hl_band_dft hl_band_dft;
 
-/* `band` is odd and at most n. INVALID_ARGUMENT else, OUT_OF_MEMORY. The caller frees with
- * hl_band_dft_free. */
-hl_status hl_band_dft_new(size_t n, size_t band, int threads, hl_band_dft **ret_dft,
+/* `band` is odd and at most n. INVALID_ARGUMENT else, OUT_OF_MEMORY. `team` is borrowed. The caller
+ * frees with hl_band_dft_free. */
+hl_status hl_band_dft_new(size_t n, size_t band, hl_team *team, hl_band_dft **ret_dft,
                           hl_error *error);
 void hl_band_dft_free(hl_band_dft *dft); /* NULL is fine */
+size_t hl_band_dft_bytes(const hl_band_dft *dft);
 
 /* ret_amplitude[n][n] = |field|. */
 void hl_band_dft_amplitude(hl_band_dft *dft, const float complex *band, unsigned flags,
                            float *ret_amplitude);
 
-/* *ret_loss = weight Σ | |field| - target | over the pixels of target[n][n], flipped as the
- * amplitude is; and its gradient with respect to the band, d/d re + i d/d im (0 where the field or
- * the difference is 0). The field is never stored. ret_gradient[band][band]; NULL leaves it out. */
+/* The sums of | |field| - target | over target[n][n], flipped as the amplitude is, and the gradient
+ * of the first with respect to the band, d/d re + i d/d im (0 where the field or the difference is
+ * 0). The field is never stored. ret_gradient[band][band]; NULL leaves it out. */
 void hl_band_dft_residual(hl_band_dft *dft, const float complex *band, unsigned flags,
-                          const float *target, float weight, double *ret_loss,
+                          const float *target, hl_residual_sums *ret_sums,
                           float complex *ret_gradient);
 
 #endif

@@ -40,7 +40,14 @@ typedef struct hl__fft_kernels {
   void (*lines)(const hl__fft_lines *what, float *data);
   /* Stockham's passes from x to y and back; returns the one that holds the result. */
   hl__fft_block (*passes)(const hl__fft_axis *axis, hl__fft_block x, hl__fft_block y);
+  /* The transform of a block in x, using y, each hl__fft_axis_scratch long; where it lies. */
+  hl__fft_block (*run)(const hl__fft_axis *axis, hl__fft_block x, hl__fft_block y);
 } hl__fft_kernels;
+
+/* NULL: no memory. */
+hl__fft_axis *hl__fft_axis_new(size_t n);
+void hl__fft_axis_free(hl__fft_axis *axis); /* NULL is fine */
+size_t hl__fft_axis_scratch(const hl__fft_axis *axis);
 
 /* "baseline", "avx2", "avx512"; NULL where this processor, or build, lacks it. */
 const hl__fft_kernels *hl__fft_kernels_by_name(const char *isa);

@@ -291,4 +291,5 @@ static void lines_run(const hl__fft_lines *w, float *data) {
 }
 
 extern const hl__fft_kernels HL_FN(hl__fft_kernels);
-const hl__fft_kernels HL_FN(hl__fft_kernels) = {.lines = lines_run, .passes = passes_run};
+const hl__fft_kernels HL_FN(hl__fft_kernels) = {
+    .lines = lines_run, .passes = passes_run, .run = axis_run};

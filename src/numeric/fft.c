@@ -23,9 +23,9 @@ struct hl_fft {
   size_t scratch_length; /* elements of each of its four arrays, over LANES */
 };
 
-static void axis_free(axis *a) {
+void hl__fft_axis_free(axis *a) {
   if (!a) return;
-  axis_free(a->convolution);
+  hl__fft_axis_free(a->convolution);
   free(a->cosine);
   free(a->chirp_re);
   free(a);
@@ -42,15 +42,13 @@ static int factorize(axis *a) {
   return rest == 1;
 }
 
-static axis *axis_new(size_t n);
-
 /* exp(-πi j² / n), and the transform of its conjugate, wrapped round, over m. */
 static int axis_add_convolution(axis *a) {
   size_t n = a->n, m = 1;
   while (m < 2 * n - 1) m *= 2;
   float *buffer = calloc(4 * m * LANES, sizeof *buffer);
   a->chirp_re = malloc(2 * (n + m) * sizeof *a->chirp_re);
-  a->convolution = axis_new(m);
+  a->convolution = hl__fft_axis_new(m);
   if (!buffer || !a->chirp_re || !a->convolution) {
     free(buffer);
     return 0;
@@ -76,18 +74,18 @@ static int axis_add_convolution(axis *a) {
   return 1;
 }
 
-static axis *axis_new(size_t n) {
+axis *hl__fft_axis_new(size_t n) {
   axis *a = calloc(1, sizeof *a);
   if (!a) return NULL;
   a->n = n;
   if (!factorize(a)) {
     if (axis_add_convolution(a)) return a;
-    axis_free(a);
+    hl__fft_axis_free(a);
     return NULL;
   }
   a->cosine = malloc(2 * n * sizeof *a->cosine);
   if (!a->cosine) {
-    axis_free(a);
+    hl__fft_axis_free(a);
     return NULL;
   }
   a->sine = a->cosine + n;
@@ -99,7 +97,7 @@ static axis *axis_new(size_t n) {
   return a;
 }
 
-static size_t axis_scratch(const axis *a) {
+size_t hl__fft_axis_scratch(const axis *a) {
   return a->convolution ? a->convolution->n : a->n;
 }
 
@@ -112,11 +110,11 @@ hl_status hl_fft_new(size_t h, size_t w, hl_fft **ret_fft, hl_error *error) {
   if (fft) {
     fft->h = h;
     fft->w = w;
-    fft->columns = axis_new(h);
-    fft->rows = h == w ? fft->columns : axis_new(w);
+    fft->columns = hl__fft_axis_new(h);
+    fft->rows = h == w ? fft->columns : hl__fft_axis_new(w);
   }
   if (fft && fft->columns && fft->rows) {
-    size_t a = axis_scratch(fft->columns), b = axis_scratch(fft->rows);
+    size_t a = hl__fft_axis_scratch(fft->columns), b = hl__fft_axis_scratch(fft->rows);
     fft->scratch_length = a > b ? a : b;
     fft->scratch = aligned_alloc(64, 4 * fft->scratch_length * LANES * sizeof *fft->scratch);
   }
@@ -130,8 +128,8 @@ hl_status hl_fft_new(size_t h, size_t w, hl_fft **ret_fft, hl_error *error) {
 
 void hl_fft_free(hl_fft *fft) {
   if (!fft) return;
-  if (fft->rows != fft->columns) axis_free(fft->rows);
-  axis_free(fft->columns);
+  if (fft->rows != fft->columns) hl__fft_axis_free(fft->rows);
+  hl__fft_axis_free(fft->columns);
   free(fft->scratch);
   free(fft);
 }

@@ -12,19 +12,21 @@ int main(int argc, char **argv) {
   float complex *band = malloc(b * b * sizeof *band), *gradient = malloc(b * b * sizeof *gradient);
   float *target = malloc(n * n * sizeof *target), *amplitude = malloc(n * n * sizeof *amplitude);
   hl_band_dft *dft = NULL;
-  double loss;
+  hl_residual_sums sums;
+  hl_team *team = hl_team_new(atoi(argv[3]));
   int failed = !band || !gradient || !target || !amplitude ||
-               hl_band_dft_new(n, b, atoi(argv[3]), &dft, NULL) ||
+               hl_band_dft_new(n, b, team, &dft, NULL) ||
                fread(band, sizeof *band, b * b, stdin) != b * b ||
                fread(target, sizeof *target, n * n, stdin) != n * n;
   if (!failed) {
     hl_band_dft_amplitude(dft, band, flags, amplitude);
-    hl_band_dft_residual(dft, band, flags, target, 1.0f / (float)(n * n), &loss, gradient);
+    hl_band_dft_residual(dft, band, flags, target, &sums, gradient);
     fwrite(amplitude, sizeof *amplitude, n * n, stdout);
-    fwrite(&loss, sizeof loss, 1, stdout);
+    fwrite(&sums, sizeof sums, 1, stdout);
     fwrite(gradient, sizeof *gradient, b * b, stdout);
   }
   hl_band_dft_free(dft);
+  hl_team_free(team);
   free(band), free(gradient), free(target), free(amplitude);
   return failed;
 }
