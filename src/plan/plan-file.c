@@ -5,6 +5,7 @@
 #include "plan/plan-entry.h"
 #include "plan/plan-include.h"
 #include "plan/plan-matrix.h"
+#include "plan/plan-parts.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,8 @@ static const hl_option_id of_run[] = {HL_OPTION_OUTPUT_DIR, HL_OPTION_EXPORT_FOR
                                       HL_OPTION_SHUFFLE};
 
 static const char *const own_keys[] = {"name",  "description", "defaults", "entries",
-                                       "plots", "quick",       "include",  "test_configurations"};
+                                       "plots", "quick",       "include",  "test_configurations",
+                                       "parts", "report",      "profile"};
 
 static hl_status no_memory(hl_error *error) {
   return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the plan");
@@ -58,7 +60,8 @@ static hl_status unknown_key(const hl_plan_file *file, const hl_yaml *key, hl_er
       nearest ? "; did you mean '" : "", nearest ? nearest : "",
       nearest
           ? "'?"
-          : "; a plan has name, description, defaults, entries, test_configurations, plots, quick");
+          : "; a plan has name, description, defaults, entries, test_configurations, plots, quick, "
+            "parts, report, profile");
 }
 
 /* -- the whole --------------------------------------------------------------------------------- */
@@ -351,8 +354,11 @@ static hl_status read_only_entry(hl_plan_file *file, hl__override *overrides, si
   for (size_t i = 0; i < root->count; i++) {
     hl_option_id id;
     const char *key = root->keys[i]->text;
-    bool of_plan =
-        strcmp(key, "plots") == 0 || strcmp(key, "name") == 0 || strcmp(key, "quick") == 0;
+    static const char *const of_plan_keys[] = {"plots", "name",   "quick",
+                                               "parts", "report", "profile"};
+    bool of_plan = false;
+    for (size_t k = 0; k < HL_COUNT(of_plan_keys); k++)
+      of_plan = of_plan || strcmp(key, of_plan_keys[k]) == 0;
     if (of_plan || is_of_run(key, &id)) continue;
     if (strcmp(key, "defaults") == 0)
       return hl_yaml_refuse(&file->yaml, root->keys[i], error,
@@ -395,6 +401,7 @@ static hl_status interpret(hl_plan_file *file, const char *const *given, size_t 
                      : read_only_entry(file, overrides, count, error);
   if (status == HL_OK) status = check_overrides(overrides, count, error);
   if (status == HL_OK) status = read_plots(file, error);
+  if (status == HL_OK) status = hl__parts_read(file, error);
   if (status == HL_OK && file->step_count == 0)
     status = hl_error_set(error, HL_BAD_DATA, "%s: its excludes leave nothing to measure",
                           file->yaml.name);

@@ -73,6 +73,12 @@ typedef struct hl_plan_set {
   const char *name, *sizes; /* "1,2,4" */
 } hl_plan_set;
 
+/* Rows by a name that --only takes: what it stands for is what --only takes itself. */
+typedef struct hl_plan_part {
+  const char *name;
+  const char *only; /* "entry=baseline,optimize=none"; NULL: no rows */
+} hl_plan_part;
+
 /* A key of a model of a test matrix that is no option: a parameter of that network. */
 typedef struct hl_plan_parameter {
   const char *model; /* as the plan names it, without the parameters beside it */
@@ -90,6 +96,11 @@ typedef struct hl_plan_file {
   size_t plot_count;
   hl_plan_set *sets;
   size_t set_count;
+  hl_plan_part *parts;
+  size_t part_count;
+  const char *report;         /* whose files are written beside: "phase5"; NULL: none's */
+  const char *const *profile; /* words for `hotlap profile` behind the rows; NULL: none */
+  size_t profile_count;
   hl_plan_parameter *parameters;
   size_t parameter_count;
   bool matrix;            /* it has test_configurations */
@@ -113,11 +124,12 @@ void hl_plan_file_release(hl_plan_file *file);
  * without memory. */
 char *hl_plan_file_text(const hl_plan_file *file);
 
-/* Leaves what `text` names: a workload, or KEY=VALUE with commas, several values of a key being
- * alternatives: "model=standard,batch_sizes=quick", "hardware=cpu_baseline,batch-sizes=8,16". Keys
- * are workload and entry; dataset, model, hardware and scenario of a matrix (of other plans model
- * is the network); and engine, precision, device, threads and batch-sizes of rows.
- * INVALID_ARGUMENT for a key or value that is none, and where nothing is left. */
+/* Leaves what `text` names: a part, a workload, or KEY=VALUE with commas, several values of a key
+ * being alternatives: "model=standard,batch_sizes=quick", "hardware=cpu_baseline,batch-sizes=8,16".
+ * Keys are workload and entry; dataset, model, hardware and scenario of a matrix (of other plans
+ * model is the network); optimize, as entries have it; and engine, precision, device, threads and
+ * batch-sizes of rows. INVALID_ARGUMENT for a key or value that is none, and where nothing is left
+ * but for a part that has no rows. */
 hl_status hl_plan_file_only(hl_plan_file *file, const char *text, hl_error *error);
 
 /* Whether the step's excludes leave the configuration out. */

@@ -2,22 +2,23 @@
 #include "base/text.h"
 #include "plan/plan-entry.h"
 #include "plan/plan-matrix.h"
+#include "plan/plan-parts.h"
 #include <stdlib.h>
 #include <string.h>
 
 /* What a filter looks at. The first four of a matrix are the parts of an entry's name. */
-typedef enum place { DATASET, MODEL, HARDWARE, SCENARIO, ENTRY, WORKLOAD, ROW } place;
+typedef enum place { DATASET, MODEL, HARDWARE, SCENARIO, ENTRY, WORKLOAD, WORD, ROW } place;
 
 static const struct {
   const char *name;
   place place;
   hl_option_id id; /* of rows */
-} keys[] = {{"dataset", DATASET, HL_OPTION_COUNT},      {"model", MODEL, HL_OPTION_COUNT},
-            {"hardware", HARDWARE, HL_OPTION_COUNT},    {"scenario", SCENARIO, HL_OPTION_COUNT},
-            {"entry", ENTRY, HL_OPTION_COUNT},          {"workload", WORKLOAD, HL_OPTION_COUNT},
-            {"engine", ROW, HL_OPTION_ENGINE},          {"precision", ROW, HL_OPTION_DTYPE},
-            {"device", ROW, HL_OPTION_DEVICE},          {"threads", ROW, HL_OPTION_THREADS},
-            {"batch-sizes", ROW, HL_OPTION_BATCH_SIZES}};
+} keys[] = {{"dataset", DATASET, HL_OPTION_COUNT},   {"model", MODEL, HL_OPTION_COUNT},
+            {"hardware", HARDWARE, HL_OPTION_COUNT}, {"scenario", SCENARIO, HL_OPTION_COUNT},
+            {"optimize", WORD, HL_OPTION_COUNT},     {"entry", ENTRY, HL_OPTION_COUNT},
+            {"workload", WORKLOAD, HL_OPTION_COUNT}, {"engine", ROW, HL_OPTION_ENGINE},
+            {"precision", ROW, HL_OPTION_DTYPE},     {"device", ROW, HL_OPTION_DEVICE},
+            {"threads", ROW, HL_OPTION_THREADS},     {"batch-sizes", ROW, HL_OPTION_BATCH_SIZES}};
 
 typedef struct filter {
   size_t key;
@@ -56,7 +57,7 @@ static hl_status refuse_key(const only *o, const char *key) {
                         "--only: unknown key '%.60s'; did you mean '%s'?", key, nearest);
   return hl_error_set(o->error, HL_INVALID_ARGUMENT,
                       "--only: unknown key '%.60s'; there are dataset, model, hardware, scenario, "
-                      "entry, workload, engine, precision, device, threads, batch-sizes",
+                      "entry, workload, optimize, engine, precision, device, threads, batch-sizes",
                       key);
 }
 
@@ -77,6 +78,13 @@ static hl_status add_value(const only *o, filter *f, const char *value) {
                         HL_COUNT(f->values), keys[f->key].name);
   f->values[f->count++] = value;
   return HL_OK;
+}
+
+/* A word alone in the first place: a workload, a part of the plan, or else an entry. */
+static const char *meaning_of_word(const only *o, const char *word) {
+  for (size_t i = 0; i < o->file->step_count && !hl__workload_command(word); i++)
+    if (strcmp(o->file->steps[i].entry, word) == 0) return "entry";
+  return "workload";
 }
 
 /* The sizes of a set by its name, or a size, a range, a preset. */
@@ -118,7 +126,7 @@ static hl_status parse(only *o, const char *text) {
       at = filter_of(o, key);
       value = sign + 1;
     } else if (!at) {
-      at = filter_of(o, find_key("workload"));
+      at = filter_of(o, find_key(meaning_of_word(o, value)));
     }
     bool sizes = keys[at->key].id == HL_OPTION_BATCH_SIZES;
     status = sizes ? add_sizes(o, at, value) : add_value(o, at, value);
@@ -146,6 +154,16 @@ static bool is_model(const char *model, const char *value) {
          (strlen(value) == length && strncmp(model, value, length) == 0);
 }
 
+/* Whether the step's command line has --optimize with that value. */
+static bool has_word(const hl_plan_step *step, const char *value) {
+  static const char option[] = "--optimize=";
+  for (size_t i = 0; i < step->word_count; i++)
+    if (strncmp(step->words[i], option, sizeof option - 1) == 0 &&
+        strcmp(step->words[i] + sizeof option - 1, value) == 0)
+      return true;
+  return false;
+}
+
 static bool matches(const hl_plan_step *step, place where, const char *value) {
   char part[HL__MATRIX_NAME + 1];
   switch (where) {
@@ -153,6 +171,8 @@ static bool matches(const hl_plan_step *step, place where, const char *value) {
     return strcmp(step->entry, value) == 0;
   case WORKLOAD:
     return strcmp(step->workload, value) == 0;
+  case WORD:
+    return has_word(step, value);
   case ROW:
     return true;
   default:
@@ -169,6 +189,7 @@ static bool keeps(const filter *f, const hl_plan_step *step) {
 
 static const char *name_in(const hl_plan_step *step, place where, char part[HL__MATRIX_NAME + 1]) {
   if (where == ENTRY) return step->entry;
+  if (where == WORD) return "";
   part_of(step->entry, (size_t)where, part);
   return part[0] || where != MODEL ? part : step->model;
 }
@@ -178,6 +199,8 @@ static void put_choices(const only *o, place where, hl_text *out) {
   const char *names[HL__WORKLOADS];
   size_t count = where == WORKLOAD ? hl__workload_names(names) : 0;
   for (size_t i = 0; i < count; i++) hl_text_format(out, ", %s", names[i]);
+  for (size_t i = 0; where == WORKLOAD && i < o->file->part_count; i++)
+    hl_text_format(out, ", %s", o->file->parts[i].name);
   for (size_t i = 0; where != WORKLOAD && i < o->file->step_count && out->length < 300; i++) {
     char part[HL__MATRIX_NAME + 1];
     const char *name = name_in(&o->file->steps[i], where, part);
@@ -237,7 +260,12 @@ hl_status hl_plan_file_only(hl_plan_file *file, const char *text, hl_error *erro
   only *o = hl_arena_alloc(&file->yaml.arena, sizeof *o); /* the excludes keep its values */
   if (!o) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the plan");
   *o = (only){.file = file, .error = error};
-  hl_status status = parse(o, text);
+  const hl_plan_part *part = hl__part_find(file, text);
+  if (part && !part->only) { /* what is made beside the rows */
+    file->step_count = 0;
+    return HL_OK;
+  }
+  hl_status status = parse(o, part ? part->only : text);
   if (status == HL_OK) status = check_values(o);
   size_t kept = 0;
   for (size_t i = 0; i < file->step_count && status == HL_OK; i++) {
