@@ -65,9 +65,15 @@ static bool same(const char *a, const char *b) {
 
 /* By the device's id, since two of a kind share a name; older stores have the name only. */
 static bool is_side(const hl_record *r, const char *engine, const char *dtype, const char *device,
-                    const char *device_id) {
+                    const char *device_id, const char *optimizations) {
   bool on_it = device_id && r->device_id ? same(r->device_id, device_id) : same(r->device, device);
-  return same(r->engine, engine) && same(r->dtype, dtype) && on_it;
+  return same(r->engine, engine) && same(r->dtype, dtype) && on_it &&
+         hl_text_same(r->optimizations, optimizations);
+}
+
+/* Older stores do not say of which entry they are. */
+static bool is_of_entry(const hl_comparison *c, const hl_record *a, const hl_record *b) {
+  return !c->entry || (same(c->entry, a->entry) && same(c->entry, b->entry));
 }
 
 const hl_comparison *hl_comparisons_find(const hl_comparisons *comparisons, const hl_record *a,
@@ -77,10 +83,13 @@ const hl_comparison *hl_comparisons_find(const hl_comparisons *comparisons, cons
     if (!same(c->model, a->model) || !same(c->model, b->model) || c->batch_size != a->batch_size ||
         c->batch_size != b->batch_size || c->threads != a->threads || c->threads != b->threads)
       continue;
-    bool straight = is_side(a, c->a_engine, c->a_dtype, c->a_device, c->a_device_id) &&
-                    is_side(b, c->b_engine, c->b_dtype, c->b_device, c->b_device_id);
-    bool swapped = is_side(b, c->a_engine, c->a_dtype, c->a_device, c->a_device_id) &&
-                   is_side(a, c->b_engine, c->b_dtype, c->b_device, c->b_device_id);
+    if (!is_of_entry(c, a, b)) continue;
+    bool straight =
+        is_side(a, c->a_engine, c->a_dtype, c->a_device, c->a_device_id, c->a_optimizations) &&
+        is_side(b, c->b_engine, c->b_dtype, c->b_device, c->b_device_id, c->b_optimizations);
+    bool swapped =
+        is_side(b, c->a_engine, c->a_dtype, c->a_device, c->a_device_id, c->a_optimizations) &&
+        is_side(a, c->b_engine, c->b_dtype, c->b_device, c->b_device_id, c->b_optimizations);
     if (!straight && !swapped) continue;
     *ret_swapped = !straight;
     return c;

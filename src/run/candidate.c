@@ -61,6 +61,9 @@ void hl__comparison_name(const hl_record *a, const hl_record *b, hl_comparison *
   hl_record_set_text(&c->b_dtype, b->dtype);
   hl_record_set_text(&c->b_device, b->device);
   hl_record_set_text(&c->b_device_id, b->device_id);
+  hl_record_set_text(&c->entry, hl_text_same(a->entry, b->entry) ? a->entry : NULL);
+  hl_record_set_text(&c->a_optimizations, a->optimizations);
+  hl_record_set_text(&c->b_optimizations, b->optimizations);
 }
 
 hl_status hl__record_check(const hl_record *r, size_t side, bool force, hl_error *error) {

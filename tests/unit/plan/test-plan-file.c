@@ -200,6 +200,45 @@ static void test_configurations_become_entries(void **unused) {
   hl_plan_file_release(&file);
 }
 
+static const char parted[] =
+    "entries:\n"
+    "  - {name: a, model: m, batch-sizes: [1, 2]}\n"
+    "  - {name: b, model: m}\n"
+    "  - {name: c, model: m}\n"
+    "parts: {ends: 'entry=a,c', small: [entry=a, batch-sizes=1], nothing: ~}\n";
+
+/* The names of the entries that are left, or the error. */
+static void only_leaves(const char *only, const char *expected) {
+  hl_plan_file file = good(parted);
+  hl_error error = {0};
+  hl_text names = HL_TEXT_INIT;
+  if (hl_plan_file_only(&file, only, &error) != HL_OK) hl_text_append(&names, error.msg);
+  for (size_t i = 0; !error.msg[0] && i < file.step_count; i++)
+    hl_text_format(&names, "%s ", file.steps[i].entry);
+  assert_non_null(strstr(names.data, expected));
+  assert_int_equal(names.length == 0, expected[0] == 0);
+  hl_text_release(&names);
+  hl_plan_file_release(&file);
+}
+
+static void a_part_is_what_it_stands_for(void **unused) {
+  (void)unused;
+  only_leaves("ends", "a c ");
+  only_leaves("small", "a ");
+  only_leaves("nothing", "");
+  only_leaves("b", "b ");
+  only_leaves("b,c", "b c ");
+  only_leaves("entry=b", "b ");
+  only_leaves("sequence", "no workload 'sequence'");
+  only_leaves("sequence", "ends, small, nothing");
+  only_leaves("optimize=none", "no optimize 'none'");
+  refused("entries: [{model: m}]\nparts: {training: a}\n", "'training' is a workload");
+  refused("entries: [{model: m}]\nparts: [a]\n", "'parts' takes a mapping");
+  refused("entries: [{model: m}]\nparts: {a: {b: c}}\n", "a part takes what --only takes");
+  refused("entries: [{model: m}]\nreport: other\n", "'report' takes phase5");
+  refused("entries: [{model: m}]\nprofile: resnet50\n", "'profile' takes a list");
+}
+
 static void what_is_no_plan_is_refused(void **unused) {
   (void)unused;
   refused("[1]\n", "p.yaml:1:1: a plan is a mapping");
@@ -309,6 +348,7 @@ int main(void) {
       cmocka_unit_test(quick_is_a_form_of_the_plan),
       cmocka_unit_test(plots_are_read),
       cmocka_unit_test(test_configurations_become_entries),
+      cmocka_unit_test(a_part_is_what_it_stands_for),
       cmocka_unit_test(what_is_no_plan_is_refused),
       cmocka_unit_test(products_are_bounded),
   };
