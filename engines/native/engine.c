@@ -74,7 +74,7 @@ static hl_status read_options(hl_engine *engine, const hl_engine_config *config,
     return hl_error_set(error, HL_UNAVAILABLE, "the native engine runs on cpu, not '%s'",
                         config->device);
   const char *isa = "auto";
-  engine->winograd = true;
+  engine->winograd = engine->fuses = true;
   for (size_t i = 0; i < config->option_count; i++) {
     const hl_option *option = &config->options[i];
     if (strcmp(option->key, "winograd") == 0) {
@@ -83,12 +83,17 @@ static hl_status read_options(hl_engine *engine, const hl_engine_config *config,
       if (engine->winograd && !engine->winograd_any_batch && strcmp(option->value, "auto") != 0)
         return hl_error_set(error, HL_INVALID_ARGUMENT,
                             "option winograd is auto, on or off, not '%s'", option->value);
+    } else if (strcmp(option->key, "fusions") == 0) {
+      engine->fuses = strcmp(option->value, "off") != 0;
+      if (engine->fuses && strcmp(option->value, "on") != 0)
+        return hl_error_set(error, HL_INVALID_ARGUMENT, "option fusions is on or off, not '%s'",
+                            option->value);
     } else if (strcmp(option->key, "isa") == 0) {
       isa = option->value;
     } else {
       return hl_error_set(error, HL_INVALID_ARGUMENT,
-                          "the native engine has no option '%s'; it has winograd=auto|on|off and "
-                          "isa=auto|baseline|avx2|avx512",
+                          "the native engine has no option '%s'; it has winograd=auto|on|off, "
+                          "fusions=on|off and isa=auto|baseline|avx2|avx512",
                           option->key);
     }
   }
@@ -208,6 +213,8 @@ const hl_engine_ops *hl_engine_entry(void) {
       {"winograd", "auto|on|off",
        "convolutions by Winograd's algorithm where that pays; on: also where a small batch loses "
        "by it, so that results do not depend on the batch"},
+      {"fusions", "on|off",
+       "off: each operator of the network is a step of its own, as the file has it"},
       {"isa", "auto|baseline|avx2|avx512", "the best instructions that are used, oneDNN's too"},
       {NULL, NULL, NULL}};
   static const hl_engine_ops ops = {

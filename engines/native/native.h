@@ -25,6 +25,7 @@ struct hl_engine {
   int block;                 /* channels in a block of the blocked layout: 16, 8 or 4 */
   bool winograd;             /* convolutions may use it */
   bool winograd_any_batch;   /* whether they do depends on no batch */
+  bool fuses;                /* neighbouring operators into one step */
   bool fast_bfloat16;        /* the processor multiplies bfloat16 */
   hl_native_account account; /* what the engine has allocated */
 };

@@ -282,6 +282,9 @@ typedef struct hl_training_spec {
   hl_status (*host_loss)(void *context, const hl_tensor_view *outputs, size_t count,
                          const hl_tensor_view *gradients, double *ret_loss, hl_error *error);
   void *host_loss_context;
+  /* 1: of Adam, every update is the first ("step" is 1 in every submit, or within `accumulate`), so
+   * an engine need neither read nor write the moments: what their states hold is not defined. */
+  uint32_t restarts;
 } hl_training_spec;
 
 typedef struct hl_program_spec {

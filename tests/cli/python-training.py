@@ -171,9 +171,11 @@ def what_they_cannot_is_said():
 @case
 def a_loss_of_the_host_and_adam_from_the_start():
     build, engines = pathlib.Path(PROGRAM).parent, some(('native', 'torch', 'jax', 'tensorflow'), 0, 1)
+    subprocess.run([build / 'tests/tools/model-export', 'prism_generator:size=16,object=8', '3', HOME / 'generator.onnx'],
+                   check=True, capture_output=True)
     for engine in engines[1:]:
         done = subprocess.run([with_package(engine), SOURCE / 'tests/engine/host_loss_cases.py', residual('host.onnx', 'positive'),
-                               build / 'engines/native/hotlap-engine-native.so', OBJECT, 'native', engine],
+                               build / 'engines/native/hotlap-engine-native.so', OBJECT, HOME / 'generator.onnx', 'native', engine],
                               capture_output=True, text=True, timeout=300, env=dict(os.environ, TF_CPP_MIN_LOG_LEVEL='3'))
         assert done.returncode == 0, done.stderr
         assert done.stdout.split('\n')[:2] == ['native host', f'{engine} {"host" if engine == "torch" else "refused"}'], done.stdout

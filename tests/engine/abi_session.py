@@ -41,17 +41,23 @@ def array_of(view):
 
 
 class Session:
-    def __init__(self, ops, path, inputs, threads=2, host_loss=None, dtype=1, **how):
+    def __init__(self, ops, path, inputs, threads=2, host_loss=None, dtype=1, options=(), **how):
         self.ops, self.error, self.kept, self.count = ops, abi.Error(), [], len(inputs)
         silent = type(abi.Host().note)(lambda *_: None)
         host = self.keep(abi.Host(abi=abi.ABI, size=C.sizeof(abi.Host), log=silent, note=silent))
-        config = abi.EngineConfig(size=C.sizeof(abi.EngineConfig), threads=threads, device=b'cpu')
+        table = self.keep((abi.Option * max(1, len(options)))(*(
+            abi.Option(key.encode(), value.encode()) for key, value in options)))
+        config = abi.EngineConfig(size=C.sizeof(abi.EngineConfig), threads=threads, device=b'cpu',
+                                  options=table, option_count=len(options))
         source = abi.ModelSource(size=C.sizeof(abi.ModelSource), path=str(path).encode())
         if ops.probe(C.addressof(host), C.addressof(self.error)):
             raise abi.Failure(self.error.msg.decode())
-        if not hasattr(ops, 'engine'):  # one in a process
-            ops.host, ops.engine = host, self.make(ops.open, C.addressof(host), C.addressof(config))
-        self.engine = ops.engine
+        if not hasattr(ops, 'engines'):
+            ops.engines = {}
+        if options not in ops.engines:  # torch opens but one in a process
+            opened = self.make(ops.open, C.addressof(host), C.addressof(config))
+            ops.engines[options] = opened, self.kept
+        self.engine = ops.engines[options][0]
         self.model = self.make(ops.load, self.engine, C.addressof(source))
         how = {**DEFAULTS, **how}
         how['loss'] = abi.LOSSES.index(how['loss'])

@@ -1,6 +1,6 @@
-"""A loss of the host, and Adam that starts again: host_loss_cases.py MODEL NATIVE.so PYTHON.so ENGINE...
+"""A loss of the host, and Adam that starts again: host_loss_cases.py MODEL NATIVE.so PYTHON.so GENERATOR ENGINE...
 
-MODEL has one input x (batch, ...) and outputs of float32. ENGINE is native or one in Python; all of
+MODEL has one input x (batch, ...) and outputs of float32, GENERATOR is prism_generator:size=16,object=8. ENGINE is native or one in Python; all of
 them have to agree with the native one's built-in loss, or to say that the host's is not implemented.
 """
 import sys
@@ -81,13 +81,42 @@ def starts_again(ops, target, name):
         assert a == b, (name, number, a, b)
 
 
+def generator(ops, path):
+    """The native engine's short ways from and to a pixel and through Adam are the operators' own."""
+    picture = rng.random((1, 1, 16, 16)).astype(np.float32)
+
+    def judge(outputs, gradients):
+        difference = outputs[0] - picture
+        gradients[0][...] = 2 * difference / difference.size
+        return float((difference * difference).mean(dtype=np.float64))
+    for restarts in (0, 1):
+        sessions = [Session(ops, path, [('noise', 1, (1, 16, 1, 1))], loss='host', host_loss=judge, options=options,
+                            restarts=restarts, epsilon=1e-4) for options in ((), (('fusions', 'off'), ('winograd', 'off')))]
+        for session in sessions:
+            session.bind(0, np.zeros((1, 16, 1, 1), np.float32))
+            session.bind_numbers(1)
+        for k in range(5):
+            a, b = (session.step(1 if restarts else None) for session in sessions)
+            assert abs(a - b) < CLOSE * b, (restarts, k, a, b)
+        one, other = (session.states() for session in sessions)
+        for name, value in one.items():
+            if not (restarts and name.endswith(('/mean', '/square'))):
+                assert np.abs(value - other[name]).max() < 1e-4, (restarts, name)
+    try:
+        sessions[0].step(2)
+        raise AssertionError('it was to restart')
+    except abi.Failure as failure:
+        assert 'to restart' in str(failure), failure
+
+
 ops = {'native': native(sys.argv[2])}
 shape = []
 probe = start(ops['native'], loss='host', host_loss=lambda y, g: shape.append(y[0].shape) or float('nan'))
 probe.bind_numbers(1)
 probe.step()
 target = rng.random(shape[0]).astype(np.float32)
-for name in sys.argv[4:]:
+generator(ops['native'], sys.argv[4])
+for name in sys.argv[5:]:
     if name not in ops:
         ops[name] = python(name, sys.argv[3])
     try:

@@ -490,6 +490,24 @@ void hl_native_keep(hl_native_builder *b, const hl_native_node *node, int32_t te
   b->kept[b->kept_count++] = (hl_native_kept){node, tensor};
 }
 
+void hl_native_outer_keep(hl_native_builder *b, const hl_native_outer *outer) {
+  if (!grow(b, &b->outers, b->outer_count, &b->outer_capacity, sizeof(*b->outers))) return;
+  b->outers[b->outer_count++] = *outer;
+  b->uses_after[outer->left]++;
+  b->uses_after[outer->right]++;
+}
+
+bool hl_native_outer_take(hl_native_builder *b, hl_value_id gradient, hl_native_outer *ret_outer) {
+  for (int32_t i = 0; i < b->outer_count; i++) {
+    if (b->outers[i].gradient != gradient) continue;
+    *ret_outer = b->outers[i];
+    b->uses_after[ret_outer->left]--;
+    b->uses_after[ret_outer->right]--;
+    return true;
+  }
+  return false;
+}
+
 hl_native_statistics *hl_native_statistics_find(const hl_native_builder *b,
                                                 const hl_native_node *gradient) {
   float epsilon = hl_node_real(gradient->source, "epsilon", 1e-5f);

@@ -121,6 +121,14 @@ typedef struct hl_native_kept {
   int32_t tensor;
 } hl_native_kept;
 
+/* A gradient that is nowhere: the product of a column and a row, which the update of the weight it
+ * is of makes as it goes (lower/training-pixel.c). */
+typedef struct hl_native_outer {
+  hl_value_id gradient, left, right;
+  int32_t left_tensor, right_tensor;
+  size_t columns;
+} hl_native_outer;
+
 typedef struct hl_native_builder {
   hl_engine *engine;
   hl_model *model;
@@ -133,6 +141,8 @@ typedef struct hl_native_builder {
   int32_t statistics_count, statistics_capacity;
   hl_native_kept *kept;
   int32_t kept_count, kept_capacity;
+  hl_native_outer *outers;
+  int32_t outer_count, outer_capacity;
   const hl_native_node *node;       /* being lowered */
   const hl_training_spec *training; /* of a training program, else NULL */
   int allowed;                      /* threads, of any step */
@@ -222,6 +232,10 @@ hl_native_statistics *hl_native_statistics_find(const hl_native_builder *b,
 
 /* Notes what the node being lowered keeps for its gradient. */
 void hl_native_keep(hl_native_builder *b, const hl_native_node *node, int32_t tensor);
+
+/* Notes such a gradient, whose two values stay alive until it is taken; takes it, if it is one. */
+void hl_native_outer_keep(hl_native_builder *b, const hl_native_outer *outer);
+bool hl_native_outer_take(hl_native_builder *b, hl_value_id gradient, hl_native_outer *ret_outer);
 
 /* Notes that the value is complete after the last step. */
 void hl_native_result_add(hl_native_builder *b, hl_value_id value);

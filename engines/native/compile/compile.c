@@ -171,7 +171,7 @@ static hl_status lower_all(hl_native_builder *b, hl_program *program, hl_error *
 static hl_status build(hl_program *program, hl_dtype dtype, hl_error *error) {
   hl_native_ir ir;
   hl_status status = hl_native_ir_init(&ir, program->graph, error);
-  if (status == HL_OK) status = hl_native_passes(&ir, error);
+  if (status == HL_OK) status = hl_native_passes(&ir, program->model->engine->fuses, error);
   hl_native_builder b = {.engine = program->model->engine,
                          .model = program->model,
                          .ir = &ir,
@@ -188,6 +188,7 @@ static hl_status build(hl_program *program, hl_dtype dtype, hl_error *error) {
   free(b.uses_after);
   free(b.statistics);
   free(b.kept);
+  free(b.outers);
   hl_native_ir_release(&ir);
   return status;
 }

@@ -9,8 +9,8 @@
 
 #include "compile/ir.h"
 
-/* All of them. */
-hl_status hl_native_passes(hl_native_ir *ir, hl_error *error);
+/* All of them, or without `fuses` only what makes constants. */
+hl_status hl_native_passes(hl_native_ir *ir, bool fuses, hl_error *error);
 
 /* Convolutions and products between DequantizeLinear nodes become 8-bit ones. Before folding, which
  * would make float32 weights of them. */

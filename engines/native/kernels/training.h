@@ -22,9 +22,24 @@ typedef struct hl_adam_args {
   const float *gradient;
   size_t n;
   float beta1, beta2, rest1, rest2; /* rest is 1 - beta, rounded once */
-  float epsilon, decay, keep, step, root;
-  int first; /* what `mean` and `square` were does not count: they were 0 */
+  float epsilon, decay, keep, rate, step, root;
+  int first;   /* what `mean` and `square` were does not count: they were 0 */
+  int forgets; /* and nobody will ask what they are: neither is read or written */
+  /* If `gradient` is NULL it is left[i / columns] * right[i % columns]. */
+  const float *left, *right;
+  size_t columns;
 } hl_adam_args;
+
+/*
+ * Products of a matrix w (rows, columns), as it lies, with one row or column: `rows_sum` y = x · w,
+ * `rows_dot` y = w · x, `rows_outer` w = y xᵀ with y of `rows` and x of `columns` numbers.
+ */
+typedef struct hl_rows_args {
+  const float *x;
+  float *y, *w;
+  size_t rows, columns;
+} hl_rows_args;
+typedef hl_rows_args hl_rows_sum_args, hl_rows_dot_args, hl_rows_outer_args;
 
 /* g = gradient + decay · weight; velocity = momentum · velocity + g; weight -= rate · velocity, or
  * with Nesterov's momentum rate · (g + momentum · velocity). */
@@ -264,6 +279,9 @@ typedef struct hl_panel_product_args {
 
 #define HL_TRAINING_KERNELS_MAP(X)                                                                 \
   X(adam)                                                                                          \
+  X(rows_sum)                                                                                      \
+  X(rows_dot)                                                                                      \
+  X(rows_outer)                                                                                    \
   X(sgd)                                                                                           \
   X(accumulate)                                                                                    \
   X(batch_norm_moments)                                                                            \

@@ -19,6 +19,9 @@ void hl_native_lower(hl_native_builder *b, const hl_native_node *node);
 
 bool hl_native_lower_winograd_transposed(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_winograd_gradient(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_pixel(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_pixel_data(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_pixel_gradient(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_winograd(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_convolution(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_deconvolution(hl_native_builder *b, const hl_native_node *node);

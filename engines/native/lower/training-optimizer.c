@@ -10,6 +10,8 @@ typedef struct update_context {
   size_t n;
   int64_t every;   /* submits that make one update */
   double hyper[5]; /* of the optimiser, as graph/training.c has them */
+  size_t columns;  /* of a gradient that is a column times a row, else 0 */
+  bool forgets;    /* nobody reads the moments */
 } update_context;
 
 /* Submit number `step` ends an update, unless the loss is not finite. */
@@ -17,20 +19,29 @@ static bool updates(const update_context *context, int64_t step, float loss) {
   return step % context->every == 0 && isfinite(loss);
 }
 
-/* weight, mean, square, gradient, rate, step, loss */
+/* weight, mean, square, gradient, rate, step, loss; with `columns` the row after that and the
+ * column in place of the gradient */
 static hl_status run_adam(const void *opaque, void *const *pointers, hl_error *error) {
-  (void)error;
   const update_context *context = opaque;
   int64_t step = *(const int64_t *)pointers[5];
   if (!updates(context, step, *(const float *)pointers[6])) return HL_OK;
+  if (context->forgets && step != context->every)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "step %lld of a training that was to restart at each update",
+                        (long long)step);
   const double *hyper = context->hyper;
   double rate = (double)*(const float *)pointers[4], number = (double)(step / context->every);
   bool decoupled = hyper[4] != 0;
   hl_adam_args args = {.weight = pointers[0],
                        .mean = pointers[1],
                        .square = pointers[2],
-                       .gradient = pointers[3],
+                       .gradient = context->columns ? NULL : pointers[3],
+                       .left = pointers[3],
+                       .right = context->columns ? pointers[7] : NULL,
+                       .columns = context->columns,
                        .n = context->n,
+                       .forgets = context->forgets,
+                       .rate = (float)rate,
                        .beta1 = (float)hyper[0],
                        .beta2 = (float)hyper[1],
                        .rest1 = (float)(1 - hyper[0]),
@@ -76,13 +87,14 @@ static hl_status run_accumulate(const void *opaque, void *const *pointers, hl_er
   return HL_OK;
 }
 
-/* Emits a step that writes the first `states` of the inputs named by `inputs` in place. */
+/* Emits a step that writes the first `states` of the inputs named by `inputs` in place. Of `outer`,
+ * if not NULL, input 3 is its column, and its row comes last. */
 static bool emit(hl_native_builder *b, const hl_native_node *node, hl_native_kernel kernel,
-                 const update_context *what, const hl_value_id *inputs, size_t count,
-                 size_t states) {
-  int32_t tensors[8];
+                 const update_context *what, const hl_value_id *inputs, size_t count, size_t states,
+                 const hl_native_outer *outer) {
+  int32_t tensors[9];
   for (size_t i = 0; i < count; i++) {
-    tensors[i] = hl_native_in(b, inputs[i], HL_LAYOUT_PLAIN);
+    tensors[i] = outer && i == 3 ? outer->left_tensor : hl_native_in(b, inputs[i], HL_LAYOUT_PLAIN);
     if (tensors[i] < 0) return false;
   }
   for (size_t i = 0; i < states; i++)
@@ -90,6 +102,7 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, hl_native_ker
   update_context *context = malloc(sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
   *context = *what;
+  if (outer) tensors[count++] = outer->right_tensor;
   hl_native_step *step = hl_native_call(b, node->op, kernel, context, NULL);
   for (size_t i = 0; i < count; i++) hl_native_arg_add(b, step, tensors[i], 0, NULL);
   for (size_t i = 0; i < states && i < node->output_count; i++)
@@ -119,7 +132,11 @@ bool hl_native_lower_adam(hl_native_builder *b, const hl_native_node *node) {
   const hl_value_id *in = node->inputs;
   if (!read_hyper(b, in[5], context.hyper, 5)) return false;
   const hl_value_id inputs[] = {in[0], in[2], in[3], in[1], in[4], in[6], in[7]};
-  return emit(b, node, run_adam, &context, inputs, HL_COUNT(inputs), 3);
+  hl_native_outer outer;
+  bool is_outer = hl_native_outer_take(b, in[1], &outer);
+  if (is_outer) context.columns = outer.columns;
+  context.forgets = b->training && b->training->restarts;
+  return emit(b, node, run_adam, &context, inputs, HL_COUNT(inputs), 3, is_outer ? &outer : NULL);
 }
 
 bool hl_native_lower_sgd(hl_native_builder *b, const hl_native_node *node) {
@@ -127,7 +144,7 @@ bool hl_native_lower_sgd(hl_native_builder *b, const hl_native_node *node) {
   const hl_value_id *in = node->inputs;
   if (!read_hyper(b, in[4], context.hyper, 3)) return false;
   const hl_value_id inputs[] = {in[0], in[2], in[1], in[3], in[5], in[6]};
-  return emit(b, node, run_sgd, &context, inputs, HL_COUNT(inputs), 2);
+  return emit(b, node, run_sgd, &context, inputs, HL_COUNT(inputs), 2, NULL);
 }
 
 /* A submit without a finite loss adds nothing, as it updates nothing. */
@@ -135,7 +152,7 @@ bool hl_native_lower_accumulate(hl_native_builder *b, const hl_native_node *node
   update_context context = context_of(b, node);
   const hl_value_id *in = node->inputs;
   const hl_value_id inputs[] = {in[0], in[1], in[2], b->ir->graph->outputs[0]};
-  return emit(b, node, run_accumulate, &context, inputs, HL_COUNT(inputs), 1);
+  return emit(b, node, run_accumulate, &context, inputs, HL_COUNT(inputs), 1, NULL);
 }
 
 /* -- dropout -------------------------------------------------------------------------------- */

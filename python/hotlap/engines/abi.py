@@ -105,7 +105,7 @@ class TrainingSpec(C.Structure):
                 ('recompute', C.c_uint32), ('gradient_ready', C.c_void_p),
                 ('gradients_wait', C.c_void_p), ('context', C.c_void_p),
                 ('states_of', C.c_void_p), ('host_loss', C.c_void_p),
-                ('host_loss_context', C.c_void_p)]
+                ('host_loss_context', C.c_void_p), ('restarts', C.c_uint32)]
 
 
 class ProgramSpec(C.Structure):

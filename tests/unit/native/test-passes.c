@@ -40,7 +40,7 @@ static void living(hl_graph *g, hl_value_id output, char *ret_text, size_t size)
   assert_int_equal(hl_graph_bind_batch(g, 2, &error), HL_OK);
   assert_int_equal(hl_graph_infer(g, &error), HL_OK);
   assert_int_equal(hl_native_ir_init(&ir, g, &error), HL_OK);
-  assert_int_equal(hl_native_passes(&ir, &error), HL_OK);
+  assert_int_equal(hl_native_passes(&ir, true, &error), HL_OK);
   size_t at = 0;
   ret_text[0] = 0;
   for (size_t i = 0; i < ir.node_count; i++) {
