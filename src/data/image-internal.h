@@ -8,7 +8,8 @@
 hl_status hl__image_decode_jpeg(const void *data, size_t bytes, const char *what,
                                 const hl_image_cut *cut, hl_image_decoding decoding,
                                 hl_image *ret_image, hl_error *error);
-hl_status hl__image_decode_png(const void *data, size_t bytes, const char *what,
+/* `upper`: of grey of 16 bits the upper 8 count, as of colour; else it is clipped at 255. */
+hl_status hl__image_decode_png(const void *data, size_t bytes, const char *what, bool upper,
                                hl_image *ret_image, hl_error *error);
 
 /* Size by the header. */

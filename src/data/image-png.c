@@ -16,6 +16,7 @@ typedef struct reader {
   size_t left;
   char message[128];
   png_bytep *rows;
+  bool upper; /* of grey, too */
   bool is_grey16;
   hl_image image;
 } reader;
@@ -47,7 +48,7 @@ static void set_up(reader *r) {
   png_set_chunk_cache_max(r->png, chunks_max);
   png_set_read_fn(r->png, r, read_bytes);
   png_read_info(r->png, r->info);
-  r->is_grey16 = png_get_color_type(r->png, r->info) == PNG_COLOR_TYPE_GRAY &&
+  r->is_grey16 = !r->upper && png_get_color_type(r->png, r->info) == PNG_COLOR_TYPE_GRAY &&
                  png_get_bit_depth(r->png, r->info) == 16;
   png_set_expand(r->png);
   png_set_strip_alpha(r->png);
@@ -104,9 +105,9 @@ static hl_status decode(reader *r, const char *what, hl_error *error) {
                       what, r->message);
 }
 
-hl_status hl__image_decode_png(const void *data, size_t bytes, const char *what,
+hl_status hl__image_decode_png(const void *data, size_t bytes, const char *what, bool upper,
                                hl_image *ret_image, hl_error *error) {
-  reader r = {.at = data, .left = bytes};
+  reader r = {.at = data, .left = bytes, .upper = upper};
   r.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &r, on_error, on_warning);
   r.info = r.png ? png_create_info_struct(r.png) : NULL;
   hl_status status =

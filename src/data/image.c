@@ -90,7 +90,7 @@ static hl_status decode(const void *data, size_t bytes, const char *what, const 
   case HL_IMAGE_JPEG:
     return hl__image_decode_jpeg(data, bytes, what, cut, decoding, ret_image, error);
   case HL_IMAGE_PNG:
-    return hl__image_decode_png(data, bytes, what, ret_image, error);
+    return hl__image_decode_png(data, bytes, what, false, ret_image, error);
   case HL_IMAGE_NONE:
     break;
   }
