@@ -277,10 +277,58 @@ typedef struct hl_panel_product_args {
   int add;
 } hl_panel_product_args;
 
+/*
+ * Convolutions of one picture by shifted sums. Its channels lie spread out in planes with a margin
+ * of zeros (and, for a stride of f, in f · f planes of every f-th row and column), so that a tap is
+ * a distance in memory and whole vectors are read at any place: sum over k of weight(m, k) ·
+ * planes[at[k] + row · pitch + column]. Weight (m, k) is w[m · w_row + w_at[k]], wherever that is:
+ * no weights are rearranged.
+ */
+typedef struct hl_spread_args {
+  const float *x; /* (channels, h, w) */
+  float *planes;  /* (channels, f, f, plane): row r is row (r + first_row) · f + phase of x */
+  size_t channels, h, w, f;
+  ptrdiff_t first_row, first_column;
+  size_t rows, columns, pitch; /* columns from `columns` on, and what lies outside of x, are 0 */
+  size_t plane;                /* floats; at least rows · pitch, what follows those is 0, too */
+} hl_spread_args;
+
+/* y (m, h · f, w · f): its row and column modulo f choose one of f · f lists of k taps. */
+typedef struct hl_taps_args {
+  const float *planes, *w, *bias; /* bias: m, or NULL */
+  const ptrdiff_t *at, *w_at;     /* (f, f, k) each */
+  float *y;
+  size_t m, k, f, h, w_columns, pitch, w_row;
+} hl_taps_args;
+
+/* dw(m, k) = sum over places of a[m · plane + place] · planes[at[k] + place], places rows of
+ * `pitch`, with a 0 beyond the columns. n is rounded up to whole vectors. */
+typedef struct hl_taps_gradient_args {
+  const float *planes, *a;
+  const ptrdiff_t *at, *w_at;
+  float *dw;
+  size_t m, k, n, plane, w_row;
+} hl_taps_gradient_args;
+
+/* The same where places are few and `taps` of k, 16 at a time, are neighbours in dw: `gather` makes
+ * t (k / taps, places, taps), `taps_outer` the gradient from it and a (m, h, w) as it is. */
+typedef struct hl_taps_outer_args {
+  const float *planes, *a;
+  const ptrdiff_t *at, *w_at;
+  float *t, *dw;
+  size_t m, k, taps, h, w_columns, pitch, w_row;
+} hl_taps_outer_args;
+typedef hl_taps_outer_args hl_taps_gather_args;
+
 #define HL_TRAINING_KERNELS_MAP(X)                                                                 \
   X(adam)                                                                                          \
   X(rows_sum)                                                                                      \
   X(rows_dot)                                                                                      \
+  X(spread)                                                                                        \
+  X(taps)                                                                                          \
+  X(taps_gradient)                                                                                 \
+  X(taps_gather)                                                                                   \
+  X(taps_outer)                                                                                    \
   X(rows_outer)                                                                                    \
   X(sgd)                                                                                           \
   X(accumulate)                                                                                    \

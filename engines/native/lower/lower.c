@@ -7,6 +7,7 @@ static const struct {
   hl_native_lowering lower;
 } table[] = {
     {"Conv", hl_native_lower_pixel_data},
+    {"Conv", hl_native_lower_taps},
     {"Conv", hl_native_lower_quantized_convolution},
     {"Gemm", hl_native_lower_quantized_product},
     {"MatMul", hl_native_lower_quantized_product},
@@ -19,6 +20,7 @@ static const struct {
     {"Conv", hl_native_lower_winograd},
     {"Conv", hl_native_lower_convolution},
     {"ConvTranspose", hl_native_lower_pixel},
+    {"ConvTranspose", hl_native_lower_taps_transposed},
     {"ConvTranspose", hl_native_lower_narrow_transposed},
     {"ConvTranspose", hl_native_lower_winograd_transposed},
     {"ConvTranspose", hl_native_lower_deconvolution},
@@ -131,6 +133,7 @@ static const struct {
     {"SoftmaxCrossEntropyLoss", hl_native_lower_class_loss},
     {"SoftmaxCrossEntropyLossGradient", hl_native_lower_class_loss_gradient},
     {"ConvWeightGradient", hl_native_lower_pixel_gradient},
+    {"ConvWeightGradient", hl_native_lower_taps_gradient},
     {"ConvWeightGradient", hl_native_lower_narrow_gradient},
     {"ConvWeightGradient", hl_native_lower_winograd_gradient},
     {"ConvWeightGradient", hl_native_lower_weight_gradient},

@@ -22,6 +22,9 @@ bool hl_native_lower_winograd_gradient(hl_native_builder *b, const hl_native_nod
 bool hl_native_lower_pixel(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_pixel_data(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_pixel_gradient(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_taps(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_taps_transposed(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_taps_gradient(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_winograd(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_convolution(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_deconvolution(hl_native_builder *b, const hl_native_node *node);
