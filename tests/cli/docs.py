@@ -1,10 +1,11 @@
 """The documentation says what the program does: each case fails when one of the two moves on."""
 import json
 import re
+import shutil
 import subprocess
 import sys
 
-from harness import PROGRAM, SOURCE, case, environment, hotlap, main
+from harness import PROGRAM, SOURCE, Skip, case, environment, hotlap, main
 
 PAGES = [p for p in [*SOURCE.glob('*.md'), *(SOURCE / 'docs').glob('*.md'),
                      *(SOURCE / 'engines').glob('*/README.md')]]
@@ -116,6 +117,40 @@ def completion_knows_commands_and_options():
     done = subprocess.run(['bash', '-c', script, 'bash', SOURCE / 'completions/hotlap.bash'],
                           capture_output=True, text=True)
     assert done.stdout.split() == ['sweep', '--batch-sizes'], done.stdout + done.stderr
+
+
+@case
+def other_shells_complete_too():
+    if not shutil.which('fish') or not shutil.which('zsh'):
+        raise Skip('fish or zsh is absent')
+    script = "source $argv[1]; complete -C 'hotlap sw'; complete -C 'hotlap sweep --batch'; complete -C 'hotlap train --check'"
+    done = subprocess.run(['fish', '-c', script, SOURCE / 'completions/hotlap.fish'], capture_output=True, text=True)
+    found = [line.split('\t')[0] for line in done.stdout.splitlines()]
+    assert found == ['sweep', '--batch-sizes', '--checkpoint', '--checkpoint-steps'], done.stdout + done.stderr
+    # zsh: what its own functions are given.
+    script = ('_describe() { print -l $commands }; _values() { }; _arguments() { print -rl -- $@ }; '
+              'words=(hotlap sw) CURRENT=2; source $1; words=(hotlap sweep --b) CURRENT=3; _hotlap')
+    done = subprocess.run(['zsh', '-f', '-c', script, 'zsh', SOURCE / 'completions/_hotlap'], capture_output=True, text=True)
+    assert 'sweep:measure a network' in done.stdout and '*--batch-sizes=[sizes with commas' in done.stdout, done.stdout + done.stderr
+    assert not done.stderr, done.stderr
+
+
+@case
+def manual_pages_are_well_formed():
+    pages = sorted((SOURCE / 'man').glob('*.1'))
+    commands = re.findall(r'^  (\w+) ', hotlap('--help').out, re.M)
+    assert {p.stem for p in pages} == {'hotlap', *(f'hotlap-{c}' for c in commands)}, pages
+    for path in pages:
+        text = path.read_text()
+        listed = set(re.findall(r'^\\fB\\-\\-([^\s]*?)\\fR', text, re.M))
+        if path.stem != 'hotlap':
+            helped = set(re.findall(r'^  --([\w-]+)', hotlap(path.stem[len('hotlap-'):], '--help').out, re.M))
+            assert {name.replace('\\', '') for name in listed} == helped, (path.name, helped ^ listed)
+    if not shutil.which('mandoc'):
+        raise Skip('mandoc is absent')
+    done = subprocess.run(['mandoc', '-T', 'lint', '-W', 'warning', *pages], capture_output=True, text=True)
+    wrong = [line for line in done.stdout.splitlines() if 'missing date' not in line]
+    assert not wrong, wrong[:5]
 
 
 @case
