@@ -17,7 +17,12 @@ hl_status hl__telescope_plan(hl_telescope *t, hl_error *error) {
 void hl__telescope_plan_done(hl_telescope *t) {
   if (t->spec.options & HL_TELESCOPE_PLAN_CACHE) return;
   hl_fft_free(t->fft);
+  hl_pruned_fft_free(t->pruned);
+  hl_band_dft_free(t->narrow);
+  hl_band_dft_free(t->wide);
   t->fft = NULL;
+  t->pruned = NULL;
+  t->narrow = t->wide = NULL;
 }
 
 /* Coordinates of every pixel, as meshgrid makes them. */
@@ -56,9 +61,8 @@ hl_status hl__telescope_opening(hl_telescope *t, hl_aperture aperture, hl_error 
   return HL_OK;
 }
 
-/* F, or its inverse, in place. */
-static hl_status transform(hl_telescope *t, float complex *field, unsigned direction,
-                           hl_error *error) {
+hl_status hl__telescope_transform(hl_telescope *t, float complex *field, unsigned direction,
+                                  hl_error *error) {
   hl_status status = hl__telescope_plan(t, error);
   if (status != HL_OK) return status;
   hl_fft_unshift(field, 1, t->n, t->n);
@@ -68,17 +72,17 @@ static hl_status transform(hl_telescope *t, float complex *field, unsigned direc
   return HL_OK;
 }
 
-static hl_status spectrum_of(hl_telescope *t, const float *picture, float complex *ret_spectrum,
-                             hl_error *error) {
+hl_status hl__telescope_spectrum(hl_telescope *t, const float *picture, float complex *ret_spectrum,
+                                 hl_error *error) {
   for (size_t i = 0; i < t->pixels; i++) ret_spectrum[i] = picture[i];
-  return transform(t, ret_spectrum, HL_FFT_FORWARD, error);
+  return hl__telescope_transform(t, ret_spectrum, HL_FFT_FORWARD, error);
 }
 
 /* field = F(mask spectrum), not flipped. */
 static hl_status through(hl_telescope *t, const float complex *spectrum, const uint8_t *mask,
                          float complex *field, hl_error *error) {
   for (size_t i = 0; i < t->pixels; i++) field[i] = mask[i] ? spectrum[i] : 0;
-  return transform(t, field, HL_FFT_FORWARD, error);
+  return hl__telescope_transform(t, field, HL_FFT_FORWARD, error);
 }
 
 /* Both axes flipped: the last pixel is the first. */
@@ -91,24 +95,25 @@ static void amplitude_of(const float complex *field, size_t pixels, float *ret_a
 
 static hl_status see(hl_telescope *t, const float *picture, const uint8_t *mask,
                      float *ret_amplitude, hl_error *error) {
-  hl_status status = spectrum_of(t, picture, t->other, error);
+  hl_status status = hl__telescope_spectrum(t, picture, t->other, error);
   if (status == HL_OK) status = through(t, t->other, mask, t->field, error);
   if (status == HL_OK) amplitude_of(t->field, t->pixels, ret_amplitude);
   return status;
 }
 
-hl_status hl__telescope_see_old(hl_telescope *t, const float *picture, float *ret_amplitude,
-                                hl_error *error) {
+hl_status hl__telescope_plain_see_old(hl_telescope *t, const float *picture, float *ret_amplitude,
+                                      hl_error *error) {
   hl__telescope_make_mask(t);
   return see(t, picture, t->mask, ret_amplitude, error);
 }
 
-hl_status hl__telescope_see_new(hl_telescope *t, hl_aperture aperture, float *ret_amplitude,
-                                hl_error *error) {
+hl_status hl__telescope_plain_see_new(hl_telescope *t, hl_aperture aperture, float *ret_amplitude,
+                                      hl_error *error) {
   hl_status status = hl__telescope_opening(t, aperture, error);
   if (status == HL_OK && !(t->spec.options & HL_TELESCOPE_KEPT_SPECTRUM))
     return see(t, t->truth, t->opening, ret_amplitude, error);
-  if (status == HL_OK && !t->has_spectrum) status = spectrum_of(t, t->truth, t->spectrum, error);
+  if (status == HL_OK && !t->has_spectrum)
+    status = hl__telescope_spectrum(t, t->truth, t->spectrum, error);
   if (status != HL_OK) return status;
   t->has_spectrum = true;
   status = through(t, t->spectrum, t->opening, t->field, error);
@@ -126,10 +131,10 @@ static void turn_back(float complex *field, const float *amplitude, const float 
   }
 }
 
-/* One loss, and its gradient added to ret_gradient: the adjoint of F M F is F* M F*. */
-static hl_status one_loss(hl_telescope *t, const float *image, const uint8_t *mask,
-                          const float *measured, double *ret_loss, float *ret_gradient,
-                          hl_error *error) {
+/* The adjoint of F M F is F* M F*. */
+hl_status hl__telescope_one_loss(hl_telescope *t, const float *image, const uint8_t *mask,
+                                 const float *measured, double *ret_loss, float *ret_gradient,
+                                 hl_error *error) {
   float *amplitude = malloc(t->pixels * sizeof *amplitude);
   if (!amplitude) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a loss");
   double scale = 0;
@@ -137,17 +142,17 @@ static hl_status one_loss(hl_telescope *t, const float *image, const uint8_t *ma
   if (status == HL_OK) *ret_loss = hl__telescope_l1(amplitude, measured, t->pixels, &scale);
   if (status == HL_OK && ret_gradient) {
     turn_back(t->field, amplitude, measured, scale, t->pixels);
-    status = transform(t, t->field, HL_FFT_INVERSE, error);
+    status = hl__telescope_transform(t, t->field, HL_FFT_INVERSE, error);
     for (size_t i = 0; i < t->pixels; i++)
       if (!mask[i]) t->field[i] = 0;
-    if (status == HL_OK) status = transform(t, t->field, HL_FFT_INVERSE, error);
+    if (status == HL_OK) status = hl__telescope_transform(t, t->field, HL_FFT_INVERSE, error);
     for (size_t i = 0; i < t->pixels; i++) ret_gradient[i] += crealf(t->field[i]);
   }
   free(amplitude);
   return status;
 }
 
-static void clear_outside(const hl_telescope *t, float *picture) {
+void hl__telescope_clear_outside(const hl_telescope *t, float *picture) {
   size_t n = t->n, object = (size_t)t->spec.object, first = n / 2 - object / 2;
   for (size_t i = 0; i < n; i++)
     for (size_t j = 0; j < n; j++)
@@ -161,19 +166,12 @@ hl_status hl__telescope_plain_loss(hl_telescope *t, hl_aperture aperture, const 
                                    hl_error *error) {
   if (ret_gradient) memset(ret_gradient, 0, t->pixels * sizeof *ret_gradient);
   hl__telescope_make_mask(t);
-  hl_status status =
-      one_loss(t, image, t->mask, measured_old, &ret_losses->old_loss, ret_gradient, error);
+  hl_status status = hl__telescope_one_loss(t, image, t->mask, measured_old, &ret_losses->old_loss,
+                                            ret_gradient, error);
   if (status == HL_OK) status = hl__telescope_opening(t, aperture, error);
   if (status == HL_OK)
-    status =
-        one_loss(t, image, t->opening, measured_new, &ret_losses->new_loss, ret_gradient, error);
-  if (status == HL_OK && ret_gradient) clear_outside(t, ret_gradient);
+    status = hl__telescope_one_loss(t, image, t->opening, measured_new, &ret_losses->new_loss,
+                                    ret_gradient, error);
+  if (status == HL_OK && ret_gradient) hl__telescope_clear_outside(t, ret_gradient);
   return status;
-}
-
-hl_status hl_telescope_loss(hl_telescope *telescope, hl_aperture aperture, const float *image,
-                            const float *measured_old, const float *measured_new,
-                            hl_telescope_losses *ret_losses, float *ret_gradient, hl_error *error) {
-  return hl__telescope_plain_loss(telescope, aperture, image, measured_old, measured_new,
-                                  ret_losses, ret_gradient, error);
 }

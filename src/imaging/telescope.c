@@ -53,6 +53,8 @@ hl_status hl_telescope_new(const hl_telescope_spec *spec, hl_telescope **ret_tel
     status = hl_measurement_cache_new(
         spec->options & HL_TELESCOPE_MEASUREMENT_CACHE ? spec->cache_bytes : 0, (int64_t)t->pixels,
         &t->cache, error);
+  if (status == HL_OK && !(t->team = hl_team_new(spec->threads)))
+    status = hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a telescope's threads");
   if (status == HL_OK)
     *ret_telescope = t;
   else
@@ -65,6 +67,12 @@ void hl_telescope_free(hl_telescope *telescope) {
   if (!t) return;
   hl_measurement_cache_free(t->cache);
   hl_fft_free(t->fft);
+  hl_pruned_fft_free(t->pruned);
+  hl_band_dft_free(t->narrow);
+  hl_band_dft_free(t->wide);
+  hl_team_free(t->team);
+  free(t->band);
+  free(t->band_slope);
   free(t->grid);
   free(t->truth);
   free(t->mask);
@@ -85,10 +93,20 @@ void hl_telescope_set_truth(hl_telescope *telescope, const float *picture, uint6
 
 void hl_telescope_restart(hl_telescope *telescope) {
   telescope->aperture_count = 0;
+  telescope->box = (hl_aperture_box){0};
   memset(telescope->mask, 0, telescope->pixels);
 }
 
 /* -- the cumulative mask ---------------------------------------------------------------------- */
+
+static hl_aperture_box join(hl_aperture_box a, hl_aperture_box b) {
+  if (a.height <= 0 || a.width <= 0) return b;
+  if (b.height <= 0 || b.width <= 0) return a;
+  int64_t top = a.top < b.top ? a.top : b.top, left = a.left < b.left ? a.left : b.left;
+  int64_t below = a.top + a.height > b.top + b.height ? a.top + a.height : b.top + b.height;
+  int64_t right = a.left + a.width > b.left + b.width ? a.left + a.width : b.left + b.width;
+  return (hl_aperture_box){top, left, below - top, right - left};
+}
 
 hl_status hl_telescope_add(hl_telescope *telescope, hl_aperture aperture, hl_error *error) {
   hl_telescope *t = telescope;
@@ -100,6 +118,7 @@ hl_status hl_telescope_add(hl_telescope *telescope, hl_aperture aperture, hl_err
     t->aperture_capacity = wanted;
   }
   t->apertures[t->aperture_count++] = aperture;
+  t->box = join(t->box, hl_aperture_bounds(aperture, t->spec.radius, t->spec.image));
   if (t->spec.options & HL_TELESCOPE_INCREMENTAL_MASK)
     hl_aperture_add(t->mask, t->spec.image, aperture, t->spec.radius);
   return HL_OK;
@@ -165,20 +184,25 @@ hl_status hl_telescope_measure(hl_telescope *telescope, int64_t sample, hl_apert
   return hl_telescope_measure_new(telescope, sample, aperture, ret_new, error);
 }
 
+double hl__telescope_l1_of(const hl_residual_sums *sums, size_t pixels, double *ret_scale) {
+  *ret_scale = sums->target > 0 ? 1 / sums->target : sums->amplitude > 0 ? 1 / (double)pixels : 0;
+  return sums->difference * *ret_scale;
+}
+
 double hl__telescope_l1(const float *a, const float *m, size_t pixels, double *ret_scale) {
-  double difference = 0, all = 0, seen = 0;
+  hl_residual_sums sums = {0, 0, 0};
   for (size_t i = 0; i < pixels; i++) {
-    difference += fabs((double)a[i] - (double)m[i]);
-    all += fabs((double)m[i]);
-    seen += fabs((double)a[i]);
+    sums.difference += fabs((double)a[i] - (double)m[i]);
+    sums.target += fabs((double)m[i]);
+    sums.amplitude += fabs((double)a[i]);
   }
-  *ret_scale = all > 0 ? 1 / all : seen > 0 ? 1 / (double)pixels : 0;
-  return difference * *ret_scale;
+  return hl__telescope_l1_of(&sums, pixels, ret_scale);
 }
 
 void hl_telescope_count(const hl_telescope *telescope, hl_telescope_counts *ret_counts) {
   const hl_telescope *t = telescope;
   *ret_counts = t->counts;
+  ret_counts->plan_bytes = hl__telescope_plan_bytes(t);
   hl_measurement_cache_count(t->cache, &ret_counts->measurements);
   ret_counts->open_pixels = 0;
   for (size_t i = 0; i < t->pixels; i++) ret_counts->open_pixels += t->mask[i];

@@ -134,6 +134,17 @@ void hl_fft_free(hl_fft *fft) {
   free(fft);
 }
 
+static size_t axis_bytes(const axis *a) {
+  size_t bytes = sizeof *a + (a->cosine ? 2 * a->n * sizeof *a->cosine : 0);
+  if (!a->convolution) return bytes;
+  return bytes + 2 * (a->n + a->convolution->n) * sizeof *a->chirp_re + axis_bytes(a->convolution);
+}
+
+size_t hl_fft_bytes(const hl_fft *fft) {
+  size_t bytes = sizeof *fft + 4 * fft->scratch_length * LANES * sizeof *fft->scratch;
+  return bytes + axis_bytes(fft->columns) + (fft->rows != fft->columns ? axis_bytes(fft->rows) : 0);
+}
+
 /* One axis of a whole picture: `lines` lines, `line` apart, elements `stride` apart. */
 static void lines_run(const hl_fft *fft, const axis *a, unsigned flags, float complex *data,
                       size_t lines, size_t line, size_t stride) {

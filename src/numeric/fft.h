@@ -37,6 +37,7 @@ typedef struct hl_fft hl_fft;
  * or above HL_FFT_MAX_LENGTH, OUT_OF_MEMORY. The caller frees *ret_fft with hl_fft_free. */
 hl_status hl_fft_new(size_t h, size_t w, hl_fft **ret_fft, hl_error *error);
 void hl_fft_free(hl_fft *fft); /* NULL is fine */
+size_t hl_fft_bytes(const hl_fft *fft);
 
 /* Transforms `batch` pictures (batch, h, w) in place along both axes. */
 void hl_fft2(hl_fft *fft, unsigned flags, float complex *data, size_t batch);

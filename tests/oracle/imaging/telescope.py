@@ -83,13 +83,15 @@ cases = [
     (30, 30, 15, [(0, 0), (0, 0)]),
     (32, 12, 0.5, [(0, 0), (0.4, 0.1), (-3, 9)]),
     (32, 31, 7, [(-12, 12), (20, 20)]),
+    (64, 21, 12, [(0, 0), (-20, 19), (5, 5)]),  # no band is narrow enough to pay
+    (128, 40, 5, [(0, 0), (4, -3), (30, 50)]),  # at first the cumulative mask's is, too
 ]
 for n, side, radius, centres in cases:
     pictures = truth, first, image = [picture(n, side) for _ in range(3)]
     inside = np.zeros((n, n), bool)
     begin = n // 2 - side // 2
     inside[begin : begin + side, begin : begin + side] = True
-    for options in [0, ALL] + [1 << bit for bit in range(7)] * (n < 100):
+    for options in [0, ALL] + [o for bit in range(7) for o in (1 << bit, ALL ^ 1 << bit)] * (n < 200):
         found, mask, counts = see(n, side, radius, options, pictures, centres)
         open_ = np.zeros((n, n), bool)
         for i, (old, new, losses, gradient) in enumerate(found):
