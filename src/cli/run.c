@@ -2,9 +2,11 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
+#include "cli/run-beside.h"
 #include "cli/run-plan.h"
 #include "cli/run-plots.h"
 #include "cli/run-suite.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,6 +83,21 @@ static hl_status prepare(hl_sweep *s, const hl_plan_file *file, int argc, char *
   return status == HL_OK ? hl_sweep_begin(s, argc, argv, error) : status;
 }
 
+/* A part without rows. */
+static int run_no_rows(const hl_sweep *s, const hl_plan_file *file) {
+  if (!hl_options_on(&s->options, HL_OPTION_DRY_RUN))
+    return hl_cli_beside(file, &s->options, HL_EXIT_OK);
+  puts("0 rows: what is made beside them");
+  return HL_EXIT_OK;
+}
+
+static int run_rows(hl_sweep *s, const hl_plan_file *file, int argc, char **argv) {
+  hl_error error = {0};
+  if (prepare(s, file, argc, argv, &error) != HL_OK) return hl_cli_fail(&error, HL_EXIT_USAGE);
+  if (hl_options_on(&s->options, HL_OPTION_DRY_RUN)) return hl_sweep_dry_run(s);
+  return hl_cli_beside(file, &s->options, hl_sweep_run(s));
+}
+
 int hl_cli_run(int argc, char **argv) {
   if (hl_cli_is_tasks(argc, argv)) return hl_cli_tasks(argc, argv);
   hl_sweep s = {.start_ns = hl_clock_ns()};
@@ -96,14 +113,8 @@ int hl_cli_run(int argc, char **argv) {
     exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
   else
     exit_status = parse_again(&s, &file, argc, argv);
-  if (exit_status >= 0)
-    ;
-  else if (prepare(&s, &file, argc, argv, &error) != HL_OK)
-    exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
-  else if (hl_options_on(&s.options, HL_OPTION_DRY_RUN))
-    exit_status = hl_sweep_dry_run(&s);
-  else
-    exit_status = hl_sweep_run(&s);
+  if (exit_status < 0)
+    exit_status = file.step_count ? run_rows(&s, &file, argc, argv) : run_no_rows(&s, &file);
   hl_sweep_release(&s);
   hl_plan_file_release(&file);
   hl_arena_release(&arena);

@@ -10,6 +10,7 @@
 #include "cli/run-plots.h"
 #include "cli/sweep-view.h"
 #include "report/grid.h"
+#include "report/phase5.h"
 #include "report/report.h"
 #include "report/suite.h"
 #include <inttypes.h>
@@ -270,6 +271,11 @@ static hl_status show_results(hl_sweep *s, hl_sweep_view *view, hl_error *error)
     status = hl_cli_write_image(&s->records, hl_options_get(&s->options, HL_OPTION_OUTPUT_DIR),
                                 &written, error);
   if (s->formats && status == HL_OK) status = write_files(s, &input, pictures, &written, error);
+  if (s->file && s->file->report && (status == HL_OK || status == HL_UNAVAILABLE)) {
+    hl_status beside = hl_report_phase5(&input, hl_options_get(&s->options, HL_OPTION_OUTPUT_DIR),
+                                        &written, error);
+    if (beside != HL_OK) status = beside;
+  }
   if (as_suite)
     show_suite_end(s, written.data);
   else if (!quiet && !hl_options_on(&s->options, HL_OPTION_JSON) && written.length)
