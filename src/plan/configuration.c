@@ -93,6 +93,7 @@ static void append_identity(hl_text *out, const hl_configuration *c) {
   option_int(out, "seed", c->seed);
   if (c->load) hl_load_spec_options(c->load, out);
   if (c->pipeline) hl_pipeline_spec_options(c->pipeline, out);
+  if (c->progressive) hl_progressive_spec_options(c->progressive, out);
   if (c->memory) option_text(out, "mode", c->train ? "training" : "inference");
   if (c->train && c->memory)
     hl_train_spec_memory_options(c->train, out);

@@ -13,6 +13,7 @@
 #include "plan/load-spec.h"
 #include "plan/options.h"
 #include "plan/pipeline-spec.h"
+#include "plan/progressive-spec.h"
 #include "plan/train-spec.h"
 
 typedef struct hl_method_options hl_method_options;
@@ -51,9 +52,10 @@ typedef struct hl_configuration {
   int64_t seed;
   const hl_load_spec *load; /* a load test, or NULL: inference, step after step */
   bool memory; /* a row of `hotlap memory`: of inference, or of training where `train` is set */
-  const hl_train_spec *train;       /* a training run, or NULL */
-  const hl_pipeline_spec *pipeline; /* whole scans, or NULL: batch_size is predict's */
-  bool simulated;                   /* a simulated clock: a step takes t0 + t1 * batch */
+  const hl_train_spec *train;             /* a training run, or NULL */
+  const hl_pipeline_spec *pipeline;       /* whole scans, or NULL: batch_size is predict's */
+  const hl_progressive_spec *progressive; /* progressive imaging, or NULL */
+  bool simulated;                         /* a simulated clock: a step takes t0 + t1 * batch */
   double simulated_t0_ns, simulated_t1_ns;
 } hl_configuration;
 

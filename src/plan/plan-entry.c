@@ -9,8 +9,8 @@
 static const struct {
   const char *name;
   char command;
-} workloads[] = {
-    {"inference", 'S'}, {"pipeline", 'S'}, {"load", 'L'}, {"training", 'T'}, {"memory", 'Y'}};
+} workloads[] = {{"inference", 'S'}, {"pipeline", 'S'}, {"progressive", 'S'},
+                 {"load", 'L'},      {"training", 'T'}, {"memory", 'Y'}};
 
 /* Keys of an entry that are no options. */
 static const char *const own_keys[] = {"name",     "description", "workload",
@@ -227,7 +227,9 @@ static hl_status read_workload(hl__entry *e, const hl_yaml *node, hl_error *erro
       e->command = workloads[i].command;
       /* A switch of sweep: the rest is as of inference. */
       bool pipeline = strcmp(workloads[i].name, "pipeline") == 0;
-      return pipeline ? add_setting(e, HL_OPTION_PIPELINE, "true", node, error) : HL_OK;
+      if (pipeline) return add_setting(e, HL_OPTION_PIPELINE, "true", node, error);
+      bool progressive = strcmp(workloads[i].name, "progressive") == 0;
+      return progressive ? add_setting(e, HL_OPTION_PROGRESSIVE, "true", node, error) : HL_OK;
     }
   hl_text names = HL_TEXT_INIT;
   for (size_t i = 0; i < HL_COUNT(workloads); i++)

@@ -360,9 +360,8 @@ static hl_status read_engine_axis(const hl_options *o, hl_arena *arena,
                                 a->engine_options, error);
 }
 
-/* The image of a scan is to be the same to the bit whatever batch predict has, under a limit of
- * memory too: the native engine shall not choose its convolutions by the batch. */
-static hl_status fix_convolutions(hl_arena *arena, axes *a, hl_error *error) {
+/* Sets the native engine's option, unless it is given. */
+static hl_status set_winograd(hl_arena *arena, axes *a, const char *value, hl_error *error) {
   for (size_t e = 0; e < a->engines.count; e++) {
     hl_option_list *list = &a->engine_options[e];
     bool chosen = strcmp(a->engines.items[e], "native") != 0;
@@ -372,10 +371,21 @@ static hl_status fix_convolutions(hl_arena *arena, axes *a, hl_error *error) {
     hl_option *items = hl_arena_array(arena, list->count + 1, sizeof *items);
     if (!items) return no_memory(error);
     if (list->count) memcpy(items, list->items, list->count * sizeof *items);
-    items[list->count] = (hl_option){.key = "winograd", .value = "on"};
+    items[list->count] = (hl_option){.key = "winograd", .value = value};
     *list = (hl_option_list){items, list->count + 1};
   }
   return HL_OK;
+}
+
+/* The image of a scan is to be the same to the bit whatever batch predict has, under a limit of
+ * memory too: the native engine shall not choose its convolutions by the batch. Of progressive
+ * imaging without the optimisation `fused-generator` convolutions are by their definition. */
+static hl_status fix_convolutions(const hl_configuration *base, hl_arena *arena, axes *a,
+                                  hl_error *error) {
+  if (base->pipeline) return set_winograd(arena, a, "on", error);
+  const hl_progressive_spec *p = base->progressive;
+  bool plain = p && !(p->optimizations & HL_OPTIMIZE_FUSED_GENERATOR);
+  return plain ? set_winograd(arena, a, "off", error) : HL_OK;
 }
 
 /* What `hotlap memory` looks at: the axis `modes`. Nothing is loaded ahead. */
@@ -396,6 +406,12 @@ static hl_status read_modes(const hl_options *o, hl_arena *arena, axes *a, hl_er
   if (a->mode_count) return HL_OK;
   return hl_error_set(error, HL_INVALID_ARGUMENT,
                       "--mode: '%s' is none of inference, training, both", mode);
+}
+
+/* Mixed precision is the type of the generator's arithmetic, unless one is named. */
+static void choose_type(const hl_options *o, const hl_progressive_spec *spec, axes *a) {
+  bool mixed = spec->optimizations & HL_OPTIMIZE_MIXED_PRECISION;
+  if (mixed && !hl_options_given(o, HL_OPTION_DTYPE)) a->dtypes.items[0] = "bfloat16";
 }
 
 static hl_status read_metric_python(const hl_options *o, hl_plan *plan, hl_error *error) {
@@ -425,6 +441,7 @@ static hl_status build(const hl_options *o, const hl_plan_model *models, size_t 
   base.train = train;
   base.memory = o->command == 'Y';
   if (status == HL_OK) status = hl_pipeline_spec_read(o, &plan->arena, &base.pipeline, error);
+  if (status == HL_OK) status = hl_progressive_spec_read(o, &plan->arena, &base.progressive, error);
   a->mode_count = 1;
   if (status == HL_OK && is_train)
     status = hl_train_ranks_read(o, &plan->arena, train, &a->modes, &a->mode_count, error);
@@ -436,11 +453,12 @@ static hl_status build(const hl_options *o, const hl_plan_model *models, size_t 
     plan->method.sequence = true;
   }
   if (status == HL_OK) status = read_engine_axis(o, &plan->arena, engines, a, error);
-  if (status == HL_OK && base.pipeline) status = fix_convolutions(&plan->arena, a, error);
+  if (status == HL_OK) status = fix_convolutions(&base, &plan->arena, a, error);
   if (status == HL_OK) status = read_devices(o, &plan->arena, a, error);
   if (status == HL_OK)
     status = split(&plan->arena, hl_options_get(o, HL_OPTION_DTYPE), "dtype", &a->dtypes, error);
   if (status == HL_OK) status = check_dtypes(&a->dtypes, error);
+  if (status == HL_OK && base.progressive) choose_type(o, base.progressive, a);
   if (status == HL_OK)
     status = read_threads(&plan->arena, o, default_threads, &a->threads, &a->thread_count, error);
   bool is_load = o->command == 'L';
@@ -452,6 +470,7 @@ static hl_status build(const hl_options *o, const hl_plan_model *models, size_t 
   const char *sizes = hl_options_get(o, HL_OPTION_BATCH_SIZES);
   if (base.pipeline && !hl_options_given(o, HL_OPTION_BATCH_SIZES))
     sizes = HL_PIPELINE_PREDICT_BATCH_TEXT;
+  if (base.progressive) sizes = "1";
   if (status == HL_OK) status = hl_batch_sizes_parse(sizes, &a->batches, &a->batch_count, error);
   if (status == HL_OK) status = fill(plan, &base, models, model_count, a, error);
   if (status == HL_OK && train && train->checkpoint && plan->count > 1)

@@ -1,6 +1,7 @@
 #include "protocol/messages.h"
 
 #include "protocol/train-message.h"
+#include <math.h>
 
 static json_t *plugins_of(const hl_configuration *c) {
   json_t *plugins = json_array();
@@ -44,6 +45,18 @@ static json_t *pipeline_of(const hl_pipeline_spec *spec) {
                    spec->on_disk);
 }
 
+static json_t *progressive_of(const hl_progressive_spec *s) {
+  json_t *object =
+      json_pack("{s:s, s:I, s:I, s:I, s:f, s:s, s:I, s:I}", "scenario", s->scenario, "samples",
+                (json_int_t)s->samples, "rounds", (json_int_t)s->rounds, "epochs",
+                (json_int_t)s->epochs, "radius", s->radius, "pattern", s->pattern, "optimizations",
+                (json_int_t)s->optimizations, "cache_mb", (json_int_t)s->cache_mb);
+  if (!object) return NULL;
+  hl_json_set_text(object, "object", s->object);
+  hl_json_set_real(object, "snr_db", s->snr_db);
+  return object;
+}
+
 json_t *hl_message_from_configuration(const hl_configuration *configuration,
                                       const char *cache_directory) {
   const hl_configuration *c = configuration;
@@ -71,6 +84,8 @@ json_t *hl_message_from_configuration(const hl_configuration *configuration,
     failed |= json_object_set_new(object, "simulated_clock",
                                   json_pack("[f, f]", c->simulated_t0_ns, c->simulated_t1_ns));
   if (c->pipeline) failed |= json_object_set_new(object, "pipeline", pipeline_of(c->pipeline));
+  if (c->progressive)
+    failed |= json_object_set_new(object, "progressive", progressive_of(c->progressive));
   if (c->train) failed |= json_object_set_new(object, "train", hl_train_message(c->train));
   hl_json_set_text(object, "cache_directory", cache_directory);
   if (!failed) return object;
@@ -157,6 +172,34 @@ static hl_status read_pipeline(const json_t *object, hl_arena *arena, hl_configu
   return status;
 }
 
+static hl_status read_progressive(const json_t *object, hl_arena *arena, hl_configuration *c,
+                                  hl_error *error) {
+  const json_t *from = json_object_get(object, "progressive");
+  if (!from) return HL_OK;
+  hl_progressive_spec *s = hl_arena_array(arena, 1, sizeof *s);
+  if (!s) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for progressive imaging");
+  int64_t optimizations = 0;
+  s->object = hl_json_get_text(from, "object", NULL);
+  s->snr_db = hl_json_get_real(from, "snr_db", (double)NAN);
+  s->radius = hl_json_get_real(from, "radius", 0);
+  hl_status status = need_text(from, "scenario", &s->scenario, error);
+  if (status == HL_OK) status = need_text(from, "pattern", &s->pattern, error);
+  const struct {
+    const char *key;
+    int64_t least, most, *value;
+  } numbers[] = {{"samples", 1, HL_PROGRESSIVE_COUNT_LIMIT, &s->samples},
+                 {"rounds", 1, HL_PROGRESSIVE_COUNT_LIMIT, &s->rounds},
+                 {"epochs", 1, HL_PROGRESSIVE_COUNT_LIMIT, &s->epochs},
+                 {"cache_mb", 0, HL_PROGRESSIVE_CACHE_LIMIT, &s->cache_mb},
+                 {"optimizations", 0, (1 << HL_OPTIMIZE_COUNT) - 1, &optimizations}};
+  for (size_t i = 0; i < HL_COUNT(numbers) && status == HL_OK; i++)
+    status =
+        need_int(from, numbers[i].key, numbers[i].least, numbers[i].most, numbers[i].value, error);
+  s->optimizations = (unsigned)optimizations;
+  c->progressive = s;
+  return status;
+}
+
 static hl_status read_options(const json_t *object, hl_arena *arena, hl_configuration *c,
                               hl_error *error) {
   const json_t *list = json_object_get(object, "engine_options");
@@ -200,6 +243,7 @@ hl_status hl_message_to_configuration(const json_t *object, hl_arena *arena,
   if (status == HL_OK) status = read_input_shapes(object, arena, &c, error);
   if (status == HL_OK) status = read_clock(object, &c, error);
   if (status == HL_OK) status = read_pipeline(object, arena, &c, error);
+  if (status == HL_OK) status = read_progressive(object, arena, &c, error);
   const json_t *train = json_object_get(object, "train");
   if (status == HL_OK && train) status = hl_train_message_read(train, arena, &c.train, error);
   if (status != HL_OK) return status;
