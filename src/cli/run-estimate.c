@@ -45,7 +45,7 @@ static bool is_absent(const hl_configuration *c, int gpus) {
 
 static double duration(const hl_configuration *c, const hl_method_options *m,
                        const hl_records *stored) {
-  bool steps = !c->load && !c->train && !c->memory && !c->pipeline;
+  bool steps = !c->load && !c->train && !c->memory && !c->pipeline && !c->progressive;
   int64_t images = c->n_images > 0 ? c->n_images : c->batch_size;
   int64_t per_pass = (images + c->batch_size - 1) / c->batch_size;
   int64_t warmup = m->warmup_runs ? m->warmup_runs * per_pass : m->warmup_iterations;

@@ -121,11 +121,12 @@ void hl_sweep_view_init(hl_sweep_view *view, const hl_plan *plan, const hl_optio
   for (size_t i = 0; i < plan->count; i++) {
     const hl_configuration *c = &plan->items[i];
     hl_report_table_expect(&view->table,
-                           c->memory     ? HL_WORKLOAD_MEMORY
-                           : c->train    ? HL_WORKLOAD_TRAINING
-                           : c->load     ? HL_WORKLOAD_LOAD
-                           : c->pipeline ? HL_WORKLOAD_PIPELINE
-                                         : HL_WORKLOAD_INFERENCE,
+                           c->memory        ? HL_WORKLOAD_MEMORY
+                           : c->train       ? HL_WORKLOAD_TRAINING
+                           : c->load        ? HL_WORKLOAD_LOAD
+                           : c->pipeline    ? HL_WORKLOAD_PIPELINE
+                           : c->progressive ? HL_WORKLOAD_PROGRESSIVE
+                                            : HL_WORKLOAD_INFERENCE,
                            c->model, c->engine, c->dtype, c->threads, c->device);
   }
 }

@@ -91,6 +91,11 @@ void hl_telescope_set_truth(hl_telescope *telescope, const float *picture, uint6
   telescope->has_spectrum = false;
 }
 
+void hl_telescope_forget(hl_telescope *telescope) {
+  if (telescope->cache) hl_measurement_cache_clear(telescope->cache);
+  telescope->has_spectrum = false;
+}
+
 void hl_telescope_restart(hl_telescope *telescope) {
   telescope->aperture_count = 0;
   telescope->box = (hl_aperture_box){0};

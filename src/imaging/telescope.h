@@ -62,6 +62,9 @@ void hl_telescope_set_truth(hl_telescope *telescope, const float *picture, uint6
 /* An empty cumulative mask. Caches stay. */
 void hl_telescope_restart(hl_telescope *telescope);
 
+/* Empties the cache of measurements, which is no eviction, and forgets the truth's spectrum. */
+void hl_telescope_forget(hl_telescope *telescope);
+
 /* What is seen of the reconstruction through the cumulative mask, and of the truth through the new
  * aperture. With noise each pixel a becomes max(0, a^2 + a g / sqrt(snr)), g normal and of
  * (seed, sample, pixel), added after the cache. OUT_OF_MEMORY. */

@@ -74,6 +74,7 @@ void hl_record_release(hl_record *record) {
   hl_memory_map_free(record->memory_map);
   hl_record_outputs_free(record->outputs);
   hl_reconstruction_free(record->reconstruction);
+  hl_imaging_pictures_free(record->pictures);
   hl_record_init(record);
 }
 
@@ -90,6 +91,15 @@ void hl_reconstruction_free(hl_reconstruction *reconstruction) {
   free(reconstruction->weights);
   free(reconstruction->truth);
   free(reconstruction);
+}
+
+void hl_imaging_pictures_free(hl_imaging_pictures *pictures) {
+  if (!pictures) return;
+  free(pictures->truth);
+  free(pictures->measured);
+  free(pictures->reconstruction);
+  free(pictures->mask);
+  free(pictures);
 }
 
 void hl_record_set_text(char **field, const char *value) {
@@ -123,6 +133,10 @@ bool hl_workload_is_training(const char *workload) {
 
 bool hl_workload_is_pipeline(const char *workload) {
   return workload && strcmp(workload, HL_WORKLOAD_PIPELINE) == 0;
+}
+
+bool hl_workload_is_progressive(const char *workload) {
+  return workload && strcmp(workload, HL_WORKLOAD_PROGRESSIVE) == 0;
 }
 
 bool hl_workload_is_imported(const char *workload) {

@@ -13,6 +13,7 @@
 #include "record/custom.h"
 #include "record/epoch.h"
 #include "record/fields.h"
+#include "record/imaging-pictures.h"
 #include "record/memory-map.h"
 #include "record/outputs.h"
 #include "record/rate.h"
@@ -53,6 +54,7 @@ typedef struct hl_record {
   hl_memory_map *memory_map;
   /* With --metric-plugin, until its metrics are computed: owned, or NULL. */
   hl_record_outputs *outputs;
+  hl_imaging_pictures *pictures;     /* of progressive imaging, the same */
   hl_reconstruction *reconstruction; /* of a pipeline that was measured now: owned, or NULL */
 } hl_record;
 
@@ -72,13 +74,15 @@ bool hl_record_passed(const hl_record *record);
 #define HL_WORKLOAD_LOAD "load"
 #define HL_WORKLOAD_MEMORY "memory"
 #define HL_WORKLOAD_TRAINING "training"
-#define HL_WORKLOAD_PIPELINE "pipeline" /* a step is a pass over a whole scan */
+#define HL_WORKLOAD_PIPELINE "pipeline"       /* a step is a pass over a whole scan */
+#define HL_WORKLOAD_PROGRESSIVE "progressive" /* a step is a pass over all samples */
 #define HL_WORKLOAD_IMPORTED                                                                       \
   "imported" /* from another tool's file: a step is what that tool times */
 bool hl_workload_is_load(const char *workload); /* false for NULL */
 bool hl_workload_is_memory(const char *workload);
 bool hl_workload_is_training(const char *workload);
 bool hl_workload_is_pipeline(const char *workload);
+bool hl_workload_is_progressive(const char *workload);
 bool hl_workload_is_imported(const char *workload);
 /* Out of memory by a plan's word (the reason begins with HL_REASON_PREDICTED): nothing was seen. */
 #define HL_REASON_PREDICTED "predicted"

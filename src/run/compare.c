@@ -41,11 +41,30 @@ static char *shapes_of(const hl_configuration *c) {
   return hl_text_take(&text);
 }
 
+static const char *workload_of(const hl_configuration *c) {
+  return c->pipeline ? "pipeline" : c->progressive ? "progressive" : "inference";
+}
+
+/* All but the optimisations, which are how and not what. */
+static void differ_imaging(const hl_progressive_spec *a, const hl_progressive_spec *b,
+                           hl_text *out) {
+  if (!a || !b) return;
+  differ_int(out, "samples", a->samples, b->samples);
+  differ_int(out, "rounds", a->rounds, b->rounds);
+  differ_int(out, "updates", a->epochs, b->epochs);
+  differ_text(out, "object", a->object, b->object);
+  differ_text(out, "pattern", a->pattern, b->pattern);
+  if (a->radius < b->radius || a->radius > b->radius)
+    hl_text_append(out, out->length ? ", radius" : "radius");
+  if (isnan(a->snr_db) != isnan(b->snr_db) || a->snr_db < b->snr_db || a->snr_db > b->snr_db)
+    hl_text_append(out, out->length ? ", noise" : "noise");
+}
+
 /* "model (resnet50, vit_b_16), seed (42, 7)": what makes two configurations different work. */
 static void append_differences(const hl_configuration *a, const hl_configuration *b, hl_text *out) {
   differ_text(out, "model", a->model, b->model);
-  differ_text(out, "workload", a->pipeline ? "pipeline" : "inference",
-              b->pipeline ? "pipeline" : "inference");
+  differ_text(out, "workload", workload_of(a), workload_of(b));
+  differ_imaging(a->progressive, b->progressive, out);
   differ_text(out, "data", a->test_data, b->test_data);
   differ_int(out, "images", a->n_images, b->n_images);
   differ_text(out, "decoding", a->decodes_scaled ? "scaled" : "exact",

@@ -74,6 +74,8 @@ static hl_status add_slice(hl_row *r, const hl_session_samples *s, hl_row_slice 
   hl_energy_totals_add(&r->energy, s->message.object);
   hl_counter_totals_add(&r->counters, s->message.object);
   hl_pipeline_totals_add(&r->pipeline, s->message.object, slice.steps);
+  hl_progressive_totals_add(&r->progressive, s->message.object, slice.steps, s->elapsed_ns,
+                            r->record);
   *ret_slice = (hl_row_slice){.samples_ns = fresh,
                               .sample_count = full,
                               .steps = slice.steps,
@@ -179,6 +181,7 @@ static hl_status summarise(hl_row *r, hl_error *error) {
   hl_energy_fill(&r->energy, "--min-time 10", record);
   hl_counters_fill(&r->counters, (double)r->steps, record);
   hl_pipeline_fill(&r->pipeline, r->session.scan_mb, record);
+  hl_progressive_fill(&r->progressive, record);
   return HL_OK;
 }
 
@@ -188,6 +191,7 @@ hl_status hl_row_summary(hl_row *r, hl_error *error) {
   hl_status status = hl_session_fill_peak(&r->session, record, error);
   if (status == HL_OK) status = summarise(r, error);
   if (status == HL_OK) status = hl_row_check_image(r, error);
+  if (status == HL_OK) status = hl_row_check_pictures(r, error);
   if (status == HL_OK) status = hl_session_device_time(&r->session, record, error);
   if (status != HL_OK) return status;
   return hl_session_feed(&r->session, record, r->context->method->max_time_s, error);

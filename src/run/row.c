@@ -22,12 +22,14 @@ void hl__row_phase(const hl_row_context *context, const char *text) {
 static void identify(const hl_configuration *c, const hl_row_context *context, hl_record *r) {
   const char *framework = strcmp(c->engine, "torch") == 0 ? "pytorch" : c->engine;
   if (c->memory) hl_record_set_text(&r->mode, c->train ? "training" : "inference");
-  hl_record_set_text(&r->workload, c->memory     ? HL_WORKLOAD_MEMORY
-                                   : c->train    ? HL_WORKLOAD_TRAINING
-                                   : c->load     ? HL_WORKLOAD_LOAD
-                                   : c->pipeline ? HL_WORKLOAD_PIPELINE
-                                                 : HL_WORKLOAD_INFERENCE);
+  hl_record_set_text(&r->workload, c->memory        ? HL_WORKLOAD_MEMORY
+                                   : c->train       ? HL_WORKLOAD_TRAINING
+                                   : c->load        ? HL_WORKLOAD_LOAD
+                                   : c->pipeline    ? HL_WORKLOAD_PIPELINE
+                                   : c->progressive ? HL_WORKLOAD_PROGRESSIVE
+                                                    : HL_WORKLOAD_INFERENCE);
   hl_pipeline_identify(c, r);
+  hl_progressive_identify(c, r);
   hl_record_set_text(&r->entry, c->entry);
   hl_record_set_text(&r->engine, c->engine);
   hl_record_set_text(&r->framework, framework);
@@ -67,7 +69,9 @@ void hl_row_init(hl_row *row, const hl_row_context *context, const hl_configurat
 }
 
 uint64_t hl__row_steps_per_pass(const hl_row *r) {
-  if (r->session.wraps || r->session.n_images < 1 || r->configuration->pipeline) return 1;
+  if (r->session.wraps || r->session.n_images < 1 || r->configuration->pipeline ||
+      r->configuration->progressive)
+    return 1;
   int64_t batch = r->session.configuration->batch_size;
   return (uint64_t)((r->session.n_images + batch - 1) / batch);
 }
@@ -215,6 +219,7 @@ static void set_outcome(hl_row *r, hl_status status, const char *reason) {
   if (status != HL_OK) hl_record_set_text(&record->reason, reason);
   if (status == HL_OK) hl_row_judge_outputs(r);
   if (status == HL_OK) hl_row_judge_image(record);
+  if (status == HL_OK) hl_row_judge_pictures(record);
   char now[32];
   hl_clock_utc(now, sizeof now);
   hl_record_set_text(&record->timestamp, now);

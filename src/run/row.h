@@ -22,6 +22,7 @@
 #include "run/device.h"
 #include "run/energy.h"
 #include "run/pipeline.h"
+#include "run/progressive.h"
 #include "run/reference.h"
 #include "run/retraces.h"
 #include "run/row-noise.h"
@@ -65,6 +66,7 @@ typedef struct hl_row {
   hl_energy_totals energy;
   hl_counter_totals counters;
   hl_pipeline_totals pipeline;
+  hl_progressive_totals progressive;
   hl_fit *fit; /* of a pipeline under a limit of memory, else NULL; owned */
 } hl_row;
 

@@ -8,6 +8,7 @@
 #include "run/energy.h"
 #include "run/loader.h"
 #include "run/pipeline.h"
+#include "run/progressive.h"
 #include "run/ranks.h"
 #include "run/train.h"
 #include <inttypes.h>
@@ -78,6 +79,7 @@ static void describe(const hl_session *s, const json_t *reply, hl_record *record
   if (!hl_json_get_bool(reply, "model_cached", true))
     hl_record_note(record, "the model lies in memory: the cache directory cannot be written");
   if (c->train) hl_train_describe(reply, c, record);
+  hl_progressive_configured(reply, record);
   if (c->simulated) hl_record_note(record, "simulated clock: these times are not measured");
 }
 
@@ -197,7 +199,7 @@ hl_status hl_session_open(const hl_row_context *context, const hl_configuration 
   session->partial_images = hl_json_get_int(reply.object, "partial_images", 0);
   session->classifier = hl_json_get_bool(reply.object, "classifier", false);
   session->step_images = session->configuration->batch_size;
-  if (configuration->pipeline) set_pass(session);
+  if (configuration->pipeline || configuration->progressive) set_pass(session);
   session->fixed_batch = hl_json_get_int(reply.object, "fixed_batch", 0);
   session->wraps = hl_json_get_bool(reply.object, "wraps", false);
   snprintf(session->reference_key, sizeof session->reference_key, "%s",
@@ -381,7 +383,8 @@ hl_status hl_session_fill_peak(hl_session *session, hl_record *record, hl_error 
 hl_status hl_session_device_time(hl_session *session, hl_record *record, hl_error *error) {
   int ordinals[HL_DEVICE_MOST];
   hl_message reply;
-  if (session->configuration->pipeline) return HL_OK; /* events would be of a batch, not a pass */
+  if (session->configuration->pipeline || session->configuration->progressive)
+    return HL_OK; /* events would be of a batch, not a pass */
   if (hl_device_ordinals(session->configuration->device, ordinals) == 0) return HL_OK;
   json_t *members = json_pack("{s:i}", "steps", HL_DEVICE_TIME_STEPS);
   hl_status status = hl_process_call(&session->process, "device_time", members,

@@ -19,6 +19,7 @@
 #include "worker/perf.h"
 #include "worker/pipeline.h"
 #include "worker/predict.h"
+#include "worker/progressive.h"
 #include "worker/python.h"
 #include "worker/ranks.h"
 #include "worker/room.h"
@@ -57,7 +58,8 @@ typedef struct worker {
   hl_worker_train train; /* of a training run, in place of `inference` */
   hl_ranks ranks;
   hl_prediction *prediction;
-  hl_pipeline *pipeline; /* of one, else NULL: `inference` is its network */
+  hl_pipeline *pipeline;       /* of one, else NULL: `inference` is its network */
+  hl_progressive *progressive; /* of progressive imaging, else NULL, the same */
   bool quit;
 } worker;
 
@@ -111,6 +113,7 @@ static void describe_data(const worker *w, json_t *reply) {
   hl_json_set_int(reply, "partial_images", (uint64_t)in->partial.images);
   hl_json_set_text(reply, "reference_key", key);
   if (trains(w)) hl_worker_train_configured(&w->train, reply);
+  if (w->progressive) hl_worker_progressive_describe(w->progressive, reply);
 }
 
 static void describe(worker *w, json_t *reply) {
@@ -138,7 +141,11 @@ static hl_status open_workload(worker *w, hl_error *error) {
     return hl_pipeline_open(c, &w->file, hl_worker_host(),
                             hl_json_get_text(w->configure, "cache_directory", NULL), &w->inference,
                             &w->pipeline, error);
-  return hl_inference_open(c, &w->file, hl_worker_host(), &w->inference, error);
+  hl_status status = hl_inference_open(c, &w->file, hl_worker_host(), &w->inference, error);
+  if (status != HL_OK || !c->progressive) return status;
+  status = hl_progressive_open(c, &w->file, &w->inference, &w->progressive, error);
+  if (status != HL_OK) hl_inference_release(&w->inference);
+  return status;
 }
 
 static hl_status verb_configure(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
@@ -228,6 +235,12 @@ static hl_status verb_plan(worker *w, const json_t *request, json_t *reply, void
                        : hl_inference_plan(&w->inference, &plan, &known, error);
   if (status != HL_OK) return status;
   if (w->pipeline) plan.io_bytes += hl_pipeline_planned_bytes(w->pipeline);
+  hl_program_plan training = {0};
+  if (w->progressive && known)
+    status = hl_progressive_plan(w->progressive, &training, &known, error);
+  if (status != HL_OK) return status;
+  plan.arena_bytes += training.arena_bytes;
+  plan.io_bytes += training.io_bytes;
   hl_json_set_bool(reply, "known", known);
   hl_json_set_int(reply, "weight_bytes", plan.weight_bytes);
   hl_json_set_int(reply, "arena_bytes", plan.arena_bytes);
@@ -270,6 +283,8 @@ static hl_status verb_prepare(worker *w, const json_t *request, json_t *reply, v
   if (w->pipeline) status = hl_pipeline_prepare(w->pipeline, error);
   if (status != HL_OK) return status;
   if (w->pipeline) hl_worker_pipeline_describe(w->pipeline, reply);
+  if (w->progressive) status = hl_progressive_prepare(w->progressive, error);
+  if (status != HL_OK) return status;
   hl_json_set_int(reply, "prepare_ns", hl_clock_ns() - start);
   if (!trains(w)) status = hl_timed_overhead(&w->inference, &overhead_ns, error);
   if (status != HL_OK) return status;
@@ -301,6 +316,7 @@ static hl_status verb_run(worker *w, const json_t *request, json_t *reply, void 
       .group = (uint32_t)group};
   hl_timed_result result;
   hl_pipeline_times times = {0};
+  hl_progressive_times stages = {0};
   hl_worker_noise_prepare(&w->noise);
   status = hl_timed_discard(&w->inference, (uint64_t)discard, &discarded_ns, error);
   if (status != HL_OK) return status;
@@ -311,9 +327,11 @@ static hl_status verb_run(worker *w, const json_t *request, json_t *reply, void 
   hl_worker_noise_begin(&w->noise);
   hl_worker_perf_begin(&w->perf);
   status =
-      w->pipeline
-          ? hl_worker_pipeline_run(w->pipeline, &w->configuration, &slice, w->sample_ns,
-                                   w->sample_images, &result, &times, error)
+      w->pipeline ? hl_worker_pipeline_run(w->pipeline, &w->configuration, &slice, w->sample_ns,
+                                           w->sample_images, &result, &times, error)
+      : w->progressive
+          ? hl_worker_progressive_run(w->progressive, &w->configuration, &slice, w->sample_ns,
+                                      w->sample_images, &result, &stages, error)
           : hl_timed_run(&w->inference, &slice, w->sample_ns, w->sample_images, &result, error);
   hl_worker_perf_end(&w->perf, reply);
   hl_worker_noise_end(&w->noise);
@@ -323,6 +341,7 @@ static hl_status verb_run(worker *w, const json_t *request, json_t *reply, void 
   if (status != HL_OK) return status;
   hl_worker_compilations_end(&before, reply);
   if (w->pipeline) hl_worker_pipeline_report(&times, reply);
+  if (w->progressive) hl_worker_progressive_report(w->progressive, &stages, reply);
   hl_json_set_int(reply, "samples", result.samples);
   hl_json_set_int(reply, "elapsed_ns", result.elapsed_ns);
   hl_json_set_int(reply, "discarded_ns", discarded_ns);
@@ -401,8 +420,10 @@ static hl_status verb_predict(worker *w, const json_t *request, json_t *reply, v
 
 static hl_status verb_image(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
                             size_t *ret_byte_count, hl_error *error) {
-  (void)request;
-  hl_status status = need(w->pipeline && w->is_prepared, "image", error);
+  hl_status status = need((w->pipeline || w->progressive) && w->is_prepared, "image", error);
+  if (status == HL_OK && w->progressive)
+    return hl_worker_progressive_image(w->progressive, request, reply, ret_bytes, ret_byte_count,
+                                       error);
   return status == HL_OK
              ? hl_worker_pipeline_image(w->pipeline, reply, ret_bytes, ret_byte_count, error)
              : status;
