@@ -21,6 +21,7 @@ hl_configuration hl_configuration_without_engine(const hl_configuration *configu
   copy.plugins = NULL;
   copy.plugin_count = 0;
   copy.engine_option_count = 0;
+  copy.progressive = NULL; /* which trains */
   return copy;
 }
 

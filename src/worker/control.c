@@ -99,3 +99,16 @@ void hl_control_deadline(hl_control *control, uint64_t deadline_ns) {
   ssize_t ignored = write(control->wake[1], "", 1); /* a full pipe wakes as well */
   (void)ignored;
 }
+
+hl_status hl_worker_move_streams(hl_channel *channel, hl_error *error) {
+  int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+  int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (in < 0 || out < 0 || null < 0)
+    return hl_error_errno(error, HL_IO, "cannot move the streams of a worker");
+  dup2(null, STDIN_FILENO);
+  dup2(STDERR_FILENO, STDOUT_FILENO);
+  close(null);
+  hl_channel_init(channel, in, out);
+  return HL_OK;
+}

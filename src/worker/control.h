@@ -39,4 +39,8 @@ void hl_control_answer(hl_control *control);
  * `deadline_ns` of hl_clock_ns; UINT64_MAX lifts it. */
 void hl_control_deadline(hl_control *control, uint64_t deadline_ns);
 
+/* Moves the protocol off the standard streams, to `channel`; what libraries print goes to standard
+ * error. IO. */
+hl_status hl_worker_move_streams(hl_channel *channel, hl_error *error);
+
 #endif

@@ -110,3 +110,12 @@ hl_status hl_worker_hello(const json_t *request, json_t *reply, hl_error *error)
   hl_json_set_real(reply, "clock_resolution_ns", cost.resolution_ns);
   return HL_OK;
 }
+
+void hl_worker_describe_plan(const hl_program_plan *plan, bool known, json_t *reply) {
+  hl_json_set_bool(reply, "known", known);
+  hl_json_set_int(reply, "weight_bytes", plan->weight_bytes);
+  hl_json_set_int(reply, "arena_bytes", plan->arena_bytes);
+  hl_json_set_int(reply, "io_bytes", plan->io_bytes);
+  hl_json_set_real(reply, "executed_flops", plan->executed_flops);
+  hl_json_set_int(reply, "traffic_bytes", plan->traffic_bytes);
+}

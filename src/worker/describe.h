@@ -19,6 +19,9 @@ json_t *hl_worker_output_shape(const hl_model_file *file, size_t output, size_t 
 /* The verb `hello`. UNAVAILABLE for another protocol; IO where the clock cannot time. */
 hl_status hl_worker_hello(const json_t *request, json_t *reply, hl_error *error);
 
+/* The verb `plan`. */
+void hl_worker_describe_plan(const hl_program_plan *plan, bool known, json_t *reply);
+
 /* How a folder of pictures was read. */
 void hl_worker_describe_pictures(const hl_dataset *dataset, json_t *reply);
 

@@ -27,7 +27,6 @@
 #include "worker/train.h"
 #include "workloads/quantize.h"
 #include "workloads/reference.h"
-#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -241,12 +240,7 @@ static hl_status verb_plan(worker *w, const json_t *request, json_t *reply, void
   if (status != HL_OK) return status;
   plan.arena_bytes += training.arena_bytes;
   plan.io_bytes += training.io_bytes;
-  hl_json_set_bool(reply, "known", known);
-  hl_json_set_int(reply, "weight_bytes", plan.weight_bytes);
-  hl_json_set_int(reply, "arena_bytes", plan.arena_bytes);
-  hl_json_set_int(reply, "io_bytes", plan.io_bytes);
-  hl_json_set_real(reply, "executed_flops", plan.executed_flops);
-  hl_json_set_int(reply, "traffic_bytes", plan.traffic_bytes);
+  hl_worker_describe_plan(&plan, known, reply);
   return HL_OK;
 }
 
@@ -528,20 +522,6 @@ static hl_status serve(worker *w, const json_t *request, hl_error *error) {
   return status;
 }
 
-/* Moves the protocol off the standard streams; what libraries print goes to standard error. */
-static hl_status move_streams(worker *w, hl_error *error) {
-  int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
-  int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-  int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  if (in < 0 || out < 0 || null < 0)
-    return hl_error_errno(error, HL_IO, "cannot move the streams of a worker");
-  dup2(null, STDIN_FILENO);
-  dup2(STDERR_FILENO, STDOUT_FILENO);
-  close(null);
-  hl_channel_init(&w->channel, in, out);
-  return HL_OK;
-}
-
 /* No page faults while timing. */
 static void touch_samples(worker *w) {
   memset(w->sample_ns, 1, most_samples * sizeof *w->sample_ns);
@@ -580,7 +560,7 @@ int hl_worker_main(const char *peers) {
   hl_error error = {0};
   hl_status status = begin(&the_worker, &error);
   worker *w = &the_worker;
-  if (status == HL_OK) status = move_streams(w, &error);
+  if (status == HL_OK) status = hl_worker_move_streams(&w->channel, &error);
   if (status == HL_OK) status = hl_ranks_join(peers, &w->ranks, &error);
   if (status == HL_OK && hl_ranks_speaks(&w->ranks))
     status = hl_control_start(&w->control, &w->channel, w->ranks.peers ? hl_ranks_tell_late : NULL,
