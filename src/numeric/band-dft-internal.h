@@ -19,25 +19,27 @@ typedef struct hl__band_plan {
   const float *columns;           /* [padded / TILE][half + 1][cos of TILE pairs, sin of them] */
 } hl__band_plan;
 
-/* One thread's share: `first`..`end` are blocks of rows, in units of the kernels' width. */
+/* What a call works on; `fields` and `sums` are one thread's. */
 typedef struct hl__band_job {
   const hl__band_plan *plan;
   /* [(band + TILE - 1) / TILE][half + 1][TILE][4]: sums and differences over ±u, each re and im, of
    * the column sums over ±v (v = 0..half), then differences (v = 1..half), then zeros. */
   const float *folded;
-  int flip, part, parts;
-  int graded;            /* with the gradient of the residual */
-  float *amplitude;      /* [n][n], to write; NULL for a residual */
-  const float *target;   /* [n][n], of a residual */
-  float *fields;         /* scratch: [band + TILE][4][LANES] */
-  float *sums;           /* scratch of gradients: [half + 1 + TILE][2][4][LANES] */
-  float *rows;           /* scratch of gradients: [band][4][padded] */
-  float *gradient;       /* [band][band][2], this thread's part, without the phase and the weight */
-  hl_residual_sums loss; /* out */
+  int flip;
+  int graded;               /* with the gradient of the residual */
+  float *amplitude;         /* [n][n], to write; NULL for a residual */
+  const float *target;      /* [n][n], of a residual */
+  float *fields;            /* scratch: [band + TILE][4][LANES] */
+  float *sums;              /* scratch of gradients: [half + 1 + TILE][2][4][LANES] */
+  float *rows;              /* of gradients: [band][4][padded] */
+  float *gradient;          /* [band][band][2], without the phase */
+  hl_residual_sums *losses; /* of each block of rows */
 } hl__band_job;
 
 typedef struct hl__band_kernels {
-  void (*run)(hl__band_job *job);
+  size_t width; /* pairs of rows in a block */
+  void (*rows)(const hl__band_job *job, size_t block);
+  void (*gradient)(const hl__band_job *job, size_t v); /* after all rows: column v of the band */
 } hl__band_kernels;
 
 /* "baseline", "avx2", "avx512"; NULL where this processor, or build, lacks it. */

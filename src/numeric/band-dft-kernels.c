@@ -183,7 +183,7 @@ static void gather_gradient(const hl__band_job *j, size_t column, size_t side,
   }
 }
 
-static void residuals(hl__band_job *j, size_t row, size_t column, int side) {
+static void residuals(const hl__band_job *j, size_t row, size_t column, int side) {
   const hl__band_plan *p = j->plan;
   vfloat target[2][HL_WIDTH], g[HL_WIDTH][4], lanes = counted(p, row, side);
   hl_vsums sums = {0};
@@ -204,9 +204,10 @@ static void residuals(hl__band_job *j, size_t row, size_t column, int side) {
       g[t + i][3] = x.im - y.im;
     }
   }
-  j->loss.difference += hl_vtotal(sums.difference);
-  j->loss.target += hl_vtotal(sums.target);
-  j->loss.amplitude += hl_vtotal(sums.amplitude);
+  hl_residual_sums *loss = &j->losses[row / HL_WIDTH];
+  loss->difference += hl_vtotal(sums.difference);
+  loss->target += hl_vtotal(sums.target);
+  loss->amplitude += hl_vtotal(sums.amplitude);
   if (j->graded) gather_gradient(j, column, (size_t)side, g);
 }
 
@@ -240,49 +241,44 @@ HL_INLINE float total(vfloat v) {
 #endif
 }
 
-/* gradient[±u][v] of the rows [first, end). */
-static void gradient_of(const hl__band_job *j, size_t first, size_t end) {
+static void gradient(const hl__band_job *j, size_t v) {
   const hl__band_plan *p = j->plan;
-  for (size_t v = 0; v < p->band; v++)
-    for (size_t u = 0; u <= p->half; u++) {
-      const float *x = j->rows + v * 4 * p->padded;
-      vfloat sum[4] = {0};
-      for (size_t t = first; t < end; t += HL_WIDTH) {
-        vfloat c = hl_vload(p->row_cos + u * p->padded + t);
-        vfloat s = hl_vload(p->row_sin + u * p->padded + t);
-        sum[0] += c * hl_vload(x + t);
-        sum[1] += c * hl_vload(x + p->padded + t);
-        sum[2] += s * hl_vload(x + 2 * p->padded + t);
-        sum[3] += s * hl_vload(x + 3 * p->padded + t);
-      }
-      float cr = total(sum[0]), ci = total(sum[1]), sr = total(sum[2]), si = total(sum[3]);
-      float *plus = j->gradient + ((p->half + u) * p->band + v) * 2;
-      float *minus = j->gradient + ((p->half - u) * p->band + v) * 2;
-      minus[0] = cr + si;
-      minus[1] = ci - sr;
-      plus[0] = cr - si; /* at u = 0 both are the same: sin is 0 */
-      plus[1] = ci + sr;
+  const float *x = j->rows + v * 4 * p->padded;
+  for (size_t u = 0; u <= p->half; u++) {
+    vfloat sum[4] = {0};
+    for (size_t t = 0; t < p->pairs; t += HL_WIDTH) {
+      vfloat c = hl_vload(p->row_cos + u * p->padded + t);
+      vfloat s = hl_vload(p->row_sin + u * p->padded + t);
+      sum[0] += c * hl_vload(x + t);
+      sum[1] += c * hl_vload(x + p->padded + t);
+      sum[2] += s * hl_vload(x + 2 * p->padded + t);
+      sum[3] += s * hl_vload(x + 3 * p->padded + t);
     }
+    float cr = total(sum[0]), ci = total(sum[1]), sr = total(sum[2]), si = total(sum[3]);
+    float *plus = j->gradient + ((p->half + u) * p->band + v) * 2;
+    float *minus = j->gradient + ((p->half - u) * p->band + v) * 2;
+    minus[0] = cr + si;
+    minus[1] = ci - sr;
+    plus[0] = cr - si; /* at u = 0 both are the same: sin is 0 */
+    plus[1] = ci + sr;
+  }
 }
 
-static void run(hl__band_job *j) {
+static void rows(const hl__band_job *j, size_t at) {
   const hl__band_plan *p = j->plan;
-  size_t blocks = (p->pairs + HL_WIDTH - 1) / HL_WIDTH, parts = (size_t)j->parts;
-  size_t first = blocks * (size_t)j->part / parts, end = blocks * ((size_t)j->part + 1) / parts;
-  j->loss = (hl_residual_sums){0};
-  for (size_t row = first * HL_WIDTH; row < end * HL_WIDTH; row += HL_WIDTH) {
-    fields_of(j, row);
-    if (j->graded) memset(j->sums, 0, (p->half + 1 + TILE) * 8 * HL_WIDTH * sizeof *j->sums);
-    for (size_t column = 0; column < p->pairs; column += HL_WIDTH)
-      for (int side = 0; side < 2; side++)
-        if (j->amplitude)
-          amplitudes(j, row, column, side);
-        else
-          residuals(j, row, column, side);
-    if (j->graded) rows_of(j, row);
-  }
-  if (j->graded) gradient_of(j, first * HL_WIDTH, end * HL_WIDTH);
+  size_t row = at * HL_WIDTH;
+  fields_of(j, row);
+  j->losses[at] = (hl_residual_sums){0, 0, 0};
+  if (j->graded) memset(j->sums, 0, (p->half + 1 + TILE) * 8 * HL_WIDTH * sizeof *j->sums);
+  for (size_t column = 0; column < p->pairs; column += HL_WIDTH)
+    for (int side = 0; side < 2; side++)
+      if (j->amplitude)
+        amplitudes(j, row, column, side);
+      else
+        residuals(j, row, column, side);
+  if (j->graded) rows_of(j, row);
 }
 
 extern const hl__band_kernels HL_FN(hl__band_kernels);
-const hl__band_kernels HL_FN(hl__band_kernels) = {.run = run};
+const hl__band_kernels HL_FN(hl__band_kernels) = {
+    .width = HL_WIDTH, .rows = rows, .gradient = gradient};

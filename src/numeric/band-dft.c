@@ -16,10 +16,11 @@ struct hl_band_dft {
   hl_team *team;
   int threads;
   size_t bytes;
-  float *memory; /* of all the arrays below and the plan's */
+  float *memory; /* of all the arrays below, the plan's and the job's */
   float *phase;  /* [band][2], with 1 / √n */
   float *folded;
-  hl__band_job jobs[HL_TEAM_MAX];
+  float *fields, *sums; /* of each thread */
+  hl__band_job job;
 };
 
 static size_t rounded(size_t count) {
@@ -27,42 +28,44 @@ static size_t rounded(size_t count) {
 }
 
 /* Floats of one thread's scratch. */
-typedef struct sizes {
-  size_t fields, sums, rows, gradient;
-} sizes;
-
-static sizes sizes_of(const hl__band_plan *p) {
-  return (sizes){.fields = rounded((p->band + TILE) * 4 * LANES),
-                 .sums = rounded((p->half + 1 + TILE) * 8 * LANES),
-                 .rows = rounded(p->band * 4 * p->padded),
-                 .gradient = rounded(p->band * p->band * 2)};
+static size_t fields_size(const hl__band_plan *p) {
+  return rounded((p->band + TILE) * 4 * LANES);
 }
 
-/* Everything in one block; measured first with `base` NULL. */
+static size_t sums_size(const hl__band_plan *p) {
+  return rounded((p->half + 1 + TILE) * 8 * LANES);
+}
+
+/* Everything in one block, in multiples of 64 bytes; measured first with `base` NULL. */
 static size_t lay_out(hl_band_dft *d, float *base) {
   hl__band_plan *p = &d->plan;
-  sizes s = sizes_of(p);
-  size_t at = 0, orders = p->half + 1;
-  float *place[5];
-  size_t counts[5] = {orders * p->padded, orders * p->padded,
-                      (p->padded / TILE * orders + TILE) * 2 * TILE, p->band * 2,
-                      (p->band + TILE - 1) / TILE * TILE * orders * 4};
-  for (size_t i = 0; i < 5; i++) {
-    place[i] = base ? base + at : NULL;
+  size_t at = 0, orders = p->half + 1, threads = (size_t)d->threads;
+  float *losses, **to[] = {(float **)&p->row_cos,
+                           (float **)&p->row_sin,
+                           (float **)&p->columns,
+                           &d->phase,
+                           &d->folded,
+                           &d->fields,
+                           &d->sums,
+                           &d->job.rows,
+                           &d->job.gradient,
+                           &losses};
+  size_t counts[] = {orders * p->padded,
+                     orders * p->padded,
+                     (p->padded / TILE * orders + TILE) * 2 * TILE,
+                     p->band * 2,
+                     (p->band + TILE - 1) / TILE * TILE * orders * 4,
+                     threads * fields_size(p),
+                     threads * sums_size(p),
+                     p->band * 4 * p->padded,
+                     p->band * p->band * 2,
+                     p->padded * sizeof(hl_residual_sums) / sizeof *base};
+  for (size_t i = 0; i < HL_COUNT(counts); i++) {
+    *to[i] = base ? base + at : NULL;
     at += rounded(counts[i]);
   }
-  p->row_cos = place[0], p->row_sin = place[1], p->columns = place[2];
-  d->phase = place[3], d->folded = place[4];
-  for (int i = 0; i < d->threads; i++) {
-    hl__band_job *j = &d->jobs[i];
-    size_t each[4] = {s.fields, s.sums, s.rows, s.gradient};
-    float **to[4] = {&j->fields, &j->sums, &j->rows, &j->gradient};
-    for (size_t k = 0; k < 4; k++) {
-      *to[k] = base ? base + at : NULL;
-      at += each[k];
-    }
-  }
-  return at;
+  d->job.losses = (hl_residual_sums *)(void *)losses;
+  return at * sizeof *base;
 }
 
 static void tables_fill(hl_band_dft *d, float *row_cos, float *row_sin, float *columns) {
@@ -101,7 +104,7 @@ hl_status hl_band_dft_new(size_t n, size_t band, hl_team *team, hl_band_dft **re
     size_t pairs = (n + 1) / 2;
     d->plan = (hl__band_plan){
         .n = n, .band = band, .half = band / 2, .pairs = pairs, .padded = rounded(pairs)};
-    d->bytes = lay_out(d, NULL) * sizeof(float);
+    d->bytes = lay_out(d, NULL);
     d->memory = aligned_alloc(64, d->bytes);
     if (d->memory) memset(d->memory, 0, d->bytes);
   }
@@ -169,12 +172,28 @@ static void fold(hl_band_dft *d, const float *band) {
     }
 }
 
+static void rows_run(void *context, size_t block, int part) {
+  const hl_band_dft *d = context;
+  hl__band_job job = d->job;
+  job.fields = d->fields + (size_t)part * fields_size(&d->plan);
+  job.sums = d->sums + (size_t)part * sums_size(&d->plan);
+  d->kernels->rows(&job, block);
+}
+
+static void gradient_run(void *context, size_t v, int part) {
+  (void)part;
+  const hl_band_dft *d = context;
+  d->kernels->gradient(&d->job, v);
+}
+
+static size_t blocks_of(const hl_band_dft *d) {
+  return (d->plan.pairs + d->kernels->width - 1) / d->kernels->width;
+}
+
 static void enter(void *context, hl_team *team, int part) {
-  hl_band_dft *d = context;
-  (void)team;
-  d->jobs[part].part = part;
-  d->jobs[part].parts = d->threads;
-  d->kernels->run(&d->jobs[part]);
+  const hl_band_dft *d = context;
+  hl_team_loop(team, 0, blocks_of(d), rows_run, context, part);
+  if (d->job.graded) hl_team_loop(team, 1, d->plan.band, gradient_run, context, part);
 }
 
 typedef struct request {
@@ -185,15 +204,12 @@ typedef struct request {
 
 static void run(hl_band_dft *d, const float complex *band, request r) {
   fold(d, (const float *)band);
-  for (int i = 0; i < d->threads; i++) {
-    hl__band_job *j = &d->jobs[i];
-    j->plan = &d->plan;
-    j->folded = d->folded;
-    j->flip = r.flip;
-    j->graded = r.graded;
-    j->amplitude = r.amplitude;
-    j->target = r.target;
-  }
+  d->job.plan = &d->plan;
+  d->job.folded = d->folded;
+  d->job.flip = r.flip;
+  d->job.graded = r.graded;
+  d->job.amplitude = r.amplitude;
+  d->job.target = r.target;
   hl_team_run(d->team, enter, d);
 }
 
@@ -207,15 +223,12 @@ static void unturn(const hl_band_dft *d, float *gradient) {
   size_t count = d->plan.band;
   for (size_t u = 0; u < count; u++)
     for (size_t v = 0; v < count; v++) {
-      float *x = gradient + 2 * (u * count + v), re = 0, im = 0;
-      for (int i = 0; i < d->threads; i++) {
-        re += d->jobs[i].gradient[2 * (u * count + v)];
-        im += d->jobs[i].gradient[2 * (u * count + v) + 1];
-      }
+      const float *x = d->job.gradient + 2 * (u * count + v);
       const float *a = d->phase + 2 * u, *b = d->phase + 2 * v;
       float c = a[0] * b[0] - a[1] * b[1], s = a[0] * b[1] + a[1] * b[0];
-      x[0] = re * c + im * s; /* by the conjugate */
-      x[1] = im * c - re * s;
+      float *to = gradient + 2 * (u * count + v);
+      to[0] = x[0] * c + x[1] * s; /* by the conjugate */
+      to[1] = x[1] * c - x[0] * s;
     }
 }
 
@@ -225,11 +238,11 @@ void hl_band_dft_residual(hl_band_dft *dft, const float complex *band, unsigned 
   run(dft, band,
       (request){
           .flip = (flags & HL_BAND_FLIP) != 0, .graded = ret_gradient != NULL, .target = target});
-  hl_residual_sums sums = {0};
-  for (int i = 0; i < dft->threads; i++) {
-    sums.difference += dft->jobs[i].loss.difference;
-    sums.target += dft->jobs[i].loss.target;
-    sums.amplitude += dft->jobs[i].loss.amplitude;
+  hl_residual_sums sums = {0, 0, 0};
+  for (size_t i = 0; i < blocks_of(dft); i++) {
+    sums.difference += dft->job.losses[i].difference;
+    sums.target += dft->job.losses[i].target;
+    sums.amplitude += dft->job.losses[i].amplitude;
   }
   *ret_sums = sums;
   if (ret_gradient) unturn(dft, (float *)ret_gradient);

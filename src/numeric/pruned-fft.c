@@ -112,14 +112,20 @@ typedef struct task {
   } steps[3];
 } task;
 
-static void enter(void *context, hl_team *team, int part) {
-  const task *t = context;
-  float *scratch = t->fft->scratch + (size_t)part * scratch_size(&t->fft->plan);
-  for (int i = 0; i < 3 && t->steps[i].run; i++) {
-    if (i) hl_team_barrier(team);
-    for (size_t block; (block = hl_team_next(team, i)) < t->steps[i].count;)
-      t->steps[i].run(&t->job, block, scratch);
+#define STEP(n)                                                                                    \
+  static void step_##n(void *context, size_t block, int part) {                                    \
+    const task *t = context;                                                                       \
+    t->steps[n].run(&t->job, block, t->fft->scratch + (size_t)part * scratch_size(t->job.plan));   \
   }
+STEP(0)
+STEP(1)
+STEP(2)
+
+static void enter(void *context, hl_team *team, int part) {
+  static void (*const blocks[])(void *, size_t, int) = {step_0, step_1, step_2};
+  const task *t = context;
+  for (int i = 0; i < 3 && t->steps[i].run; i++)
+    hl_team_loop(team, i, t->steps[i].count, blocks[i], context, part);
 }
 
 void hl_pruned_fft_object(hl_pruned_fft *fft, const float *pixels, size_t stride) {

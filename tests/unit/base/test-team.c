@@ -30,15 +30,24 @@ typedef struct job {
   bool early; /* a block of the second loop began before all of the first were done */
 } job;
 
+static void first(void *context, size_t i, int part) {
+  (void)part;
+  job *j = context;
+  j->first[i]++;
+}
+
+static void second(void *context, size_t i, int part) {
+  (void)part;
+  job *j = context;
+  if (j->first[COUNT - 1 - i] != 1) j->early = true;
+  j->second[i]++;
+}
+
 static void work(void *context, hl_team *team, int part) {
   job *j = context;
   j->calls[part]++;
-  for (size_t i; (i = hl_team_next(team, 0)) < COUNT;) j->first[i]++;
-  hl_team_barrier(team);
-  for (size_t i; (i = hl_team_next(team, 1)) < COUNT;) {
-    if (j->first[COUNT - 1 - i] != 1) j->early = true;
-    j->second[i]++;
-  }
+  hl_team_loop(team, 0, COUNT, first, j, part);
+  hl_team_loop(team, 1, COUNT, second, j, part);
 }
 
 static void check_runs(int asked, int size) {
@@ -51,7 +60,7 @@ static void check_runs(int asked, int size) {
     hl_team_run(team, work, j);
     assert_false(j->early);
     for (int i = 0; i < COUNT; i++) assert_true(j->first[i] == 1 && j->second[i] == 1);
-    for (int i = 0; i < HL_TEAM_MAX; i++) assert_int_equal(j->calls[i], i < size);
+    for (int i = 0; i < HL_TEAM_MAX; i++) assert_in_range(j->calls[i], i == 0, i < size);
     free(j);
   }
   hl_team_free(team);
