@@ -289,10 +289,11 @@ static hl_status loss_by_pruned(hl_telescope *t, hl_aperture aperture, const flo
   double factor = 1;
   hl_status status = transform_object(t, image, error);
   if (status != HL_OK) return status;
-  if (wide_pays(t)) {
+  ret_losses->old_loss = 0;
+  if (!old || wide_pays(t)) {
     hl_residual_sums none;
-    hl_pruned_fft_residual(t->pruned, NULL, 0, old, &none);
-    status = wide_loss(t, old, &ret_losses->old_loss, error);
+    hl_pruned_fft_residual(t->pruned, NULL, 0, new, &none);
+    if (old) status = wide_loss(t, old, &ret_losses->old_loss, error);
   } else {
     ret_losses->old_loss = pruned_loss(t, t->mask, old, &factor);
   }
@@ -312,11 +313,13 @@ static hl_status loss_by_band(hl_telescope *t, hl_aperture aperture, const float
                               const float *old, const float *new, hl_telescope_losses *ret_losses,
                               float *gradient, hl_error *error) {
   hl_status status = HL_OK;
-  if (!wide_pays(t))
+  ret_losses->old_loss = 0;
+  if (old && !wide_pays(t))
     status = hl__telescope_one_loss(t, image, t->mask, old, &ret_losses->old_loss, gradient, error);
   if (status == HL_OK) status = transform_object(t, image, error);
   memset(t->field, 0, t->pixels * sizeof *t->field);
-  if (status == HL_OK && wide_pays(t)) status = wide_loss(t, old, &ret_losses->old_loss, error);
+  if (status == HL_OK && old && wide_pays(t))
+    status = wide_loss(t, old, &ret_losses->old_loss, error);
   if (status == HL_OK) status = narrow_loss(t, aperture, new, 1, &ret_losses->new_loss, error);
   if (status == HL_OK && gradient) {
     status = hl__telescope_transform(t, t->field, HL_FFT_INVERSE, error);

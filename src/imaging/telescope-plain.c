@@ -166,8 +166,11 @@ hl_status hl__telescope_plain_loss(hl_telescope *t, hl_aperture aperture, const 
                                    hl_error *error) {
   if (ret_gradient) memset(ret_gradient, 0, t->pixels * sizeof *ret_gradient);
   hl__telescope_make_mask(t);
-  hl_status status = hl__telescope_one_loss(t, image, t->mask, measured_old, &ret_losses->old_loss,
-                                            ret_gradient, error);
+  hl_status status = HL_OK;
+  ret_losses->old_loss = 0;
+  if (measured_old)
+    status = hl__telescope_one_loss(t, image, t->mask, measured_old, &ret_losses->old_loss,
+                                    ret_gradient, error);
   if (status == HL_OK) status = hl__telescope_opening(t, aperture, error);
   if (status == HL_OK)
     status = hl__telescope_one_loss(t, image, t->opening, measured_new, &ret_losses->new_loss,

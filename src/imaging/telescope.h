@@ -83,7 +83,9 @@ typedef struct hl_telescope_losses {
   double old_loss, new_loss;
 } hl_telescope_losses;
 
-/* Losses of `image` and, unless NULL, the gradient of their sum by each of its pixels; of those
+/* `measured_old` NULL: the image is the one that was measured, without noise, so that the old loss
+ * is 0 and has no slope, and is not computed; by sums in another order it would have one.
+ * Losses of `image` and, unless NULL, the gradient of their sum by each of its pixels; of those
  * outside of the object it is 0. OUT_OF_MEMORY. */
 hl_status hl_telescope_loss(hl_telescope *telescope, hl_aperture aperture, const float *image,
                             const float *measured_old, const float *measured_new,

@@ -7,6 +7,7 @@
 #include "report/gnuplot.h"
 #include "report/grid.h"
 #include "report/image-plot.h"
+#include "report/imaging-plot.h"
 #include "report/matrix-pages.h"
 #include "report/memory-markdown.h"
 #include "report/memory-plot.h"
@@ -265,6 +266,28 @@ static void write_images(writer *w, const hl_report_input *input, hl_status *ret
   }
 }
 
+/* progressive_imaging.png; of further networks, engines and lists of optimisations with a number.
+ */
+static void write_imaging(writer *w, const hl_report_input *input, hl_status *ret_status,
+                          hl_error *ret_error) {
+  size_t shown = 0;
+  for (size_t i = 0; i < input->records->count; i++) {
+    if (!hl__imaging_is_shown(input->records, i)) continue;
+    hl_error error = {0};
+    hl_text picture = HL_TEXT_INIT;
+    HL_CLEANUP(hl_free_pointer)
+    char *name = ++shown > 1 ? hl_format("progressive_imaging_%zu.png", shown)
+                             : hl_strdup("progressive_imaging.png");
+    hl_status status = name ? hl__imaging_plot(input, i, &picture, &error)
+                            : hl_error_set(&error, HL_OUT_OF_MEMORY, "no memory for a picture");
+    if (status == HL_OK) put_file(w, name, &picture);
+    hl_text_release(&picture);
+    if (status == HL_OK || *ret_status != HL_OK) continue;
+    *ret_status = status;
+    *ret_error = error;
+  }
+}
+
 /* -- frameworks side by side ------------------------------------------------------------------ */
 
 /* What can be drawn; the reasons of the others stand in the report. */
@@ -341,6 +364,7 @@ hl_status hl_report_write(const hl_report_input *input, const char *directory, u
   bool plotted = (formats & HL_REPORT_PLOT) && !only_memory && !input->picture_count &&
                  write_plots(&w, input, &plot_status, &plot_error);
   if (formats & HL_REPORT_PLOT) write_images(&w, input, &plot_status, &plot_error);
+  if (formats & HL_REPORT_PLOT) write_imaging(&w, input, &plot_status, &plot_error);
   if (hl__memory_is_told(input->records))
     write_memory(&w, input, formats, &plot_status, &plot_error);
   if ((formats & HL_REPORT_ANALYSIS) && hl_report_grid_fits(input->analysis))
