@@ -33,6 +33,11 @@ HL_INLINE size_t unit_of(size_t at, size_t first, size_t to_do, size_t all) {
   return at / to_do * all + first + at % to_do;
 }
 
+/* Lanes beyond a block are the same channels again. */
+HL_INLINE void repeat(sixteen *of, size_t block) {
+  for (size_t l = block; l < BLOCK_MAX; l++) of->at[l] = of->at[l - block];
+}
+
 /* -- batch norm ------------------------------------------------------------------------------ */
 
 /* A unit is a block of channels of a picture: their moments go to scratch. */
@@ -108,16 +113,19 @@ void HL_FN(batch_norm)(const hl_batch_norm_args *a, unsigned thread, unsigned th
     size_t unit = unit_of(place, a->first, to_do, blocks);
     size_t first = unit % blocks * a->block, at = unit * a->s * a->block;
     sixteen mean = {{0}}, scale = {{0}}, shift = {{0}};
-    for (size_t l = 0; l < BLOCK_MAX; l++) {
-      size_t channel = first + l % a->block;
+    for (size_t l = 0; l < a->block; l++) {
+      size_t channel = first + l;
       if (channel >= a->c) continue;
       moments m = batch_moments(a, channel);
       float rstd = rstd_of(m.m2 / m.count, a->epsilon);
-      if (unit < blocks && l < a->block) keep_statistics(a, channel, m.mean, m.m2 / m.count, rstd);
+      if (unit < blocks) keep_statistics(a, channel, m.mean, m.m2 / m.count, rstd);
       mean.at[l] = (float)m.mean;
       scale.at[l] = rstd * a->gamma[channel];
       shift.at[l] = a->beta[channel] - (float)(m.mean - (double)mean.at[l]) * scale.at[l];
     }
+    repeat(&mean, a->block);
+    repeat(&scale, a->block);
+    repeat(&shift, a->block);
     scale_and_shift(a->y + at, a->x + at, a->residual ? a->residual + at : NULL, a->s * a->block,
                     &mean, &scale, &shift, a->slope);
   }
