@@ -2,7 +2,7 @@
 _hotlap() {
   local word=${COMP_WORDS[COMP_CWORD]} options=
   if [ "$COMP_CWORD" = 1 ]; then
-    COMPREPLY=($(compgen -W "sweep models engines data doctor history report load run compare train memory predict tasks tune monitor --help --version" -- "$word"))
+    COMPREPLY=($(compgen -W "sweep models engines data doctor history report load run compare train memory predict tasks tune monitor profile --help --version" -- "$word"))
     return
   fi
   case ${COMP_WORDS[1]} in
@@ -22,6 +22,7 @@ _hotlap() {
     tasks) options="--python --output --max-time --skip-failed --build --build-timeout --config --compare --baseline --tolerance --entry --timeout --order-seed --pairs --margin --alpha --quiet --verbose --json --help" ;;
     tune) options="--batch-sizes --model --weights --engine --plugin --engine-option --engine-library --python --provider --dtype --threads --device --device-prefer --input-shape --test-data --pipeline --n-images --decode --output --max-time --setup-timeout --memory-limit --safety-margin --max-batch --no-predict --no-check --export-format --output-dir --store --seed --processes --pairs --simulated-clock --objective --balance --max-latency --search-time --baseline-batch --find-limit --verify-seconds --quiet --verbose --json --help" ;;
     monitor) options="--once --interval --openmetrics --quiet --json --help" ;;
+    profile) options="--batch-sizes --model --weights --engine --plugin --engine-option --engine-library --python --provider --dtype --threads --device --device-prefer --input-shape --test-data --pipeline --preprocess-batch --reassemble-batch --progressive --samples --rounds --object --aperture-radius --pattern --snr --cache-limit --optimize --no-optimize --n-images --decode --max-time --setup-timeout --warmup-iterations --output-dir --seed --scenario --mode --epochs --steps --loss --optimizer --learning-rate --clip-norm --accumulate --recompute --quiet --verbose --by --top --no-overhead --json" ;;
   esac
   case $word in
     -*) COMPREPLY=($(compgen -W "$options" -- "$word")) ;;

@@ -40,6 +40,7 @@ int hl_cli_models_file(const char *path, bool as_json);
 int hl_cli_engines(int argc, char **argv);
 int hl_cli_data(int argc, char **argv);
 int hl_cli_predict(int argc, char **argv);
+int hl_cli_profile(int argc, char **argv);
 int hl_cli_doctor(int argc, char **argv);
 int hl_cli_history(int argc, char **argv);
 int hl_cli_report(int argc, char **argv);

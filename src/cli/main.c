@@ -24,6 +24,7 @@ static const command commands[] = {
     {"tasks", hl_cli_tasks, "run tasks at branches of a repository: also 'run FILE.csv'"},
     {"memory", hl_cli_memory,
      "say where memory goes: by kind, layer and phase, planned and measured"},
+    {"profile", hl_cli_profile, "say where the time of a step goes, by operator and by layer"},
     {"train", hl_cli_train, "train a network, and say where the time goes"},
     {"load", hl_cli_load, "serve queries at a rate, and say what latency they meet"},
     {"predict", hl_cli_predict, "predict whole volumes, window by window"},

@@ -388,7 +388,7 @@ static hl_status fix_convolutions(const hl_configuration *base, hl_arena *arena,
   return plain ? set_winograd(arena, a, "off", error) : HL_OK;
 }
 
-/* What `hotlap memory` looks at: the axis `modes`. Nothing is loaded ahead. */
+/* What `hotlap memory` and `profile` look at: the axis `modes`. Nothing is loaded ahead. */
 static hl_status read_modes(const hl_options *o, hl_arena *arena, axes *a, hl_error *error) {
   const char *mode = hl_options_get(o, HL_OPTION_MODE);
   bool both = strcmp(mode, "both") == 0;
@@ -401,9 +401,17 @@ static hl_status read_modes(const hl_options *o, hl_arena *arena, axes *a, hl_er
     hl_status status = hl_train_spec_read(o, arena, &train, error);
     if (status != HL_OK) return status;
     train->loader_threads = 0;
+    if (o->command == 'F') { /* whose --steps and --max-time are of the profile */
+      train->epochs = 0;
+      train->steps = HL_TRAIN_STEPS_LIMIT;
+      train->max_time_s = 0;
+    }
     a->modes[a->mode_count++] = train;
   }
-  if (a->mode_count) return HL_OK;
+  if (a->mode_count && !(both && o->command == 'F')) return HL_OK;
+  if (o->command == 'F')
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "--mode: '%s' is neither inference nor training", mode);
   return hl_error_set(error, HL_INVALID_ARGUMENT,
                       "--mode: '%s' is none of inference, training, both", mode);
 }
@@ -447,8 +455,9 @@ static hl_status build(const hl_options *o, const hl_plan_model *models, size_t 
     status = hl_train_ranks_read(o, &plan->arena, train, &a->modes, &a->mode_count, error);
   for (size_t i = 0; status == HL_OK && is_train && i < a->mode_count; i++)
     if (a->modes[i]->ranks > a->most_ranks) a->most_ranks = a->modes[i]->ranks;
-  if (status == HL_OK && base.memory) {
+  if (status == HL_OK && (base.memory || o->command == 'F'))
     status = read_modes(o, &plan->arena, a, error);
+  if (status == HL_OK && base.memory) {
     plan->method.adaptive = hl_options_given(o, HL_OPTION_MEMORY_LIMIT);
     plan->method.sequence = true;
   }

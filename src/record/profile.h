@@ -18,6 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define HL_PROFILE_SPAN "span" /* kind of what holds others: a phase, a stage */
+
 enum { HL_PROFILE_OPERATORS = 1 << 20, HL_PROFILE_EVENTS = 1 << 22 };
 
 /* A thing that takes time: an operator of the engine, or a phase or stage that holds others. */

@@ -1,7 +1,10 @@
 #include "worker/describe.h"
 
 #include "base/clock.h"
+#include "worker/host.h"
+#include "workloads/quantize.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -118,4 +121,16 @@ void hl_worker_describe_plan(const hl_program_plan *plan, bool known, json_t *re
   hl_json_set_int(reply, "io_bytes", plan->io_bytes);
   hl_json_set_real(reply, "executed_flops", plan->executed_flops);
   hl_json_set_int(reply, "traffic_bytes", plan->traffic_bytes);
+}
+
+hl_status hl_worker_quantize(const hl_configuration *configuration, const hl_model_file *file,
+                             const char *cache_directory, json_t *reply, hl_error *error) {
+  char *path = NULL;
+  hl_status status =
+      hl_quantized_copy(configuration, file, cache_directory, hl_worker_host(), &path, error);
+  if (status != HL_OK) return status;
+  hl_json_set_text(reply, "path", path);
+  hl_json_set_int(reply, "images", (uint64_t)hl_quantize_images(configuration));
+  free(path);
+  return HL_OK;
 }

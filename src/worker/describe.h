@@ -22,6 +22,10 @@ hl_status hl_worker_hello(const json_t *request, json_t *reply, hl_error *error)
 /* The verb `plan`. */
 void hl_worker_describe_plan(const hl_program_plan *plan, bool known, json_t *reply);
 
+/* The verb `quantize`: the 8-bit copy, made unless the cache has it. */
+hl_status hl_worker_quantize(const hl_configuration *configuration, const hl_model_file *file,
+                             const char *cache_directory, json_t *reply, hl_error *error);
+
 /* How a folder of pictures was read. */
 void hl_worker_describe_pictures(const hl_dataset *dataset, json_t *reply);
 

@@ -55,8 +55,11 @@ static hl_status time_step(hl_cuda *cuda, const hl_cuda_timer *timer, void *stre
   return status == HL_OK ? hl_cuda_timer_read(cuda, timer, ret_ms, error) : status;
 }
 
-hl_status hl_worker_device_time(hl_worker_device *device, hl_inference *inference, int64_t steps,
-                                json_t *reply, hl_error *error) {
+hl_status hl_worker_device_time(hl_worker_device *device, hl_inference *inference,
+                                const json_t *request, json_t *reply, hl_error *error) {
+  int64_t steps = hl_json_get_int(request, "steps", 1);
+  if (steps < 1 || steps > 1000)
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "device_time: 'steps' is not 1 to 1000");
   void *stream = NULL;
   const hl_engine_ops *ops = &inference->ops;
   if (!device->watch || !ops->stream ||

@@ -30,9 +30,9 @@ void hl_worker_device_begin(hl_worker_device *device);
 void hl_worker_device_end(hl_worker_device *device, json_t *reply);
 /* Adds device_bytes, device_peak_bytes and device_of_process. */
 void hl_worker_device_memory(hl_worker_device *device, json_t *reply);
-/* Runs `steps` full steps between two events each. Adds device_ms, a list; none where the engine
- * shows no stream. */
-hl_status hl_worker_device_time(hl_worker_device *device, hl_inference *inference, int64_t steps,
-                                json_t *reply, hl_error *error);
+/* Runs the request's `steps` full steps between two events each. Adds device_ms, a list; none where
+ * the engine shows no stream. INVALID_ARGUMENT. */
+hl_status hl_worker_device_time(hl_worker_device *device, hl_inference *inference,
+                                const json_t *request, json_t *reply, hl_error *error);
 
 #endif

@@ -19,13 +19,13 @@
 #include "worker/perf.h"
 #include "worker/pipeline.h"
 #include "worker/predict.h"
+#include "worker/profile.h"
 #include "worker/progressive.h"
 #include "worker/python.h"
 #include "worker/ranks.h"
 #include "worker/room.h"
 #include "worker/timed-loop.h"
 #include "worker/train.h"
-#include "workloads/quantize.h"
 #include "workloads/reference.h"
 #include <math.h>
 #include <signal.h>
@@ -345,6 +345,18 @@ static hl_status verb_run(worker *w, const json_t *request, json_t *reply, void 
                          error);
 }
 
+static hl_status verb_profile(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
+                              size_t *ret_byte_count, hl_error *error) {
+  const hl_worker_profile what = {.inference = trains(w) ? NULL : &w->inference,
+                                  .pipeline = w->pipeline,
+                                  .progressive = w->progressive,
+                                  .training = trains(w) ? &w->train.training : NULL};
+  hl_status status = need(w->is_prepared, "profile", error);
+  return status == HL_OK
+             ? hl_worker_profile_run(&what, request, reply, ret_bytes, ret_byte_count, error)
+             : status;
+}
+
 static hl_status verb_scenario(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
                                size_t *ret_byte_count, hl_error *error) {
   hl_status status = need_inference(w, w->is_loaded, "scenario", error);
@@ -384,17 +396,10 @@ static hl_status verb_reference(worker *w, const json_t *request, json_t *reply,
 static hl_status verb_quantize(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
                                size_t *ret_byte_count, hl_error *error) {
   (void)request, (void)ret_bytes, (void)ret_byte_count;
-  char *path = NULL;
+  const char *cache = hl_json_get_text(w->configure, "cache_directory", NULL);
   hl_status status = need_inference(w, w->is_open, "quantize", error);
-  if (status == HL_OK)
-    status = hl_quantized_copy(&w->configuration, &w->file,
-                               hl_json_get_text(w->configure, "cache_directory", NULL),
-                               hl_worker_host(), &path, error);
-  if (status != HL_OK) return status;
-  hl_json_set_text(reply, "path", path);
-  hl_json_set_int(reply, "images", (uint64_t)hl_quantize_images(&w->configuration));
-  free(path);
-  return HL_OK;
+  return status == HL_OK ? hl_worker_quantize(&w->configuration, &w->file, cache, reply, error)
+                         : status;
 }
 
 static hl_status verb_volumes(worker *w, const json_t *request, json_t *reply, void **ret_bytes,
@@ -438,10 +443,7 @@ static hl_status verb_device_time(worker *w, const json_t *request, json_t *repl
                                   size_t *ret_byte_count, hl_error *error) {
   (void)ret_bytes, (void)ret_byte_count;
   hl_status status = need_inference(w, w->is_prepared, "device_time", error);
-  int64_t steps = hl_json_get_int(request, "steps", 1);
-  if (status == HL_OK && (steps < 1 || steps > 1000))
-    status = hl_error_set(error, HL_INVALID_ARGUMENT, "device_time: 'steps' is not 1 to 1000");
-  return status == HL_OK ? hl_worker_device_time(&w->device, &w->inference, steps, reply, error)
+  return status == HL_OK ? hl_worker_device_time(&w->device, &w->inference, request, reply, error)
                          : status;
 }
 
@@ -478,6 +480,7 @@ static const verb verbs[] = {
     {"feed", verb_feed},
     {"quantize", verb_quantize},
     {"scenario", verb_scenario},
+    {"profile", verb_profile},
     {"train", verb_train},
     {"export", verb_export},
     {"quit", verb_quit},

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "imaging/merge.h"
+#include "workloads/stages.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,9 +145,10 @@ hl_status hl_pipeline_prepare(hl_pipeline *pipeline, hl_error *error) {
   return p->inputs && queue && p->canvas && p->weights ? HL_OK : no_memory(error);
 }
 
-static void lap(uint64_t *stamp, uint64_t *sum) {
+static void lap(uint64_t *stamp, hl_pipeline_times *times, hl_pipeline_stage stage) {
   uint64_t now = hl_clock_ns();
-  *sum += now - *stamp;
+  hl_stage_tell(hl_pipeline_stage_name(stage), *stamp, now);
+  times->ns[stage] += now - *stamp;
   *stamp = now;
 }
 
@@ -251,7 +253,7 @@ static hl_status reassemble(hl_pipeline *p, int64_t first, int64_t count, hl_err
 
 hl_status hl_pipeline_pass(hl_pipeline *pipeline, hl_pipeline_times *times, hl_error *error) {
   hl_pipeline *p = pipeline;
-  uint64_t stamp = hl_clock_ns(), *ns = times->ns;
+  uint64_t stamp = hl_clock_ns();
   int64_t made = 0, predicted = 0, put = 0, count = p->scan.count;
   int64_t full = p->inference->full.images, batch = p->configuration->pipeline->reassemble_batch;
   p->input_first = p->input_count = p->patch_count = 0;
@@ -261,25 +263,25 @@ hl_status hl_pipeline_pass(hl_pipeline *pipeline, hl_pipeline_times *times, hl_e
     while (status == HL_OK && p->input_count < full && made < count)
       status = preprocess(p, &made, error);
     if (status != HL_OK) break;
-    lap(&stamp, &ns[HL_PIPELINE_PREPROCESS]);
+    lap(&stamp, times, HL_PIPELINE_PREPROCESS);
     int64_t images = p->input_count < full ? p->input_count : full;
     const float *amplitude, *phase;
     status = predict(p, images, &amplitude, &phase, error);
-    lap(&stamp, &ns[HL_PIPELINE_PREDICT]);
+    lap(&stamp, times, HL_PIPELINE_PREDICT);
     times->batches++;
     if (status == HL_OK) status = queue(p, predicted, images, amplitude, phase, error);
-    lap(&stamp, &ns[p->merged ? HL_PIPELINE_MERGE : HL_PIPELINE_REASSEMBLE]);
+    lap(&stamp, times, p->merged ? HL_PIPELINE_MERGE : HL_PIPELINE_REASSEMBLE);
     predicted += images;
     while (status == HL_OK && p->patch_count && (p->patch_count >= batch || predicted == count)) {
       int64_t next = p->patch_count < batch ? p->patch_count : batch;
       status = reassemble(p, put, next, error);
       put += next;
     }
-    lap(&stamp, &ns[HL_PIPELINE_REASSEMBLE]);
+    lap(&stamp, times, HL_PIPELINE_REASSEMBLE);
   }
   if (status == HL_OK)
     status = hl_reassembly_finish(p->reassembly, p->threads, p->canvas, p->weights, error);
-  lap(&stamp, &ns[HL_PIPELINE_REASSEMBLE]);
+  lap(&stamp, times, HL_PIPELINE_REASSEMBLE);
   p->has_image = status == HL_OK && !p->is_blind;
   return status;
 }

@@ -1,6 +1,7 @@
 #include "workloads/progressive-internal.h"
 
 #include "base/clock.h"
+#include "workloads/stages.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@ static bool has(const hl_progressive *p, unsigned optimization) {
 /* Adds the time since *start to a stage and begins anew. */
 static void lap(hl_progressive *p, hl_progressive_stage stage, uint64_t *start) {
   uint64_t now = hl_clock_ns();
+  hl_stage_tell(hl_progressive_stage_name(stage), *start, now);
   p->times->ns[stage] += now - *start;
   *start = now;
 }
@@ -38,6 +40,9 @@ static hl_status judge(hl_progressive *p, const float *picture, hl_error *error)
     status = hl_quality_ssim(picture, p->truth, n, n, 1, HL_SSIM_CROP, &q->ssim, error);
   }
   lap(p, HL_PROGRESSIVE_METRICS, &start);
+  hl_stage_number("psnr_db", p->visit, q->psnr);
+  hl_stage_number("ssim", p->visit, q->ssim);
+  hl_stage_number("loss", p->visit, p->losses.old_loss + p->losses.new_loss);
   return status;
 }
 

@@ -6,6 +6,7 @@
 #include "graph/onnx.h"
 #include "workloads/foreign-model.h"
 #include "workloads/open-engine.h"
+#include "workloads/stages.h"
 #include "workloads/training-checkpoint.h"
 #include "workloads/training-fault.h"
 #include "workloads/training-rest.h"
@@ -376,6 +377,7 @@ hl_status hl_training_step(hl_training *training, hl_train_step *ret_sample, hl_
   uint64_t start = hl_clock_ns();
   if (t->peers.begins) t->peers.begins(t->peers.context, t->step + 1);
   hl_status status = hl_loader_next(t->data.loader, &batch, error);
+  hl_stage_tell("load", start, hl_stage_listener_now ? hl_clock_ns() : start);
   if (status == HL_OK) status = run_batch(t, batch, start, &sample, error);
   if (status == HL_OK) status = read_number(t, 0, &sample.loss, error);
   if (status == HL_OK) sample.loss += hl_training_physics_rest(&t->physics, batch);

@@ -1,0 +1,149 @@
+/* hotlap profile: where the time of a step goes, by operator and by layer. */
+#include "report/profile.h"
+#include "cli/cli.h"
+#include "cli/interrupt.h"
+#include "cli/plan.h"
+#include "run/profile.h"
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+    "Usage: hotlap profile MODEL [OPTION]...\n"
+    "\n"
+    "Says where the time of a step goes: by operator, layer, kind or phase, with calls, FLOPs,\n"
+    "bytes and the share of the machine's limits. A step is a batch, with --mode training a batch\n"
+    "forward and back, with --pipeline a pass over a scan. Steps with and without the profiler\n"
+    "take turns, so that what it costs is measured, too. Several engines stand side by side.\n";
+
+typedef struct command {
+  hl_options options;
+  hl_machine machine;
+  hl_plan plan;
+  hl_plan_model model;
+  char *cache;
+  hl_profile_by by;
+  int64_t top;
+  hl_profile_request request;
+  hl_profile **profiles;
+  size_t count;
+} command;
+
+static hl_status read_by(const hl_options *o, hl_profile_by *ret_by, hl_error *error) {
+  const char *given = hl_options_get(o, HL_OPTION_BY);
+  for (int by = 0; by < HL_PROFILE_BYS; by++)
+    if (strcmp(given, hl_profile_by_name((hl_profile_by)by)) == 0) {
+      *ret_by = (hl_profile_by)by;
+      return HL_OK;
+    }
+  return hl_error_set(error, HL_INVALID_ARGUMENT,
+                      "--by: '%.60s' is none of operator, layer, kind, phase", given);
+}
+
+static hl_status read_options(command *c, hl_error *error) {
+  const hl_options *o = &c->options;
+  hl_profile_request *q = &c->request;
+  q->compares = !hl_options_on(o, HL_OPTION_NO_OVERHEAD);
+  hl_status status = read_by(o, &c->by, error);
+  if (status == HL_OK) status = hl_options_int(o, HL_OPTION_TOP, 0, 1000000, 30, &c->top, error);
+  if (status == HL_OK)
+    status = hl_options_int(o, HL_OPTION_STEPS, 1, 100000, 100, &q->max_steps, error);
+  if (status == HL_OK)
+    status = hl_options_real(o, HL_OPTION_MAX_TIME, 0.001, 86400, 5, &q->max_s, error);
+  /* Steps that were asked for are not cut by the default. */
+  if (hl_options_given(o, HL_OPTION_STEPS) && !hl_options_given(o, HL_OPTION_MAX_TIME))
+    q->max_s = 86400;
+  return status;
+}
+
+static hl_status read_model(command *c, hl_error *error) {
+  const hl_options *o = &c->options;
+  const char *named = hl_options_get(o, HL_OPTION_MODEL);
+  size_t count = o->positional_count + (named != NULL);
+  if (count != 1)
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "profile needs one MODEL, not %zu", count);
+  hl_status status = hl_cli_model(named ? named : o->positionals[0], &c->model, error);
+  if (status == HL_OK) status = hl_machine_read(&c->machine, error);
+  if (status == HL_OK) status = hl_cli_plan(o, &c->model, 1, &c->machine, &c->plan, error);
+  if (status != HL_OK) return status;
+  c->request.setup_s = c->request.step_s = c->plan.method.setup_s;
+  int64_t warmup = c->plan.method.warmup_iterations;
+  c->request.warmup = warmup >= 0                                                 ? warmup
+                      : c->plan.items[0].pipeline || c->plan.items[0].progressive ? 1
+                                                                                  : 3;
+  return HL_OK;
+}
+
+static int exit_of(hl_status status) {
+  if (status == HL_INTERRUPTED) return HL_EXIT_INTERRUPTED;
+  bool usage_error = status == HL_INVALID_ARGUMENT || status == HL_NOT_FOUND ||
+                     status == HL_BAD_DATA || status == HL_LIMIT;
+  return usage_error ? HL_EXIT_USAGE : HL_EXIT_ROW_FAILED;
+}
+
+/* All rows; what fails is told, and the others are shown. */
+static hl_status run_all(command *c, hl_error *error) {
+  hl_cli_cache_directory(&c->cache, NULL);
+  const hl_run_environment environment = {.program = "/proc/self/exe",
+                                          .cache_directory = c->cache,
+                                          .verbose = hl_options_on(&c->options, HL_OPTION_VERBOSE),
+                                          .wake_fd = hl_interrupt_catch()};
+  c->profiles = calloc(c->plan.count, sizeof *c->profiles);
+  if (!c->profiles) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for profiles");
+  hl_status worst = HL_OK;
+  for (size_t i = 0; i < c->plan.count; i++) {
+    hl_error failure = {0};
+    c->request.configuration = &c->plan.items[i];
+    hl_profile *profile = NULL;
+    hl_status status = hl_profile_run(&environment, &c->request, &profile, &failure);
+    if (profile) c->profiles[c->count++] = profile;
+    if (profile && profile->step_count && !hl_cli_without_limits())
+      hl_profile_measure_limits(profile);
+    if (status != HL_OK && worst == HL_OK) {
+      worst = status;
+      *error = failure;
+    }
+    if (status == HL_INTERRUPTED) break;
+  }
+  return worst;
+}
+
+static hl_status show(const command *c, hl_error *error) {
+  hl_text text = HL_TEXT_INIT;
+  hl_status status = HL_OK;
+  if (hl_options_on(&c->options, HL_OPTION_JSON)) {
+    status = hl_report_profiles_json(c->profiles, c->count, &text, error);
+    if (status == HL_OK) fputs(text.data, stdout);
+  } else if (!hl_options_on(&c->options, HL_OPTION_QUIET)) {
+    for (size_t i = 0; i < c->count && status == HL_OK; i++)
+      status = hl_report_profile_text(c->profiles[i], c->by, (size_t)c->top, &text, error);
+    if (status == HL_OK) hl_cli_show(&text, stdout);
+  }
+  hl_text_release(&text);
+  return status;
+}
+
+static int profile(command *c) {
+  hl_error error = {0};
+  hl_status status = read_options(c, &error);
+  if (status == HL_OK) status = read_model(c, &error);
+  if (status != HL_OK) return hl_cli_fail(&error, HL_EXIT_USAGE);
+  hl_error failure = {0};
+  status = run_all(c, &failure);
+  if (show(c, &error) != HL_OK) return hl_cli_fail(&error, HL_EXIT_ROW_FAILED);
+  return status == HL_OK ? HL_EXIT_OK : hl_cli_fail(&failure, exit_of(status));
+}
+
+int hl_cli_profile(int argc, char **argv) {
+  command c = {0};
+  int exit_status = hl_cli_options('F', usage, argc, argv, &c.options);
+  if (exit_status >= 0) return exit_status;
+  exit_status = profile(&c);
+  for (size_t i = 0; i < c.count; i++) hl_profile_free(c.profiles[i]);
+  free(c.profiles);
+  free((char *)(uintptr_t)c.model.name);
+  free(c.cache);
+  hl_plan_release(&c.plan);
+  hl_machine_release(&c.machine);
+  hl_options_release(&c.options);
+  return exit_status;
+}
