@@ -31,6 +31,19 @@ HL_INLINE vfloat hl_vroot(vfloat square, vfloat *ret_inverse) {
 #endif
 }
 
+/* The square root alone. */
+HL_INLINE vfloat hl_vamplitude(vfloat square) {
+#if HL_VECTOR_BYTES == 64
+  /* Of 0 the root of the smallest normal number is taken, and 0 times its inverse is 0. */
+  __m512 x = (__m512)square, r = _mm512_rsqrt14_ps(_mm512_max_ps(x, _mm512_set1_ps(0x1p-126f)));
+  __m512 y = _mm512_mul_ps(x, r), e = _mm512_fnmadd_ps(y, y, x);
+  return (vfloat)_mm512_fmadd_ps(_mm512_mul_ps(r, _mm512_set1_ps(0.5f)), e, y);
+#else
+  vfloat inverse;
+  return hl_vroot(square, &inverse);
+#endif
+}
+
 typedef struct hl_vsums {
   vfloat difference, target, amplitude; /* of absolute values */
 } hl_vsums;

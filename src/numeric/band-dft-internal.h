@@ -30,7 +30,7 @@ typedef struct hl__band_job {
   float *amplitude;         /* [n][n], to write; NULL for a residual */
   const float *target;      /* [n][n], of a residual */
   float *fields;            /* scratch: [band + TILE][4][LANES] */
-  float *sums;              /* scratch of gradients: [half + 1 + TILE][2][4][LANES] */
+  float *sums;              /* scratch of gradients: [half + 1 + 2 TILE][2][4][LANES] */
   float *rows;              /* of gradients: [band][4][padded] */
   float *gradient;          /* [band][band][2], without the phase */
   hl_residual_sums *losses; /* of each block of rows */

@@ -85,6 +85,58 @@ HL_INLINE void field_at(const hl__band_job *j, size_t t, size_t side, number plu
   }
 }
 
+/* Of those sums only v of one parity: cosines in c, sines in s. */
+HL_INLINE void sums_at(const hl__band_job *j, size_t t, size_t side, size_t parity, number c[TURNS],
+                       number s[TURNS]) {
+  const hl__band_plan *p = j->plan;
+  const float *table = p->columns + t / TILE * (p->half + 1) * 2 * TILE + t % TILE;
+  const float *even = j->fields + side * 2 * HL_WIDTH, *odd = even + p->half * 4 * HL_WIDTH;
+  for (size_t i = 0; i < TURNS; i++) {
+    number none = {0};
+    c[i] = parity ? none : (number){hl_vload(even), hl_vload(even + HL_WIDTH)};
+    s[i] = none;
+  }
+  for (size_t v = parity ? 1 : 2; v <= p->half; v += 2) {
+    const float *e = even + v * 4 * HL_WIDTH, *o = odd + v * 4 * HL_WIDTH;
+    const float *turn = table + v * 2 * TILE;
+    vfloat er = hl_vload(e), ei = hl_vload(e + HL_WIDTH);
+    vfloat or = hl_vload(o), oi = hl_vload(o + HL_WIDTH);
+    for (size_t i = 0; i < TURNS; i++) {
+      c[i].re += er * turn[i];
+      c[i].im += ei * turn[i];
+      s[i].re += or *turn[i + TILE];
+      s[i].im += oi * turn[i + TILE];
+    }
+  }
+}
+
+/* The field of TURNS pairs from t and of their mirrors about a quarter of the picture, at n/2 - h,
+ * where cos changes its sign for odd v and sin for even v: [0] and [1] as in field_at, [2] and [3]
+ * of the mirrors. */
+typedef struct quarter {
+  number c[2][TURNS], s[2][TURNS]; /* by the parity of v */
+} quarter;
+
+HL_INLINE void fields_at(const quarter *f, size_t i, number z[4]) {
+  number ce = f->c[0][i], co = f->c[1][i], se = f->s[0][i], so = f->s[1][i];
+  number cc = {ce.re + co.re, ce.im + co.im}, cd = {ce.re - co.re, ce.im - co.im};
+  number ss = {so.re + se.re, so.im + se.im}, sd = {so.re - se.re, so.im - se.im};
+  z[0] = (number){cc.re + ss.im, cc.im - ss.re};
+  z[1] = (number){cc.re - ss.im, cc.im + ss.re};
+  z[2] = (number){cd.re + sd.im, cd.im - sd.re};
+  z[3] = (number){cd.re - sd.im, cd.im + sd.re};
+}
+
+HL_INLINE void quarter_at(const hl__band_job *j, size_t t, size_t side, quarter *ret) {
+  for (size_t parity = 0; parity < 2; parity++)
+    sums_at(j, t, side, parity, ret->c[parity], ret->s[parity]);
+}
+
+/* Of a block of columns the block in which their mirrors lie, backwards. */
+HL_INLINE size_t mirror_of(const hl__band_plan *p, size_t column) {
+  return p->pairs - HL_WIDTH - column;
+}
+
 /* v[t][lane of a row] into rows of the picture, or out of them. */
 static void put_square(const hl__band_job *j, vfloat v[HL_WIDTH], size_t row, int row_minus,
                        size_t column, int column_minus) {
@@ -93,11 +145,15 @@ static void put_square(const hl__band_job *j, vfloat v[HL_WIDTH], size_t row, in
   if (row + HL_WIDTH <= p->pairs && column + HL_WIDTH <= p->pairs) {
     int back = backwards(at, column_minus);
     size_t first = place(at, back ? column + HL_WIDTH - 1 : column, column_minus);
+    ptrdiff_t down = (ptrdiff_t)p->n * (backwards(at, row_minus) ? -1 : 1);
+    float *to = j->amplitude + place(at, row, row_minus) * p->n + first;
     vfloat turned[HL_WIDTH];
-    for (size_t i = 0; i < HL_WIDTH; i++) turned[i] = v[back ? HL_WIDTH - 1 - i : i];
+    if (back)
+      for (size_t i = 0; i < HL_WIDTH; i++) turned[i] = v[HL_WIDTH - 1 - i];
+    else
+      for (size_t i = 0; i < HL_WIDTH; i++) turned[i] = v[i];
     hl_vsquare(turned);
-    for (size_t i = 0; i < HL_WIDTH; i++)
-      hl_vstore(j->amplitude + place(at, row + i, row_minus) * p->n + first, turned[i]);
+    for (ptrdiff_t i = 0; i < HL_WIDTH; i++) hl_vstore(to + i * down, turned[i]);
     return;
   }
   for (size_t l = 0; l < HL_WIDTH && row + l < p->pairs; l++)
@@ -135,11 +191,28 @@ static void amplitudes(const hl__band_job *j, size_t row, size_t column, int sid
     for (size_t sign = 0; sign < 2; sign++)
       for (size_t i = 0; i < TURNS; i++) {
         number x = z[sign][i];
-        vfloat inverse;
-        a[sign][t + i] = hl_vroot(x.re * x.re + x.im * x.im, &inverse);
+        a[sign][t + i] = hl_vamplitude(x.re * x.re + x.im * x.im);
       }
   }
   for (int sign = 0; sign < 2; sign++) put_square(j, a[sign], row, side, column, sign);
+}
+
+static void mirrored_amplitudes(const hl__band_job *j, size_t row, size_t column, int side) {
+  vfloat a[4][HL_WIDTH];
+  for (size_t t = 0; t < HL_WIDTH; t += TURNS) {
+    quarter f;
+    quarter_at(j, column + t, (size_t)side, &f);
+    HL_NO_UNROLL
+    for (size_t i = 0; i < TURNS; i++) {
+      number z[4];
+      fields_at(&f, i, z);
+      for (size_t k = 0; k < 4; k++)
+        a[k][k < 2 ? t + i : HL_WIDTH - 1 - t - i] =
+            hl_vamplitude(z[k].re * z[k].re + z[k].im * z[k].im);
+    }
+  }
+  for (int k = 0; k < 4; k++)
+    put_square(j, a[k], row, side, k < 2 ? column : mirror_of(j->plan, column), k % 2);
 }
 
 /* Which lanes are pixels that no other pair has: not beyond the picture, and its middle only once.
@@ -183,6 +256,72 @@ static void gather_gradient(const hl__band_job *j, size_t column, size_t side,
   }
 }
 
+/* The same of g[t][parity of v], which holds those of the mirrors too. */
+static void gather_mirrored(const hl__band_job *j, size_t column, size_t side,
+                            vfloat g[HL_WIDTH][2][4]) {
+  const hl__band_plan *p = j->plan;
+  enum { AT_ONCE = HL_VECTOR_BYTES == 64 ? 4 : 2 };
+  for (size_t parity = 0; parity < 2; parity++)
+    for (size_t v = parity; v <= p->half; v += 2 * AT_ONCE) {
+      size_t count = (p->half - v) / 2 + 1;
+      vfloat sum[AT_ONCE][4];
+      float *to = j->sums + (v * 2 + side) * 4 * HL_WIDTH;
+      for (size_t i = 0; i < AT_ONCE; i++)
+        for (size_t k = 0; k < 4; k++) sum[i][k] = hl_vload(to + (16 * i + k) * HL_WIDTH);
+      for (size_t t = 0; t < HL_WIDTH; t++) {
+        const float *turn =
+            p->columns + ((column + t) / TILE * (p->half + 1) + v) * 2 * TILE + (column + t) % TILE;
+        const vfloat *x = g[t][parity];
+        for (size_t i = 0; i < AT_ONCE; i++) {
+          float c = turn[i * 4 * TILE], s = turn[i * 4 * TILE + TILE];
+          sum[i][0] += x[0] * c;
+          sum[i][1] += x[1] * c;
+          sum[i][2] += x[2] * s;
+          sum[i][3] += x[3] * s;
+        }
+      }
+      for (size_t i = 0; i < AT_ONCE && i < count; i++)
+        for (size_t k = 0; k < 4; k++) hl_vstore(to + (16 * i + k) * HL_WIDTH, sum[i][k]);
+    }
+}
+
+static void add_sums(const hl__band_job *j, size_t row, const hl_vsums *sums) {
+  hl_residual_sums *loss = &j->losses[row / HL_WIDTH];
+  loss->difference += hl_vtotal(sums->difference);
+  loss->target += hl_vtotal(sums->target);
+  loss->amplitude += hl_vtotal(sums->amplitude);
+}
+
+static void mirrored_residuals(const hl__band_job *j, size_t row, size_t column, int side) {
+  vfloat target[4][HL_WIDTH], g[HL_WIDTH][2][4];
+  hl_vsums sums = {0};
+  for (int k = 0; k < 4; k++)
+    get_square(j, target[k], row, side, k < 2 ? column : mirror_of(j->plan, column), k % 2);
+  for (size_t t = 0; t < HL_WIDTH; t += TURNS) {
+    quarter f;
+    quarter_at(j, column + t, (size_t)side, &f);
+    HL_NO_UNROLL
+    for (size_t i = 0; i < TURNS; i++) {
+      number x[4], z[4];
+      fields_at(&f, i, z);
+      for (size_t k = 0; k < 4; k++) {
+        number y = z[k];
+        vfloat s = hl_vdiffer(y.re * y.re + y.im * y.im,
+                              target[k][k < 2 ? t + i : HL_WIDTH - 1 - t - i], &sums);
+        x[k] = (number){y.re * s, y.im * s};
+      }
+      number e = {x[0].re + x[1].re, x[0].im + x[1].im}, o = {x[0].re - x[1].re, x[0].im - x[1].im};
+      number m = {x[2].re + x[3].re, x[2].im + x[3].im}, q = {x[2].re - x[3].re, x[2].im - x[3].im};
+      vfloat(*to)[4] = g[t + i];
+      to[0][0] = e.re + m.re, to[0][1] = e.im + m.im, to[0][2] = o.re - q.re;
+      to[0][3] = o.im - q.im, to[1][0] = e.re - m.re, to[1][1] = e.im - m.im;
+      to[1][2] = o.re + q.re, to[1][3] = o.im + q.im;
+    }
+  }
+  add_sums(j, row, &sums);
+  if (j->graded) gather_mirrored(j, column, (size_t)side, g);
+}
+
 static void residuals(const hl__band_job *j, size_t row, size_t column, int side) {
   const hl__band_plan *p = j->plan;
   vfloat target[2][HL_WIDTH], g[HL_WIDTH][4], lanes = counted(p, row, side);
@@ -204,10 +343,7 @@ static void residuals(const hl__band_job *j, size_t row, size_t column, int side
       g[t + i][3] = x.im - y.im;
     }
   }
-  hl_residual_sums *loss = &j->losses[row / HL_WIDTH];
-  loss->difference += hl_vtotal(sums.difference);
-  loss->target += hl_vtotal(sums.target);
-  loss->amplitude += hl_vtotal(sums.amplitude);
+  add_sums(j, row, &sums);
   if (j->graded) gather_gradient(j, column, (size_t)side, g);
 }
 
@@ -270,12 +406,13 @@ static void rows(const hl__band_job *j, size_t at) {
   fields_of(j, row);
   j->losses[at] = (hl_residual_sums){0, 0, 0};
   if (j->graded) memset(j->sums, 0, (p->half + 1 + TILE) * 8 * HL_WIDTH * sizeof *j->sums);
-  for (size_t column = 0; column < p->pairs; column += HL_WIDTH)
+  int mirrors = p->n % (4 * HL_WIDTH) == 0;
+  for (size_t column = 0; column < (mirrors ? p->pairs / 2 : p->pairs); column += HL_WIDTH)
     for (int side = 0; side < 2; side++)
-      if (j->amplitude)
-        amplitudes(j, row, column, side);
+      if (mirrors)
+        (j->amplitude ? mirrored_amplitudes : mirrored_residuals)(j, row, column, side);
       else
-        residuals(j, row, column, side);
+        (j->amplitude ? amplitudes : residuals)(j, row, column, side);
   if (j->graded) rows_of(j, row);
 }
 

@@ -33,7 +33,7 @@ static size_t fields_size(const hl__band_plan *p) {
 }
 
 static size_t sums_size(const hl__band_plan *p) {
-  return rounded((p->half + 1 + TILE) * 8 * LANES);
+  return rounded((p->half + 1 + 2 * TILE) * 8 * LANES);
 }
 
 /* Everything in one block, in multiples of 64 bytes; measured first with `base` NULL. */
@@ -52,7 +52,7 @@ static size_t lay_out(hl_band_dft *d, float *base) {
                            &losses};
   size_t counts[] = {orders * p->padded,
                      orders * p->padded,
-                     (p->padded / TILE * orders + TILE) * 2 * TILE,
+                     (p->padded / TILE * orders + 2 * TILE) * 2 * TILE,
                      p->band * 2,
                      (p->band + TILE - 1) / TILE * TILE * orders * 4,
                      threads * fields_size(p),

@@ -18,6 +18,13 @@
 #define HL_FN(name) HL_CAT(name, HL_ISA)
 #define HL_INLINE static inline __attribute__((always_inline, unused))
 
+/* Before a loop whose values would not fit into registers otherwise. */
+#if defined(__clang__)
+#define HL_NO_UNROLL _Pragma("clang loop unroll(disable)")
+#else
+#define HL_NO_UNROLL _Pragma("GCC unroll 1")
+#endif
+
 typedef float vfloat __attribute__((vector_size(HL_VECTOR_BYTES), may_alias, aligned(4)));
 
 enum { HL_WIDTH = HL_VECTOR_BYTES / sizeof(float) };

@@ -148,8 +148,7 @@ static void amplitudes(const job *j, size_t row_block, block f) {
     float square[SQUARE];
     for (size_t i = 0; i < SQUARE; i += HL_WIDTH) {
       number z = load(f, q * LANES + i);
-      vfloat ignored;
-      hl_vstore(square + i, hl_vroot(z.re * z.re + z.im * z.im, &ignored));
+      hl_vstore(square + i, hl_vamplitude(z.re * z.re + z.im * z.im));
     }
     corner c = corner_of(j, row_block, q);
     float *to = j->amplitude + c.row * p->n + c.column;
