@@ -103,7 +103,7 @@ for n, side, radius, centres in cases:
             expected = [loss_of(image.astype("f8"), m, a) for m, a in ((open_, old), (one, new))]
             for k in range(2):
                 check(abs(losses[k] - expected[k][0]) <= 1e-5 * max(1, expected[k][0]), f"{label}, loss {k}: {losses[k]}")
-            near(f"{label}, gradient", gradient, np.where(inside, expected[0][1] + expected[1][1], 0), 2e-4)
+            near(f"{label}, gradient", gradient, np.where(inside, expected[0][1] + expected[1][1], 0), 4e-4)  # differences that are rounding have either sign
             open_ |= one
         check(np.array_equal(mask.astype(bool), open_), f"{n}, options {options}: mask")
         check(counts[7] == open_.sum() or options == 0, f"open pixels {counts[7]}")
