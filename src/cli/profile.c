@@ -1,11 +1,14 @@
 /* hotlap profile: where the time of a step goes, by operator and by layer. */
 #include "report/profile.h"
+#include "base/file.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/plan.h"
+#include "report/profile-files.h"
 #include "run/profile.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char usage[] =
     "Usage: hotlap profile MODEL [OPTION]...\n"
@@ -116,9 +119,48 @@ static hl_status show(const command *c, hl_error *error) {
   } else if (!hl_options_on(&c->options, HL_OPTION_QUIET)) {
     for (size_t i = 0; i < c->count && status == HL_OK; i++)
       status = hl_report_profile_text(c->profiles[i], c->by, (size_t)c->top, &text, error);
+    if (status == HL_OK && c->count > 1)
+      status = hl_report_profiles_text(c->profiles, c->count, c->by, (size_t)c->top, &text, error);
     if (status == HL_OK) hl_cli_show(&text, stdout);
   }
   hl_text_release(&text);
+  return status;
+}
+
+/* The files of one profile; several have a folder each, by their place and engine. */
+static hl_status write_files(const command *c, size_t i, hl_text *said, hl_error *error) {
+  const hl_profile *p = c->profiles[i];
+  const char *directory = hl_options_get(&c->options, HL_OPTION_OUTPUT_DIR);
+  char host[256] = "";
+  if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
+  HL_CLEANUP(hl_free_pointer)
+  char *own = c->plan.count > 1 ? hl_format("%s/%zu-%.60s", directory, i + 1, p->engine)
+                                : hl_strdup(directory);
+  if (!own) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
+  const hl_profile_files files = {.directory = own, .host = host, .pid = (int64_t)getpid()};
+  HL_CLEANUP(hl_text_release) hl_text written = HL_TEXT_INIT, notes = HL_TEXT_INIT;
+  hl_status status = hl_directory_make(own, error);
+  if (status == HL_OK) status = hl_profile_write_all(p, &files, &written, &notes, error);
+  for (char *at = written.data, *line; (line = strsep(&at, "\n"));)
+    if (line[0]) hl_text_line(said, "Written: %s", line);
+  hl_text_append_n(said, notes.data, notes.length);
+  return status;
+}
+
+static hl_status write_all(const command *c, hl_error *error) {
+  if (!hl_options_given(&c->options, HL_OPTION_OUTPUT_DIR)) return HL_OK;
+  HL_CLEANUP(hl_text_release) hl_text said = HL_TEXT_INIT;
+  hl_status status = HL_OK;
+  for (size_t i = 0; i < c->count; i++) {
+    hl_error failure = {0};
+    hl_status one = write_files(c, i, &said, &failure);
+    if (one != HL_OK && status == HL_OK) {
+      status = one;
+      *error = failure;
+    }
+  }
+  bool silent = hl_options_on(&c->options, HL_OPTION_JSON);
+  if (!hl_options_on(&c->options, HL_OPTION_QUIET)) hl_cli_show(&said, silent ? stderr : stdout);
   return status;
 }
 
@@ -130,6 +172,7 @@ static int profile(command *c) {
   hl_error failure = {0};
   status = run_all(c, &failure);
   if (show(c, &error) != HL_OK) return hl_cli_fail(&error, HL_EXIT_ROW_FAILED);
+  if (write_all(c, &error) != HL_OK) return hl_cli_fail(&error, HL_EXIT_USAGE);
   return status == HL_OK ? HL_EXIT_OK : hl_cli_fail(&failure, exit_of(status));
 }
 

@@ -1,0 +1,90 @@
+"""hotlap profile: tables that add up, files, and what is kept of a run that dies half-way."""
+import json
+
+from harness import FAULTY, HOME, case, hotlap, main
+
+FEW = ('--steps', 4, '--warmup-iterations', 1)
+
+
+def profiles(*words, status=0):
+    run = hotlap('profile', *words, '--json')
+    assert run.status == status, run.explain()
+    return json.loads(run.out)['profiles']
+
+
+def adds_up(profile):
+    """Self times of every table are the steps, within a nanosecond's rounding."""
+    steps = sum(profile['step_ms']) / len(profile['step_ms'])
+    for by in ('operator', 'layer', 'kind', 'phase'):
+        rows = [row for row in profile[f'by_{by}'] if not row.get('aside')]
+        assert abs(sum(row['self_ms'] for row in rows) - steps) < 1e-6 * steps + 1e-5, by
+        assert all(row['total_ms'] >= row['self_ms'] - 1e-9 for row in rows), by
+
+
+@case
+def operators_layers_and_the_rest_are_the_step():
+    profile, = profiles('mlp', *FEW)
+    adds_up(profile)
+    assert profile['complete'] and profile['reason'] is None and len(profile['step_ms']) == 4
+    rows = {row['name']: row for row in profile['by_operator']}
+    fc2 = rows['fc2']
+    assert fc2['kind'] == 'Gemm' and fc2['calls_per_step'] == 1
+    assert 2 * 4096 * 4096 <= fc2['flops'] <= 2.01 * 4096 * 4096, fc2['flops']
+    assert 4 * 4096 * 4096 <= fc2['bytes'] <= 4.2 * 4096 * 4096, fc2['bytes']
+    assert abs(fc2['intensity'] - fc2['flops'] / fc2['bytes']) < 1e-9
+    assert sum('gap' in row for row in profile['by_operator']) == 1
+    assert {row['name'] for row in profile['by_layer']} >= {'fc1', 'fc2', 'fc3'}
+    assert profile['overhead']['pairs'] == 4 and profile['overhead']['low'] is None  # of four pairs
+
+
+@case
+def training_has_phases():
+    profile, = profiles('mlp:hidden_dim=64', '--mode', 'training', *FEW)
+    adds_up(profile)
+    phases = {row['name'] for row in profile['by_phase']}
+    assert phases >= {'forward', 'loss', 'backward', 'optimizer', 'load'}, phases
+    assert profile['workload'] == 'training'
+
+
+@case
+def stages_of_a_pass_hold_operators():
+    profile, = profiles('ptychopinn', '--pipeline', '--n-images', 4, '--steps', 1, '--no-overhead')
+    adds_up(profile)
+    predict = next(row for row in profile['by_phase'] if row['name'] == 'predict')
+    assert predict['calls_per_step'] > 10 and predict['total_ms'] > 0
+    assert all(row['phase'] == 'predict' for row in profile['by_operator'] if row.get('kind') == 'Conv')
+    assert profile['overhead']['pairs'] == 0 and profile['overhead']['ratio'] is None
+
+
+@case
+def what_was_recorded_before_a_crash_is_kept():
+    words = ('mlp', '--plugin', FAULTY, '--engine', 'faulty', '--engine-option', 'fault=submit:segv',
+             '--engine-option', 'after=5', '--steps', 20, '--no-overhead', '--warmup-iterations', 1)
+    profile, = profiles(*words, status=1)
+    assert not profile['complete'] and 'signal 11' in profile['reason'], profile['reason']
+    assert len(profile['step_ms']) == 4 and profile['by_operator'][0]['name'] == 'the whole call'
+    directory = HOME / 'crashed'
+    run = hotlap('profile', *words, '--output-dir', directory)
+    assert run.status == 1 and 'Not complete' in run.out, run.explain()
+    trace = json.loads((directory / 'trace.json').read_text())
+    assert sum(event['ph'] == 'X' for event in trace['traceEvents']) >= 4
+    profile, = profiles(*words[:-5], '--engine-option', 'fault=load:segv', status=1)
+    assert profile['by_operator'] == [] and not profile['complete']
+
+
+@case
+def engines_stand_side_by_side():
+    run = hotlap('profile', 'mlp', '--engine', 'native,null', '--by', 'layer', *FEW)
+    run.passes('Side by side', 'native float32 ms', 'null float32 ms', 'fc2')
+
+
+@case
+def words_that_are_wrong_are_refused():
+    for words, said in ((('mlp', '--by', 'colour'), '--by'), (('mlp', '--mode', 'both'), 'neither'),
+                        ((), 'one MODEL'), (('mlp', '--steps', 0), '--steps'),
+                        (('mlp', '--output-dir', '/dev/null/x', *FEW), '/dev/null')):
+        run = hotlap('profile', *words)
+        assert run.status == 2 and said in run.err, (words, run.explain())
+
+
+main()
