@@ -360,18 +360,19 @@ static hl_status read_engine_axis(const hl_options *o, hl_arena *arena,
                                 a->engine_options, error);
 }
 
-/* Sets the native engine's option, unless it is given. */
-static hl_status set_winograd(hl_arena *arena, axes *a, const char *value, hl_error *error) {
+/* Sets an option of the native engine, unless it is given. */
+static hl_status set_native(hl_arena *arena, axes *a, const char *key, const char *value,
+                            hl_error *error) {
   for (size_t e = 0; e < a->engines.count; e++) {
     hl_option_list *list = &a->engine_options[e];
     bool chosen = strcmp(a->engines.items[e], "native") != 0;
     for (size_t i = 0; i < list->count; i++)
-      chosen = chosen || strcmp(list->items[i].key, "winograd") == 0;
+      chosen = chosen || strcmp(list->items[i].key, key) == 0;
     if (chosen) continue;
     hl_option *items = hl_arena_array(arena, list->count + 1, sizeof *items);
     if (!items) return no_memory(error);
     if (list->count) memcpy(items, list->items, list->count * sizeof *items);
-    items[list->count] = (hl_option){.key = "winograd", .value = value};
+    items[list->count] = (hl_option){.key = key, .value = value};
     *list = (hl_option_list){items, list->count + 1};
   }
   return HL_OK;
@@ -379,13 +380,15 @@ static hl_status set_winograd(hl_arena *arena, axes *a, const char *value, hl_er
 
 /* The image of a scan is to be the same to the bit whatever batch predict has, under a limit of
  * memory too: the native engine shall not choose its convolutions by the batch. Of progressive
- * imaging without the optimisation `fused-generator` convolutions are by their definition. */
+ * imaging without the optimisation `fused-generator` convolutions are by their definition, and each
+ * operator is a step of its own. */
 static hl_status fix_convolutions(const hl_configuration *base, hl_arena *arena, axes *a,
                                   hl_error *error) {
-  if (base->pipeline) return set_winograd(arena, a, "on", error);
+  if (base->pipeline) return set_native(arena, a, "winograd", "on", error);
   const hl_progressive_spec *p = base->progressive;
   bool plain = p && !(p->optimizations & HL_OPTIMIZE_FUSED_GENERATOR);
-  return plain ? set_winograd(arena, a, "off", error) : HL_OK;
+  hl_status status = plain ? set_native(arena, a, "fusions", "off", error) : HL_OK;
+  return plain && status == HL_OK ? set_native(arena, a, "winograd", "off", error) : status;
 }
 
 /* What `hotlap memory` and `profile` look at: the axis `modes`. Nothing is loaded ahead. */

@@ -23,7 +23,8 @@ enum {
   HL_OPTIMIZE_SAME_PASS_METRICS = 1 << 7, /* all metrics in one pass over the pictures */
   HL_OPTIMIZE_ONE_FORWARD = 1 << 8,       /* a sample measures the picture that it trains on, in
                                              place of running the generator once more for it */
-  HL_OPTIMIZE_FUSED_GENERATOR = 1 << 9,   /* the native engine's own algorithms for convolutions */
+  HL_OPTIMIZE_FUSED_GENERATOR = 1 << 9,   /* the native engine's own kernels, one step for what
+                                           * belongs together, no moments that nobody reads */
   HL_OPTIMIZE_MIXED_PRECISION = 1 << 10   /* the generator in bfloat16: not exact */
 };
 #define HL_OPTIMIZE_COUNT 11
