@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "formats/chrome-trace.h"
+#include "formats/tensorboard.h"
 #include "report/flame.h"
 
 typedef struct writer {
@@ -33,17 +34,39 @@ static void put_text(writer *w, const char *name, const hl_text *content, hl_sta
   done(w, path, status, error);
 }
 
-static void put_trace(writer *w, const char *name) {
+/* A file that writes itself piece by piece. */
+static void put_streamed(writer *w, const char *name,
+                         hl_status (*write)(const hl_profile *profile, int fd, hl_error *error)) {
   hl_error error = {0};
   hl_new_file file;
   HL_CLEANUP(hl_free_pointer) char *path = hl_format("%s/%s", w->files->directory, name);
   hl_status status = path ? hl_file_begin(path, &file, &error)
                           : hl_error_set(&error, HL_OUT_OF_MEMORY, "no memory for %s", name);
   if (status == HL_OK) {
-    status = hl_chrome_trace_write(w->profile, file.fd, &error);
+    status = write(w->profile, file.fd, &error);
     status = hl_file_end(&file, status, &error);
   }
   done(w, path, status, &error);
+}
+
+/* The events, and the trace beside them where torch_tb_profiler looks. */
+static void put_tensorboard(writer *w) {
+  const hl_profile_files *f = w->files;
+  hl_error error = {0};
+  hl_text name = HL_TEXT_INIT;
+  HL_CLEANUP(hl_free_pointer) char *directory = hl_format("%s/tensorboard", f->directory);
+  hl_status status = directory ? hl_directory_make(directory, &error)
+                               : hl_error_set(&error, HL_OUT_OF_MEMORY, "no memory for a name");
+  keep(w, status, &error);
+  if (status != HL_OK) return;
+  hl_text_append(&name, "tensorboard/");
+  hl_tensorboard_event_name(w->profile, f->host, f->pid, &name);
+  put_streamed(w, name.data, hl_tensorboard_write);
+  hl_text_clear(&name);
+  hl_text_append(&name, "tensorboard/");
+  hl_tensorboard_trace_name(w->profile, f->host, f->pid, &name);
+  put_streamed(w, name.data, hl_chrome_trace_write);
+  hl_text_release(&name);
 }
 
 static void put_folded(writer *w) {
@@ -64,7 +87,8 @@ hl_status hl_profile_write_all(const hl_profile *profile, const hl_profile_files
               .error = error};
   hl_status status = hl_directory_make(files->directory, error);
   if (status != HL_OK) return status;
-  put_trace(&w, "trace.json");
+  put_streamed(&w, "trace.json", hl_chrome_trace_write);
   put_folded(&w);
+  put_tensorboard(&w);
   return w.status;
 }

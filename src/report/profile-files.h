@@ -1,11 +1,17 @@
 /*
  * report/profile-files.h - everything a profile can be looked at with, in one directory.
  *
- *     hl_profile_files files = {.directory = "reports/profiling", .host = "node1", .pid =
- * getpid()}; hl_text written = HL_TEXT_INIT, notes = HL_TEXT_INIT; status =
- * hl_profile_write_all(profile, &files, &written, &notes, error);
+ *     hl_profile_files files = {.directory = "reports", .host = "node1", .pid = getpid()};
+ *     hl_text written = HL_TEXT_INIT, notes = HL_TEXT_INIT;
+ *     status = hl_profile_write_all(profile, &files, &written, &notes, error);
  *
- * Writes trace.json (formats/chrome-trace.h) and stacks.folded (report/flame.h).
+ *     trace.json                            timeline (formats/chrome-trace.h)
+ *     stacks.folded                         stacks (report/flame.h)
+ *     tensorboard/events.out.tfevents.*     scalars and pictures (formats/tensorboard.h)
+ *     tensorboard/HOST_PID.MS.pt.trace.json the timeline, for TensorBoard's profiler
+ *
+ * Names in tensorboard/ hold the profile's start, so that those of another profile stay:
+ * TensorBoard shows both.
  */
 #ifndef HL_REPORT_PROFILE_FILES_H
 #define HL_REPORT_PROFILE_FILES_H
