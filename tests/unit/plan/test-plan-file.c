@@ -257,7 +257,7 @@ static void what_is_no_plan_is_refused(void **unused) {
   refused("entries: [{model: m, excludes: 1}]\n", "did you mean 'exclude'?");
   refused("entries: [{model: m, xyzzyx: 1}]\n", "unknown key 'xyzzyx'; the keys of inference");
   refused("entries: [{model: m, workload: sleeping}]\n",
-          "a workload is inference, pipeline, load, training or memory");
+          "a workload is inference, pipeline, progressive, load, training or memory");
   refused("entries: [{model: m, qps: 3}]\n", "unknown key 'qps'");
   refused("entries: [{model: m, counters: maybe}]\n", "'counters' takes true or false");
   refused("entries: [{model: m, threads: {a: 1}}]\n", "'threads' takes a value or a list");
