@@ -518,6 +518,7 @@ complete -c hotlap -n '__fish_seen_subcommand_from profile' -l learning-rate -x 
 complete -c hotlap -n '__fish_seen_subcommand_from profile' -l clip-norm -x -d 'scale the gradients down to a joint norm of at most this'
 complete -c hotlap -n '__fish_seen_subcommand_from profile' -l accumulate -x -d 'steps whose mean gradient makes one update'
 complete -c hotlap -n '__fish_seen_subcommand_from profile' -l recompute -d 'compute activations again in backward in place of keeping them'
+complete -c hotlap -n '__fish_seen_subcommand_from profile' -l import -r -d 'show a profile that is there in place of measuring one'
 complete -c hotlap -n '__fish_seen_subcommand_from profile' -l quiet -d 'errors only'
 complete -c hotlap -n '__fish_seen_subcommand_from profile' -l verbose -d 'also what the engines and workers say'
 complete -c hotlap -n '__fish_seen_subcommand_from profile' -l by -x -d 'rows of the table'

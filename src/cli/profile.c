@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/plan.h"
+#include "formats/profile-read.h"
 #include "report/profile-files.h"
 #include "run/profile.h"
 #include <stdlib.h>
@@ -12,11 +13,13 @@
 
 static const char usage[] =
     "Usage: hotlap profile MODEL [OPTION]...\n"
+    "       hotlap profile --import FILE [OPTION]...\n"
     "\n"
     "Says where the time of a step goes: by operator, layer, kind or phase, with calls, FLOPs,\n"
     "bytes and the share of the machine's limits. A step is a batch, with --mode training a batch\n"
     "forward and back, with --pipeline a pass over a scan. Steps with and without the profiler\n"
-    "take turns, so that what it costs is measured, too. Several engines stand side by side.\n";
+    "take turns, so that what it costs is measured, too. Several engines stand side by side.\n"
+    "--import FILE shows a profile of another program.\n";
 
 typedef struct command {
   hl_options options;
@@ -58,9 +61,13 @@ static hl_status read_options(command *c, hl_error *error) {
   return status;
 }
 
+static const char *named_model(const command *c) {
+  return hl_options_get(&c->options, HL_OPTION_MODEL);
+}
+
 static hl_status read_model(command *c, hl_error *error) {
   const hl_options *o = &c->options;
-  const char *named = hl_options_get(o, HL_OPTION_MODEL);
+  const char *named = named_model(c);
   size_t count = o->positional_count + (named != NULL);
   if (count != 1)
     return hl_error_set(error, HL_INVALID_ARGUMENT, "profile needs one MODEL, not %zu", count);
@@ -81,6 +88,21 @@ static int exit_of(hl_status status) {
   bool usage_error = status == HL_INVALID_ARGUMENT || status == HL_NOT_FOUND ||
                      status == HL_BAD_DATA || status == HL_LIMIT;
   return usage_error ? HL_EXIT_USAGE : HL_EXIT_ROW_FAILED;
+}
+
+/* --import: files in place of rows; those before one that cannot be read are shown. */
+static hl_status import_all(command *c, hl_error *error) {
+  size_t count = 0;
+  while (hl_options_at(&c->options, HL_OPTION_IMPORT, count)) count++;
+  c->profiles = calloc(count, sizeof *c->profiles);
+  if (!c->profiles) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for profiles");
+  hl_status status = HL_OK;
+  for (size_t i = 0; i < count && status == HL_OK; i++) {
+    status = hl_profile_read_file(hl_options_at(&c->options, HL_OPTION_IMPORT, i),
+                                  &c->profiles[c->count], error);
+    if (status == HL_OK) c->count++;
+  }
+  return status;
 }
 
 /* All rows; what fails is told, and the others are shown. */
@@ -134,8 +156,8 @@ static hl_status write_files(const command *c, size_t i, hl_text *said, hl_error
   char host[256] = "";
   if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
   HL_CLEANUP(hl_free_pointer)
-  char *own = c->plan.count > 1 ? hl_format("%s/%zu-%.60s", directory, i + 1, p->engine)
-                                : hl_strdup(directory);
+  char *own =
+      c->count > 1 ? hl_format("%s/%zu-%.60s", directory, i + 1, p->engine) : hl_strdup(directory);
   if (!own) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
   const hl_profile_files files = {.directory = own, .host = host, .pid = (int64_t)getpid()};
   HL_CLEANUP(hl_text_release) hl_text written = HL_TEXT_INIT, notes = HL_TEXT_INIT;
@@ -167,10 +189,14 @@ static hl_status write_all(const command *c, hl_error *error) {
 static int profile(command *c) {
   hl_error error = {0};
   hl_status status = read_options(c, &error);
-  if (status == HL_OK) status = read_model(c, &error);
+  bool imports = hl_options_given(&c->options, HL_OPTION_IMPORT);
+  if (status == HL_OK && imports && (c->options.positional_count || named_model(c)))
+    status = hl_error_set(&error, HL_INVALID_ARGUMENT,
+                          "--import shows profiles that are there: give it, or MODEL");
+  if (status == HL_OK && !imports) status = read_model(c, &error);
   if (status != HL_OK) return hl_cli_fail(&error, HL_EXIT_USAGE);
   hl_error failure = {0};
-  status = run_all(c, &failure);
+  status = imports ? import_all(c, &failure) : run_all(c, &failure);
   if (show(c, &error) != HL_OK) return hl_cli_fail(&error, HL_EXIT_ROW_FAILED);
   if (write_all(c, &error) != HL_OK) return hl_cli_fail(&error, HL_EXIT_USAGE);
   return status == HL_OK ? HL_EXIT_OK : hl_cli_fail(&failure, exit_of(status));

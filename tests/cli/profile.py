@@ -79,9 +79,20 @@ def engines_stand_side_by_side():
 
 
 @case
+def a_trace_is_read_back():
+    directory = HOME / 'traced'
+    first, = profiles('mlp', *FEW, '--output-dir', directory)
+    second, = profiles('--import', directory / 'trace.json')
+    names = {row['name'] for row in first['by_operator'] if 'gap' not in row}
+    assert {row['name'] for row in second['by_operator'] if 'gap' not in row} == names
+    for row, other in zip(first['by_operator'], second['by_operator']):
+        assert abs(row['self_ms'] - other['self_ms']) < 1e-5 + 1e-6 * row['self_ms'], (row, other)
+
+
+@case
 def words_that_are_wrong_are_refused():
     for words, said in ((('mlp', '--by', 'colour'), '--by'), (('mlp', '--mode', 'both'), 'neither'),
-                        ((), 'one MODEL'), (('mlp', '--steps', 0), '--steps'),
+                        ((), 'one MODEL'), (('mlp', '--import', 'x'), '--import'), (('mlp', '--steps', 0), '--steps'),
                         (('mlp', '--output-dir', '/dev/null/x', *FEW), '/dev/null')):
         run = hotlap('profile', *words)
         assert run.status == 2 and said in run.err, (words, run.explain())
