@@ -182,8 +182,9 @@ static hl_status spread(grey *g, const char *path, hl_text *notes, hl_error *err
     low = fminf(low, g->values[i]);
     high = fmaxf(high, g->values[i]);
   }
-  float range = high > low ? high - low : 1;
-  for (size_t i = 0; i < count; i++) g->values[i] = (g->values[i] - low) / range;
+  double range = high > low ? (double)high - (double)low : 1; /* it may be no float */
+  for (size_t i = 0; i < count; i++)
+    g->values[i] = (float)(((double)g->values[i] - (double)low) / range);
   say(notes, "floats are scaled from their least to their largest value");
   return HL_OK;
 }

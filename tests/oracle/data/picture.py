@@ -90,6 +90,10 @@ same("stack.tif", home / "stack.tif", stack[0] / 255, 20, "first is used")
 real = rng.normal(0, 3, (25, 25)).astype("f4")
 tifffile.imwrite(home / "real.tif", real)
 same("real.tif", home / "real.tif", (real - real.min()) / (real.max() - real.min()), 25, "floats")
+wide = (rng.random((25, 25)) * 6.6e38 - 3.3e38).astype("f4")  # its range is no float
+tifffile.imwrite(home / "wide.tif", wide)
+far = wide.astype("f8")
+same("wide.tif", home / "wide.tif", (far - far.min()) / (far.max() - far.min()), 25, "floats")
 tifffile.imwrite(home / "flat.tif", np.full((8, 8), 2, "f4"))
 same("flat.tif", home / "flat.tif", np.zeros((8, 8)), 4)
 frames = [Image.fromarray(rng.integers(0, 256, (16, 16), "u1")) for _ in range(3)]
