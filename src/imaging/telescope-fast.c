@@ -333,12 +333,14 @@ hl_status hl_telescope_loss(hl_telescope *telescope, hl_aperture aperture, const
                             const float *measured_old, const float *measured_new,
                             hl_telescope_losses *ret_losses, float *ret_gradient, hl_error *error) {
   hl_telescope *t = telescope;
+  hl_status status = hl__telescope_check(t, aperture, error);
+  if (status != HL_OK) return status;
   if (!prunes(t) && !narrow_pays(t))
     return hl__telescope_plain_loss(t, aperture, image, measured_old, measured_new, ret_losses,
                                     ret_gradient, error);
   hl__telescope_make_mask(t);
   if (ret_gradient) memset(ret_gradient, 0, t->pixels * sizeof *ret_gradient);
-  hl_status status = (prunes(t) ? loss_by_pruned : loss_by_band)(
+  status = (prunes(t) ? loss_by_pruned : loss_by_band)(
       t, aperture, image, measured_old, measured_new, ret_losses, ret_gradient, error);
   hl__telescope_plan_done(t);
   return status;

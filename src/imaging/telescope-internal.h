@@ -36,6 +36,9 @@ hl_status hl__telescope_plan(hl_telescope *t, hl_error *error);
 void hl__telescope_plan_done(hl_telescope *t);            /* of the fast ways too */
 uint64_t hl__telescope_plan_bytes(const hl_telescope *t); /* of those that are kept */
 
+/* INVALID_ARGUMENT unless its middle is in the plane. */
+hl_status hl__telescope_check(const hl_telescope *t, hl_aperture aperture, hl_error *error);
+
 /* Mask of one aperture in t->opening, of all pixels' coordinates. */
 hl_status hl__telescope_opening(hl_telescope *t, hl_aperture aperture, hl_error *error);
 

@@ -113,8 +113,19 @@ static hl_aperture_box join(hl_aperture_box a, hl_aperture_box b) {
   return (hl_aperture_box){top, left, below - top, right - left};
 }
 
+hl_status hl__telescope_check(const hl_telescope *t, hl_aperture aperture, hl_error *error) {
+  double most = (double)(t->n / 2);
+  if (fabs(aperture.row) <= most && fabs(aperture.column) <= most) return HL_OK;
+  return hl_error_set(error, HL_INVALID_ARGUMENT,
+                      "an aperture at row %g, column %g lies outside of the image: %g from the "
+                      "middle is the most",
+                      aperture.row, aperture.column, most);
+}
+
 hl_status hl_telescope_add(hl_telescope *telescope, hl_aperture aperture, hl_error *error) {
   hl_telescope *t = telescope;
+  hl_status status = hl__telescope_check(t, aperture, error);
+  if (status != HL_OK) return status;
   if (t->aperture_count == t->aperture_capacity) {
     size_t wanted = t->aperture_capacity ? 2 * t->aperture_capacity : 64;
     hl_aperture *grown = realloc(t->apertures, wanted * sizeof *grown);
@@ -172,7 +183,8 @@ hl_status hl_telescope_measure_new(hl_telescope *telescope, int64_t sample, hl_a
                             .row = aperture.row,
                             .column = aperture.column,
                             .radius = t->spec.radius};
-  hl_status status = HL_OK;
+  hl_status status = hl__telescope_check(t, aperture, error);
+  if (status != HL_OK) return status;
   if (!caches || !hl_measurement_cache_get(t->cache, &key, ret_new)) {
     status = hl__telescope_see_new(t, aperture, ret_new, error);
     if (status == HL_OK && caches) hl_measurement_cache_put(t->cache, &key, ret_new);
