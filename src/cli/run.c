@@ -87,7 +87,8 @@ static hl_status prepare(hl_sweep *s, const hl_plan_file *file, int argc, char *
 static int run_no_rows(const hl_sweep *s, const hl_plan_file *file) {
   if (!hl_options_on(&s->options, HL_OPTION_DRY_RUN))
     return hl_cli_beside(file, &s->options, HL_EXIT_OK);
-  puts("0 rows: what is made beside them");
+  bool due = hl_cli_beside_is_due(file, hl_options_get(&s->options, HL_OPTION_ONLY));
+  puts(due ? "0 rows: what is made beside them" : "0 rows");
   return HL_EXIT_OK;
 }
 

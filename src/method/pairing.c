@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const double step_most_ns = 1e18; /* 30 years */
-static const double turn_ns = 50e6, discard_ns = 5e6;
+static const double turn_ns = 50e6, discard_ns = 5e6, long_step_ns = 500e6;
 static const double rounds_in_budget = 25; /* the least 20, and some that are void */
 static const double width_most = HL_EQUIVALENT_WITHIN / 2, width_share = 0.1, growth = 1.5;
 /* A first step so much above the rest means that caches were still cold. */
@@ -33,8 +33,9 @@ void hl_pairing_release(hl_pairing *p) {
 void hl_pairing_step(hl_pairing *p, size_t member, double step_ns) {
   hl_pairing_member *m = &p->members[member];
   m->step_ns = step_ns > 0 ? fmin(step_ns, step_most_ns) : 1;
-  /* Two, as the first brings the weights back and the second finds them; one where that is long. */
-  m->discard_steps = 2 * m->step_ns > turn_ns ? 1 : 2;
+  /* Two, as the first brings the weights back and the second finds them; one where that is long,
+   * none where caches are full again within a hundredth of the step. */
+  m->discard_steps = m->step_ns > long_step_ns ? 0 : 2 * m->step_ns > turn_ns ? 1 : 2;
   if (step_ns > 0 && (double)m->discard_steps * m->step_ns < discard_ns)
     m->discard_steps = (uint64_t)ceil(fmin(discard_ns / m->step_ns, step_most_ns));
 }

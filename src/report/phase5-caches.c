@@ -17,7 +17,8 @@ static size_t find_pairs(const hl_report_input *input, const char *entry, const 
   size_t count = 0;
   for (size_t i = 0; i < off.count; i++)
     for (size_t k = 0; k < on.count; k++)
-      if (strcmp(off.rows[i]->entry, on.rows[k]->entry) == 0 && count < HL__PHASE5_ROWS)
+      if (strcmp(off.rows[i]->entry, on.rows[k]->entry) == 0 &&
+          strcmp(off.rows[i]->model, on.rows[k]->model) == 0 && count < HL__PHASE5_ROWS)
         pairs[count++] = (pair){off.rows[i], on.rows[k]};
   return count;
 }

@@ -122,7 +122,7 @@ static hl__phase5_item reproducible(const hl_report_input *input, const sides *s
              i.passed ? "each lies within the others' uncertainty" : "their intervals do not meet");
   else
     snprintf(i.sentence, sizeof i.sentence,
-             "%zu of %zu repetitions have an interval; 3 are needed, of 6 pairs or more", known,
+             "%zu of %zu repetitions have an interval; 3 are needed, of 3 pairs or more", known,
              count);
   return i;
 }

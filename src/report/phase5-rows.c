@@ -1,6 +1,7 @@
 /* From records and comparisons to what the files say. */
 #include "report/number.h"
 #include "report/phase5-internal.h"
+#include "statistics/distribution.h"
 #include "statistics/percentile.h"
 #include <math.h>
 #include <string.h>
@@ -72,6 +73,26 @@ double hl__phase5_largest(const hl__phase5_side *side, const char *key) {
   return largest;
 }
 
+/* Student's interval of the mean log-ratio of passes in turns, where there are too few for one by
+ * ranks; the estimate stays. */
+static void add_interval(const hl_record *a, const hl_record *b, hl__phase5_ratio *r) {
+  size_t n = a->sample_count;
+  if (n < 3 || n != b->sample_count || !a->samples_ns || !b->samples_ns) return;
+  double mean = 0, squares = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (!a->samples_ns[i] || !b->samples_ns[i]) return;
+    mean += log((double)a->samples_ns[i] / (double)b->samples_ns[i]) / (double)n;
+  }
+  for (size_t i = 0; i < n; i++) {
+    double off = log((double)a->samples_ns[i] / (double)b->samples_ns[i]) - mean;
+    squares += off * off;
+  }
+  double error = sqrt(squares / (double)(n - 1) / (double)n);
+  double half = hl_student_quantile(0.975, (double)(n - 1)) * error;
+  r->low = exp(mean - half);
+  r->high = exp(mean + half);
+}
+
 hl__phase5_ratio hl__phase5_compare(const hl_report_input *input, const hl_record *a,
                                     const hl_record *b) {
   bool swapped = false;
@@ -82,6 +103,7 @@ hl__phase5_ratio hl__phase5_compare(const hl_report_input *input, const hl_recor
         .value = a->latency_p50_ms / b->latency_p50_ms, .low = (double)NAN, .high = (double)NAN};
   hl__phase5_ratio r = {.value = c->ratio, .low = c->ci.low, .high = c->ci.high};
   if (swapped) r = (hl__phase5_ratio){.value = 1 / r.value, .low = 1 / r.high, .high = 1 / r.low};
+  if (isnan(r.low) || isnan(r.high)) add_interval(a, b, &r);
   if (c->pairs != HL_INT_NULL) r.pairs = c->pairs;
   return r;
 }

@@ -11,7 +11,7 @@
  *     progressive-N        the same of the scenario in which apertures repeat
  *     ablation-alone       none, and each optimisation alone
  *     ablation-without     all, and all but one
- *     fft-cache-N          images of several sizes, none and fft-plan-cache
+ *     fft-cache            images of several sizes, none and fft-plan-cache
  *     measurement-cache    progressive, none and measurement-cache
  *
  * A file whose rows are absent is not written. Every number is of records or comparisons; one that

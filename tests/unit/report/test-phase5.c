@@ -273,8 +273,8 @@ static void caches_have_files_of_their_own(void **state) {
   fixture *f = *state;
   add(f, "measurement-cache", "none", 2000);
   add(f, "measurement-cache", "measurement-cache", 1000);
-  add(f, "fft-cache-1", "none", 2000)->image_size = 256;
-  add(f, "fft-cache-1", "fft-plan-cache", 1600)->image_size = 256;
+  add(f, "fft-cache", "none", 2000)->image_size = 256;
+  add(f, "fft-cache", "fft-plan-cache", 1600)->image_size = 256;
   write_files(f);
   json_t *document = load(f, "measurement_cache_benchmark.json");
   const json_t *row = json_array_get(json_object_get(document, "rows"), 0);
