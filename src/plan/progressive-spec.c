@@ -183,8 +183,10 @@ hl_status hl_progressive_spec_read(const hl_options *options, hl_arena *arena,
   if (!hl_options_on(o, HL_OPTION_PROGRESSIVE)) return check_alone(o, error);
   hl_status status = check_together(o, error);
   if (status != HL_OK) return status;
-  const char *name = hl_options_get(o, HL_OPTION_SCENARIO), *object;
-  const hl_progressive_spec *scenario = find_scenario(name ? name : "standard");
+  /* An operand of compare has the default of a load test. */
+  bool named = hl_options_given(o, HL_OPTION_SCENARIO);
+  const char *name = named ? hl_options_get(o, HL_OPTION_SCENARIO) : "standard", *object;
+  const hl_progressive_spec *scenario = find_scenario(name);
   if (!scenario)
     return hl_error_set(error, HL_INVALID_ARGUMENT,
                         "--scenario: '%.60s' is none of standard, progressive", name);

@@ -51,7 +51,7 @@ static void put_script(const hl_report_input *input, const hl_record *r, hl_text
       {.name = "truth", .title = "True object", .values = s->truth},
       {.name = "image", .title = "Reconstruction", .values = s->reconstruction},
       {.name = "seen",
-       .title = "Seen through the last aperture, square root of the amplitude",
+       .title = "Seen through the last aperture (square root)",
        .values = s->measured,
        .is_root = true},
       {.name = "mask", .title = "Cumulative mask in the plane of frequencies", .opened = s->mask}};

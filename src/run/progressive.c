@@ -133,6 +133,7 @@ hl_status hl_row_check_pictures(hl_row *row, hl_error *error) {
     hl_imaging_pictures_free(record->pictures);
     record->pictures = pictures;
     record->measurement_error = hl_json_get_real(reply.object, "measurement_error", (double)NAN);
+    record->gradient_error = hl_json_get_real(reply.object, "gradient_error", (double)NAN);
     hl_record_set_text(&record->measurement_check,
                        check ? "the baseline's transforms: up to 12 samples of a pass, measured "
                                "and their losses' gradients, and measured again"
@@ -142,12 +143,18 @@ hl_status hl_row_check_pictures(hl_row *row, hl_error *error) {
   return status;
 }
 
-void hl_row_judge_pictures(hl_record *record) {
-  if (!(record->measurement_error > HL_MEASUREMENT_TOLERANCE) || !hl_record_passed(record)) return;
+static void mistrust(hl_record *record, const char *what, double error, double allowed) {
   HL_CLEANUP(hl_free_pointer)
-  char *why = hl_format("measurements differ from the baseline's by %.2g of the largest value; "
-                        "%.0e is allowed",
-                        record->measurement_error, HL_MEASUREMENT_TOLERANCE);
+  char *why =
+      hl_format("%s differ from the baseline's by %.2g; %.0e is allowed", what, error, allowed);
   hl_record_set_text(&record->outcome, hl_outcome_name(HL_MISTRUSTED));
   hl_record_set_text(&record->reason, why);
+}
+
+void hl_row_judge_pictures(hl_record *record) {
+  if (!hl_record_passed(record)) return;
+  if (record->measurement_error > HL_MEASUREMENT_TOLERANCE)
+    mistrust(record, "measurements", record->measurement_error, HL_MEASUREMENT_TOLERANCE);
+  else if (record->gradient_error > HL_GRADIENT_TOLERANCE)
+    mistrust(record, "gradients of the losses", record->gradient_error, HL_GRADIENT_TOLERANCE);
 }

@@ -24,8 +24,9 @@ typedef struct hl_progressive_totals {
   uint64_t passes;
 } hl_progressive_totals;
 
-/* How far a measurement may be from the baseline's. */
+/* How far measurements, and gradients of the losses, may be from the baseline's. */
 #define HL_MEASUREMENT_TOLERANCE 1e-5
+#define HL_GRADIENT_TOLERANCE 1e-3
 
 void hl_progressive_identify(const hl_configuration *configuration, hl_record *record);
 void hl_progressive_configured(const json_t *reply, hl_record *record);

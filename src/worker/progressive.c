@@ -112,16 +112,17 @@ hl_status hl_worker_progressive_image(hl_progressive *progressive, const json_t 
   if (!all) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for pictures");
   for (size_t i = 0; i < HL_COUNT(each); i++) memcpy(all + i * bytes, each[i], bytes);
   memcpy(all + 3 * bytes, pictures.mask, pixels);
-  double difference = 0;
+  double difference = 0, slope = 0;
   bool checks = hl_json_get_bool(request, "check", true);
   hl_status status =
-      checks ? hl_progressive_check(progressive, most_checks, &difference, error) : HL_OK;
+      checks ? hl_progressive_check(progressive, most_checks, &difference, &slope, error) : HL_OK;
   if (status != HL_OK) {
     free(all);
     return status;
   }
   hl_json_set_int(reply, "side", side);
   if (checks) hl_json_set_real(reply, "measurement_error", difference);
+  if (checks) hl_json_set_real(reply, "gradient_error", slope);
   *ret_bytes = all;
   *ret_byte_count = 3 * bytes + pixels;
   return HL_OK;

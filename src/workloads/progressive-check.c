@@ -21,6 +21,20 @@ static void differ(const float *a, const float *b, size_t count, double *worst) 
   if (error > *worst) *worst = error;
 }
 
+/* Root of the sum of squares of a - b over that of b: where |a - m| of a pixel is nothing but
+ * rounding, the sign that its slope has is, too, which the largest difference would be of. */
+static void differ_in_all(const float *a, const float *b, size_t count, double *worst) {
+  double squares = 0, of_b = 0;
+  for (size_t i = 0; i < count; i++) {
+    double d = (double)a[i] - (double)b[i];
+    squares += d * d;
+    of_b += (double)b[i] * (double)b[i];
+  }
+  double error = squares > 0 ? sqrt(squares / of_b) : 0;
+  if (isnan(squares)) error = (double)INFINITY;
+  if (error > *worst) *worst = error;
+}
+
 hl_status hl__progressive_compare(hl_progressive *p, const float *picture, const float *gradient,
                                   hl_error *error) {
   hl_telescope_losses losses;
@@ -34,7 +48,7 @@ hl_status hl__progressive_compare(hl_progressive *p, const float *picture, const
   /* Of its own measurements: what was seen of the same picture through the same mask cancels. */
   status = hl_telescope_loss(p->plain, aperture, picture, p->plain_old, p->plain_new, &losses,
                              p->plain_gradient, error);
-  if (status == HL_OK) differ(gradient, p->plain_gradient, p->pixels, &p->check_error);
+  if (status == HL_OK) differ_in_all(gradient, p->plain_gradient, p->pixels, &p->gradient_error);
   return status;
 }
 
@@ -71,12 +85,12 @@ static hl_status check(hl_progressive *p, int64_t visits, hl_error *error) {
   return status == HL_OK ? compare_again(p, visits, error) : status;
 }
 
-hl_status hl_progressive_check(hl_progressive *progressive, int64_t most, double *ret_error,
-                               hl_error *error) {
+hl_status hl_progressive_check(hl_progressive *progressive, int64_t most, double *ret_measurement,
+                               double *ret_gradient, hl_error *error) {
   hl_progressive *p = progressive;
   int64_t visits = p->spec->samples;
   p->check_every = (visits + most - 1) / most;
-  p->check_error = 0;
+  p->check_error = p->gradient_error = 0;
   hl_status status = check(p, visits, error);
   hl_telescope_free(p->plain);
   free(p->plain_old);
@@ -84,6 +98,7 @@ hl_status hl_progressive_check(hl_progressive *progressive, int64_t most, double
   free(p->plain_gradient);
   p->plain = NULL;
   p->plain_old = p->plain_new = p->plain_gradient = NULL;
-  *ret_error = p->check_error;
+  *ret_measurement = p->check_error;
+  *ret_gradient = p->gradient_error;
   return status;
 }

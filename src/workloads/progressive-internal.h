@@ -46,7 +46,7 @@ struct hl_progressive {
   /* Of a check, else NULL. */
   hl_telescope *plain;
   int64_t check_every;
-  double check_error;
+  double check_error, gradient_error;
   float *plain_old, *plain_new, *plain_gradient;
 };
 

@@ -89,9 +89,10 @@ hl_progressive_pictures hl_progressive_get_pictures(const hl_progressive *progre
 
 /* Measures as the last pass did and by the baseline's transforms, up to `most` samples of the first
  * round, evenly chosen, and those again where they may come from the cache: the largest difference
- * of a measurement or a gradient, over the largest value of the baseline's. Another pass in part:
+ * of a measurement, over the largest value of the baseline's, and of a gradient of the losses the
+ * root of the squares' sum, over that of the baseline's. Another pass in part:
  * the pictures are those of its end. */
-hl_status hl_progressive_check(hl_progressive *progressive, int64_t most, double *ret_error,
-                               hl_error *error);
+hl_status hl_progressive_check(hl_progressive *progressive, int64_t most, double *ret_measurement,
+                               double *ret_gradient, hl_error *error);
 
 #endif
