@@ -94,7 +94,7 @@ static bool add_rest(hl__flame_tree *t, const hl_profile *p, const hl_profile_ne
   for (size_t i = 0; i < nest->count; i++)
     if (nest->parent[i] < 0 && p->events[i].thread == 0) calls += p->events[i].duration_ns;
   if (steps <= calls) return true;
-  int32_t at = child_of(t, 0, "[outside operators]", "");
+  int32_t at = child_of(t, 0, "(between operators)", "");
   if (at < 0) return false;
   t->nodes[at].calls = p->step_count;
   t->nodes[at].self_ns = steps - calls;

@@ -8,7 +8,7 @@
  * that lies in no span is put below its phase, what other threads ran below "thread 1". Numbers are
  * nanoseconds over all steps: of a folded line the time that is the frame's own, of the picture's
  * widths all of it. Time of steps outside of any call of the submitting thread is the frame
- * "[outside operators]", unless steps are not known. Pure; thread-safe.
+ * "(between operators)", unless steps are not known. Pure; thread-safe.
  */
 #ifndef HL_REPORT_FLAME_H
 #define HL_REPORT_FLAME_H
@@ -20,5 +20,10 @@
  * ';', line ends and other control characters in names become spaces and ':', bytes that are no
  * UTF-8 become U+FFFD. */
 hl_status hl_flame_folded(const hl_profile *profile, hl_text *out, hl_error *error);
+
+/* Appends an SVG of 1200 pixels' width without scripts: hovering shows a frame's name, time for a
+ * step, share and calls. Frames below a fifth of a pixel, and those in more than 100 others, are
+ * not drawn. Any bytes in names give valid XML. */
+hl_status hl_flame_svg(const hl_profile *profile, hl_text *out, hl_error *error);
 
 #endif

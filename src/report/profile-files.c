@@ -4,6 +4,8 @@
 #include "formats/chrome-trace.h"
 #include "formats/tensorboard.h"
 #include "report/flame.h"
+#include "report/profile-texts.h"
+#include <string.h>
 
 typedef struct writer {
   const hl_profile *profile;
@@ -21,7 +23,7 @@ static void keep(writer *w, hl_status status, const hl_error *error) {
 
 static void done(writer *w, const char *path, hl_status status, const hl_error *error) {
   keep(w, status, error);
-  if (status == HL_OK && w->written) hl_text_line(w->written, "%s", path);
+  if (status == HL_OK) hl_text_line(w->written, "%s", path);
 }
 
 /* A file whose text is known. */
@@ -69,26 +71,62 @@ static void put_tensorboard(writer *w) {
   hl_text_release(&name);
 }
 
-static void put_folded(writer *w) {
+/* A file that `make` appends to a text. */
+static void put_made(writer *w, const char *name,
+                     hl_status (*make)(const hl_profile *profile, hl_text *out, hl_error *error)) {
   hl_error error = {0};
   hl_text text = HL_TEXT_INIT;
-  hl_status status = hl_flame_folded(w->profile, &text, &error);
-  put_text(w, "stacks.folded", &text, status, &error);
+  hl_status status = make(w->profile, &text, &error);
+  put_text(w, name, &text, status, &error);
+  hl_text_release(&text);
+}
+
+/* A profile without the picture is still one: its lack is a note, unless it could not be kept. */
+static void put_roofline(writer *w) {
+  hl_error error = {0};
+  hl_text picture = HL_TEXT_INIT;
+  hl_status status = hl__profile_roofline(w->profile, w->files->gnuplot, &picture, &error);
+  if (status == HL_OK)
+    put_text(w, "roofline.png", &picture, status, &error);
+  else
+    hl_text_line(w->notes, "roofline.png: %s", error.msg);
+  hl_text_release(&picture);
+}
+
+/* What is here and how to look at it; the last, since it names the others. */
+static void put_summary(writer *w) {
+  hl_error error = {0};
+  hl_text text = HL_TEXT_INIT;
+  hl_status status = hl__profile_summary_text(w->profile, w->files->directory, w->written->data,
+                                              w->notes->data, &text, &error);
+  put_text(w, "profiling_summary.txt", &text, status, &error);
   hl_text_release(&text);
 }
 
 hl_status hl_profile_write_all(const hl_profile *profile, const hl_profile_files *files,
                                hl_text *ret_written, hl_text *ret_notes, hl_error *error) {
-  writer w = {.profile = profile,
-              .files = files,
-              .written = ret_written,
-              .notes = ret_notes,
-              .status = HL_OK,
-              .error = error};
   hl_status status = hl_directory_make(files->directory, error);
   if (status != HL_OK) return status;
+  hl_text written = HL_TEXT_INIT, notes = HL_TEXT_INIT;
+  writer w = {.profile = profile,
+              .files = files,
+              .written = &written,
+              .notes = &notes,
+              .status = HL_OK,
+              .error = error};
+  bool cuda = strncmp(profile->device, "cuda", 4) == 0;
   put_streamed(&w, "trace.json", hl_chrome_trace_write);
-  put_folded(&w);
   put_tensorboard(&w);
+  put_made(&w, "flame.svg", hl_flame_svg);
+  put_made(&w, "stacks.folded", hl_flame_folded);
+  put_roofline(&w);
+  put_made(&w, "cpu_time_summary.txt", hl__profile_time_text);
+  put_made(&w, cuda ? "cuda_memory_summary.txt" : "memory_summary.txt", hl__profile_memory_text);
+  put_made(&w, "detailed_breakdown.txt", hl__profile_breakdown_text);
+  put_summary(&w);
+  if (ret_written) hl_text_append_n(ret_written, written.data, written.length);
+  if (ret_notes) hl_text_append_n(ret_notes, notes.data, notes.length);
+  hl_text_release(&written);
+  hl_text_release(&notes);
   return w.status;
 }

@@ -6,7 +6,13 @@
  *     status = hl_profile_write_all(profile, &files, &written, &notes, error);
  *
  *     trace.json                            timeline (formats/chrome-trace.h)
- *     stacks.folded                         stacks (report/flame.h)
+ *     flame.svg, stacks.folded              flame graph, and its stacks (report/flame.h)
+ *     roofline.png                          operators under the machine's limits, by gnuplot
+ *     cpu_time_summary.txt                  operators with most time of their own
+ *     memory_summary.txt                    operators that write most; on a GPU of CUDA
+ *                                           cuda_memory_summary.txt
+ *     detailed_breakdown.txt                all rows by operator, layer, kind and phase
+ *     profiling_summary.txt                 phases, and how to look at the others
  *     tensorboard/events.out.tfevents.*     scalars and pictures (formats/tensorboard.h)
  *     tensorboard/HOST_PID.MS.pt.trace.json the timeline, for TensorBoard's profiler
  *

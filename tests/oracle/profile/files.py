@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import types
+from xml.etree import ElementTree
 
 try:
     import numpy as np
@@ -55,6 +56,21 @@ def check_trace(path, complete):
         if kind == "C":
             check(all(isinstance(v, (int, float)) for v in event["args"].values()), f"{event}")
     return trace
+
+
+def check_flame(path, *names):
+    """Well-formed XML without scripts; what hovering says."""
+    root = ElementTree.fromstring(path.read_bytes())
+    svg = "{http://www.w3.org/2000/svg}"
+    check({e.tag for e in root.iter()} <= {svg + t for t in ("svg", "style", "rect", "text", "g", "title")},
+          f"{path}: elements")  # fmt: skip
+    titles = [e.text for e in root.iter(svg + "title")]
+    for name in names:
+        check(any(t.startswith(name) for t in titles), f"{path}: {name} is not among {titles}")
+    for rect in root.iter(svg + "rect"):
+        left, wide = float(rect.get("x", 0)), float(rect.get("width"))
+        check(left >= 0 and left + wide <= 1200, f"{path}: a frame at {left} + {wide}")
+    return titles
 
 
 def masked_crc(data):
@@ -130,6 +146,26 @@ if events:
 folded = dict(line.rsplit(" ", 1) for line in (folder / "stacks.folded").read_text().splitlines())
 check(folded["forward;conv1+relu"] == "3000000", f"{folded}")
 check(sum(map(int, folded.values())) == 2 * 5570000, f"the stacks do not add up to the steps: {folded}")
+titles = check_flame(folder / "flame.svg", "forward", "conv1+relu (convolution): 1.500 ms a step, 27 %")
+check("(between operators): 0.05000 ms a step, 0.9 %, 2 calls" in titles, f"{titles}")
+texts = {path.name: path.read_text() for path in folder.glob("*.txt")}
+check(set(texts) == {"cpu_time_summary.txt", "memory_summary.txt", "detailed_breakdown.txt", "profiling_summary.txt"}, "texts")  # fmt: skip
+first = texts["memory_summary.txt"].splitlines()[2].split()
+check(first == ["adam", "Adam", "optimizer", "1.000", "8.000", "20.00"], f"{first}")
+check(texts["cpu_time_summary.txt"].index("conv1.grad") < texts["cpu_time_summary.txt"].index("conv1+relu"), "order")  # fmt: skip
+check(all(f"=== By {by}" in texts["detailed_breakdown.txt"] for by in ("operator", "layer", "kind", "phase")), "breakdown")  # fmt: skip
+if notes:
+    check(notes.startswith("roofline.png: no plots: cannot start"), notes)
+else:
+    check(Image.open(folder / "roofline.png").size == (2700, 1800), "roofline.png")
+for path in folder.rglob("*"):
+    if path.is_file() and path.name != "profiling_summary.txt":
+        check(str(path) in texts["profiling_summary.txt"], f"{path} is not in the summary")
+folder, notes = write("plain", "/no/such/gnuplot")
+check(notes.startswith("roofline.png: no plots"), notes)
+check("roofline.png: no plots" in (folder / "profiling_summary.txt").read_text(), "the note")
+folder, notes = write("cuda")
+check((folder / "cuda_memory_summary.txt").exists() and not (folder / "memory_summary.txt").exists(), "cuda")
 
 # Names that would break a format; a profile of nothing; one that was cut short.
 folder, notes = write("odd")
@@ -137,6 +173,7 @@ trace = check_trace(folder / "trace.json", True)
 names = {event["name"] for event in trace["traceEvents"]}
 check("back\\slash\ttab\nline\x01\x1b[31m\x7f" in names, "control characters are kept")
 check("ä € 🔥" in names and "bad \ufffd\ufffd( \ufffd\ufffd\ufffd" in names, f"{names}")
+check_flame(folder / "flame.svg", "say \"conv\" & <b>'x'</b>", "]]></title><script>", "\ufffd \x85")
 (event_file,) = (folder / "tensorboard").glob("*tfevents*")
 check_records(event_file)
 events = tensorboard_events(folder / "tensorboard")
@@ -146,9 +183,14 @@ if events:
     check("unnamed" in tags, f"{tags}")
 folder, notes = write("empty")
 check_trace(folder / "trace.json", True)
+check_flame(folder / "flame.svg")
+check("Nothing was recorded" in (folder / "flame.svg").read_text(), "an empty flame graph")
+check("no operator has both" in notes and not (folder / "roofline.png").exists(), notes)
 folder, notes = write("crashed")
 trace = check_trace(folder / "trace.json", False)
 check("signal 11" in trace["otherData"]["reason"], "the reason")
+check("signal 11" in (folder / "flame.svg").read_text(), "the reason in the flame graph")
+check("signal 11" in (folder / "profiling_summary.txt").read_text(), "the reason in the summary")
 
 print(f"{len(failures)} failed")
 sys.exit(1 if failures else 0)

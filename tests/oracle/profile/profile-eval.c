@@ -91,7 +91,7 @@ int main(int argc, char **argv) {
   p->engine = "native";
   p->engine_version = "0.1.0";
   p->dtype = "float32";
-  p->device = "cpu";
+  p->device = strcmp(argv[2], "cuda") == 0 ? "cuda:0" : "cpu";
   p->source = "hotlap";
   p->batch_size = 8;
   p->threads = 2;

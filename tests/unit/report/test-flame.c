@@ -62,7 +62,7 @@ static void calls_nest(void **state) {
   }
   hl_profile_nest_release(&nest);
   expect_folded("forward;conv 90\nforward;conv;inner 10\noptimizer;adam 30\n"
-                "thread 1;forward;conv 7\n[outside operators] 20\n");
+                "thread 1;forward;conv 7\n(between operators) 20\n");
 }
 
 static void odd_times_keep_their_order(void **state) {
