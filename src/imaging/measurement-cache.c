@@ -16,6 +16,8 @@ struct hl_measurement_cache {
   size_t pixels, entry_bytes;
   entry *buckets[bucket_count];
   entry *oldest, *newest;
+  entry *
+      spare; /* memory of those that were cleared, by `next`: new pages cost as much as a picture */
   hl_measurement_counts counts;
 };
 
@@ -33,7 +35,8 @@ hl_status hl_measurement_cache_new(uint64_t limit_bytes, int64_t pixels,
 void hl_measurement_cache_clear(hl_measurement_cache *cache) {
   for (entry *e = cache->oldest, *newer; e; e = newer) {
     newer = e->newer;
-    free(e);
+    e->next = cache->spare;
+    cache->spare = e;
   }
   memset(cache->buckets, 0, sizeof cache->buckets);
   cache->oldest = cache->newest = NULL;
@@ -43,6 +46,10 @@ void hl_measurement_cache_clear(hl_measurement_cache *cache) {
 void hl_measurement_cache_free(hl_measurement_cache *cache) {
   if (!cache) return;
   hl_measurement_cache_clear(cache);
+  for (entry *e = cache->spare, *next; e; e = next) {
+    next = e->next;
+    free(e);
+  }
   free(cache);
 }
 
@@ -113,13 +120,20 @@ static entry *evict(hl_measurement_cache *cache) {
   return e;
 }
 
+static entry *new_entry(hl_measurement_cache *cache) {
+  if (cache->counts.bytes + cache->entry_bytes > cache->counts.limit_bytes) return evict(cache);
+  entry *e = cache->spare;
+  if (!e) return malloc(cache->entry_bytes);
+  cache->spare = e->next;
+  return e;
+}
+
 void hl_measurement_cache_put(hl_measurement_cache *cache, const hl_measurement_key *key,
                               const float *picture) {
   if (cache->entry_bytes > cache->counts.limit_bytes) return;
   entry *e = find(cache, key);
   if (!e) {
-    bool full = cache->counts.bytes + cache->entry_bytes > cache->counts.limit_bytes;
-    e = full ? evict(cache) : malloc(cache->entry_bytes);
+    e = new_entry(cache);
     if (!e) return;
     e->key = *key;
     entry **bucket = bucket_of(cache, key);

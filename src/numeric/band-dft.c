@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pages.h"
 #include "numeric/band-dft-internal.h"
 
 enum { TILE = HL__BAND_TILE, LANES = HL__BAND_LANES };
@@ -105,8 +106,7 @@ hl_status hl_band_dft_new(size_t n, size_t band, hl_team *team, hl_band_dft **re
     d->plan = (hl__band_plan){
         .n = n, .band = band, .half = band / 2, .pairs = pairs, .padded = rounded(pairs)};
     d->bytes = lay_out(d, NULL);
-    d->memory = aligned_alloc(64, d->bytes);
-    if (d->memory) memset(d->memory, 0, d->bytes);
+    d->memory = hl_pages_new(d->bytes);
   }
   if (!d || !d->memory) {
     hl_band_dft_free(d);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pages.h"
 #include "numeric/pruned-fft-internal.h"
 
 enum { LANES = HL__FFT_LANES };
@@ -71,7 +72,7 @@ hl_status hl_pruned_fft_new(size_t n, size_t object, hl_team *team, hl_pruned_ff
     if (p->axis) {
       p->length = hl__fft_axis_scratch(p->axis);
       f->bytes = lay_out(f, NULL);
-      f->memory = aligned_alloc(64, f->bytes);
+      f->memory = hl_pages_new(f->bytes);
     }
   }
   if (!f || !f->memory || !f->plan.open || !f->plan.sums) {
@@ -79,7 +80,6 @@ hl_status hl_pruned_fft_new(size_t n, size_t object, hl_team *team, hl_pruned_ff
     return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a pruned transform of %zu x %zu", n,
                         n);
   }
-  memset(f->memory, 0, f->bytes);
   (void)lay_out(f, f->memory);
   *ret_fft = f;
   return HL_OK;
