@@ -133,7 +133,7 @@ static const char *text_of(const char *text) {
 }
 
 static size_t length_of(const char *text) {
-  return strnlen(text_of(text), name_bytes - 1);
+  return text ? strnlen(text, name_bytes - 1) : 0;
 }
 
 static char *put_text(char *at, const char *text) {
