@@ -73,8 +73,8 @@ double hl__phase5_largest(const hl__phase5_side *side, const char *key) {
   return largest;
 }
 
-/* Student's interval of the mean log-ratio of passes in turns, where there are too few for one by
- * ranks; the estimate stays. */
+/* The mean log-ratio of all passes in turns with Student's interval, where there are too few pairs
+ * for one by ranks. Pairs that the machine disturbed are among them: they widen it. */
 static void add_interval(const hl_record *a, const hl_record *b, hl__phase5_ratio *r) {
   size_t n = a->sample_count;
   if (n < 3 || n != b->sample_count || !a->samples_ns || !b->samples_ns) return;
@@ -89,6 +89,8 @@ static void add_interval(const hl_record *a, const hl_record *b, hl__phase5_rati
   }
   double error = sqrt(squares / (double)(n - 1) / (double)n);
   double half = hl_student_quantile(0.975, (double)(n - 1)) * error;
+  r->value = exp(mean);
+  r->pairs = (int64_t)n;
   r->low = exp(mean - half);
   r->high = exp(mean + half);
 }
@@ -103,8 +105,8 @@ hl__phase5_ratio hl__phase5_compare(const hl_report_input *input, const hl_recor
         .value = a->latency_p50_ms / b->latency_p50_ms, .low = (double)NAN, .high = (double)NAN};
   hl__phase5_ratio r = {.value = c->ratio, .low = c->ci.low, .high = c->ci.high};
   if (swapped) r = (hl__phase5_ratio){.value = 1 / r.value, .low = 1 / r.high, .high = 1 / r.low};
-  if (isnan(r.low) || isnan(r.high)) add_interval(a, b, &r);
   if (c->pairs != HL_INT_NULL) r.pairs = c->pairs;
+  if (isnan(r.low) || isnan(r.high)) add_interval(a, b, &r);
   return r;
 }
 

@@ -231,6 +231,33 @@ static void what_is_not_met_is_no_pass(void **state) {
   json_decref(document);
 }
 
+/* Of too few pairs for ranks: mean and Student's interval of the passes in turns. */
+static void three_pairs_have_an_interval(void **state) {
+  fixture *f = *state;
+  static const uint64_t none[] = {2000, 4000, 8000}, all[] = {1000, 1000, 1000};
+  hl_record *rows[] = {add(f, "standard-1", "none", 3000), NULL};
+  rows[1] = add(f, "standard-1", "all", 750);
+  rows[0] = &f->records.items[0];
+  for (size_t i = 0; i < 2; i++) {
+    rows[i]->samples_ns = malloc(sizeof none);
+    assert_non_null(rows[i]->samples_ns);
+    memcpy(rows[i]->samples_ns, i ? all : none, sizeof none);
+    rows[i]->sample_count = 3;
+  }
+  compare(f, "standard-1", "none", "all", 5, (double)NAN, (double)NAN);
+  write_files(f);
+  json_t *document = load(f, "phase5_comparison.json");
+  const json_t *scenarios = json_object_get(document, "scenarios");
+  const json_t *r = json_object_get(json_object_get(scenarios, "standard"), "speedup");
+  /* Logarithms of 2, 4 and 8: mean log 4, deviation log 2; t of 2 degrees is 4.3027. */
+  double half = 4.302652729911275 * log(2) / sqrt(3);
+  double low = json_number_value(json_array_get(json_object_get(r, "interval"), 0));
+  assert_true(fabs(json_number_value(json_object_get(r, "value")) - 4) < 1e-9);
+  assert_true(fabs(low - 4 * exp(-half)) < 1e-6);
+  assert_int_equal(json_integer_value(json_object_get(r, "pairs")), 3);
+  json_decref(document);
+}
+
 static const json_t *named(const json_t *list, const char *name) {
   for (size_t i = 0; i < json_array_size(list); i++)
     if (strcmp(json_string_value(json_object_get(json_array_get(list, i), "name")), name) == 0)
@@ -331,6 +358,7 @@ int main(void) {
       TEST(performance_is_of_a_sample),
       TEST(the_checklist_has_numbers),
       TEST(what_is_not_met_is_no_pass),
+      TEST(three_pairs_have_an_interval),
       TEST(ablation_is_alone_and_beside_all),
       TEST(caches_have_files_of_their_own),
       TEST(the_summary_is_of_the_files_that_there_are),
