@@ -36,7 +36,7 @@ hl_status hl__telescope_plan(hl_telescope *t, hl_error *error);
 void hl__telescope_plan_done(hl_telescope *t);            /* of the fast ways too */
 uint64_t hl__telescope_plan_bytes(const hl_telescope *t); /* of those that are kept */
 
-/* INVALID_ARGUMENT unless its middle is in the plane. */
+/* INVALID_ARGUMENT where no aperture can be open, or not finite. */
 hl_status hl__telescope_check(const hl_telescope *t, hl_aperture aperture, hl_error *error);
 
 /* Mask of one aperture in t->opening, of all pixels' coordinates. */

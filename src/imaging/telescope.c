@@ -113,11 +113,12 @@ static hl_aperture_box join(hl_aperture_box a, hl_aperture_box b) {
   return (hl_aperture_box){top, left, below - top, right - left};
 }
 
+/* No disc reaches the plane from farther than its side: a radius is at most half of that. */
 hl_status hl__telescope_check(const hl_telescope *t, hl_aperture aperture, hl_error *error) {
-  double most = (double)(t->n / 2);
+  double most = (double)t->n;
   if (fabs(aperture.row) <= most && fabs(aperture.column) <= most) return HL_OK;
   return hl_error_set(error, HL_INVALID_ARGUMENT,
-                      "an aperture at row %g, column %g lies outside of the image: %g from the "
+                      "an aperture at row %g, column %g lies far outside of the image: %g from the "
                       "middle is the most",
                       aperture.row, aperture.column, most);
 }

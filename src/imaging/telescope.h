@@ -16,8 +16,8 @@
  * Pictures are zero outside of the object x object pixels in the middle, which the exact
  * optimisations use: with all of them the results are those without any to about 1e-6 of the
  * largest value. Without any, each transform is of the whole plane, with its shifts, and nothing is
- * kept from call to call. An aperture whose middle is not in the plane is INVALID_ARGUMENT. One
- * thread at a time.
+ * kept from call to call. An aperture is closed where it is outside of the plane; one farther from
+ * the middle than `image`, or not finite, is INVALID_ARGUMENT. One thread at a time.
  */
 #ifndef HL_IMAGING_TELESCOPE_H
 #define HL_IMAGING_TELESCOPE_H
