@@ -2,6 +2,7 @@
 
 #include "analyse/profile.h"
 #include "report/gnuplot.h"
+#include "report/number.h"
 #include "report/plot-data.h"
 #include <math.h>
 
@@ -21,7 +22,7 @@ static void widen(range *r, double value) {
   r->high = fmax(r->high, value);
 }
 
-/* Points with a size by their share of the time, and the names of the largest. */
+/* Points with a size by their share of the time. */
 static size_t put_points(const hl_profile_table *t, hl_text *out, range *x, range *y) {
   size_t count = 0;
   double all = t->steps_ns > 0 ? t->steps_ns : 1;
@@ -36,17 +37,32 @@ static size_t put_points(const hl_profile_table *t, hl_text *out, range *x, rang
     count++;
   }
   hl_text_append(out, "EOD\n");
+  return count;
+}
+
+/* The names of the largest, of which none is written over another. */
+static void put_labels(const hl_profile_table *t, range x, range y, hl_text *out) {
+  static const double letter = 0.011, line = 0.045; /* of the picture's sides */
+  double lefts[most_labels], rights[most_labels], heights[most_labels];
   size_t labels = 0;
   for (size_t i = 0; i < t->count && labels < most_labels; i++) {
     const hl_profile_row *r = &t->rows[i];
     if (!is_drawn(r)) continue;
+    double left = log(r->intensity / x.low) / log(x.high / x.low);
+    double right = left + letter * (double)(hl_report_columns(r->name) + 2);
+    double height = log(r->gflops / y.low) / log(y.high / y.low);
+    bool free = true;
+    for (size_t k = 0; k < labels; k++)
+      free &= fabs(height - heights[k]) > line || left > rights[k] || right < lefts[k];
+    if (!free) continue;
+    lefts[labels] = left;
+    rights[labels] = right;
+    heights[labels++] = height;
     hl_text_append(out, "set label ");
     hl_plot_quote(out, *r->name ? r->name : "(none)", 32);
-    hl_text_format(out, " at first %.6g,%.6g left offset 1,%.1f noenhanced front\n", r->intensity,
-                   r->gflops, labels % 2 ? -0.6 : 0.6);
-    labels++;
+    hl_text_format(out, " at first %.6g,%.6g left offset 1.2,0 noenhanced front\n", r->intensity,
+                   r->gflops);
   }
-  return count;
 }
 
 static void put_title(const hl_profile *p, hl_text *out) {
@@ -60,15 +76,16 @@ static void put_title(const hl_profile *p, hl_text *out) {
   hl_text_release(&title);
 }
 
-static void put_plot(const hl_profile *p, range x, range y, hl_text *out) {
+static void put_plot(const hl_profile *p, const hl_profile_table *t, range x, range y,
+                     hl_text *out) {
   bool roof = p->peak_gflops > 0 && p->bandwidth_gbs > 0;
   if (roof) {
-    double ridge = p->peak_gflops / p->bandwidth_gbs;
-    widen(&x, ridge);
+    widen(&x, p->peak_gflops / p->bandwidth_gbs);
     widen(&y, p->peak_gflops);
   }
   x = (range){x.low / 2, x.high * 8}; /* room for names */
-  y = (range){y.low / 2, y.high * 2};
+  y = (range){y.low / 2, y.high * 4}; /* and for the key */
+  put_labels(t, x, y, out);
   hl_plot_log_axis(out, 'x', x.low, x.high);
   hl_plot_log_axis(out, 'y', y.low, y.high);
   hl_text_format(out, "set xrange [%.6g:%.6g]\nset yrange [%.6g:%.6g]\nplot ", x.low, x.high, y.low,
@@ -93,7 +110,7 @@ hl_status hl__profile_roofline(const hl_profile *profile, const char *gnuplot, h
   hl_plot_terminal(&script, HL_PLOT_PNG, 9, 6);
   put_title(profile, &script);
   size_t count = put_points(&t, &script, &x, &y);
-  put_plot(profile, x, y, &script);
+  if (count) put_plot(profile, &t, x, y, &script);
   hl_profile_table_release(&t);
   if (count)
     status = hl_gnuplot_picture(gnuplot, &script, true, ret_picture, error);
