@@ -210,12 +210,12 @@ static hl_status add_gap(work *w, hl_error *error) {
 }
 
 static void fill_rates(const hl_profile *p, hl_profile_row *row) {
-  row->gflops = row->flops / row->self_ns;
-  row->gbs = row->bytes / row->self_ns;
+  row->gflops = row->flops / row->total_ns;
+  row->gbs = row->bytes / row->total_ns;
   row->intensity = row->bytes > 0 ? row->flops / row->bytes : (double)NAN;
   double by_bytes = row->gbs / p->bandwidth_gbs, by_flops = row->gflops / p->peak_gflops;
   row->roofline = isnan(by_bytes) || isnan(by_flops) ? (double)NAN : fmax(by_bytes, by_flops);
-  if (row->is_span || row->self_ns <= 0)
+  if (row->is_span || row->total_ns <= 0)
     row->gflops = row->gbs = row->intensity = row->roofline = (double)NAN;
 }
 

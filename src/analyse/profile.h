@@ -36,7 +36,7 @@ typedef struct hl_profile_row {
   double self_ns, total_ns;      /* of all steps */
   double flops, bytes;           /* of all calls; NaN where it is not known of one */
   double memory_bytes;           /* the most of one call; NaN */
-  double gflops, gbs, intensity; /* per second of self time; FLOPs for a byte */
+  double gflops, gbs, intensity; /* per second of total time; FLOPs for a byte */
   double roofline; /* share of what the machine gives at this intensity; 0.5 is half of it */
 } hl_profile_row;
 

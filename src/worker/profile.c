@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "protocol/channel.h"
 #include "record/profile-log.h"
+#include "workloads/layer-costs.h"
 #include "workloads/stages.h"
 #include <math.h>
 #include <stdlib.h>
@@ -16,6 +17,8 @@ static struct {
   hl_profile_log *log;
   int32_t step;
   bool has_spans;
+  /* For an engine that tells layers and not what they do; NULL: not known. */
+  hl_layer_costs *costs;
   /* Of a training step: the run of operators of one phase, which becomes a span. */
   int32_t phase;
   uint64_t phase_start_ns, phase_end_ns;
@@ -56,21 +59,42 @@ static void follow_phase(const hl_span *span) {
   if (end > tap.phase_end_ns) tap.phase_end_ns = end;
 }
 
+/* What moves a layer's values to and fro is not the layer. */
+static bool is_move(const char *kind) {
+  static const char *const moves[] = {"eorder", "emcpy", "copy_", "clone", "contiguous", "Convert"};
+  for (size_t i = 0; i < HL_COUNT(moves); i++)
+    if (strstr(kind, moves[i])) return true;
+  return false;
+}
+
+/* The model's own account of a layer, where the engine gives none: of forward only. */
+static void fill_costs(const hl_span *span, hl_profile_operator *o) {
+  bool wanted = isnan(o->flops) && isnan(o->bytes) && span->layer && span->layer[0];
+  bool forward = span->phase < 0 || span->phase == HL_PHASE_FORWARD;
+  if (!wanted || !forward || is_move(span->kind)) return;
+  const hl_layer_cost *cost = hl_layer_costs_take(tap.costs, span->layer);
+  if (!cost) return;
+  o->flops = cost->flops;
+  o->bytes = cost->bytes;
+}
+
 static void see(void *context, const hl_span *span) {
   (void)context;
-  const hl_profile_operator o = {.name = span->name,
-                                 .kind = span->kind,
-                                 .layer = span->layer,
-                                 .phase = phase_name(span->phase),
-                                 .flops = span->flops,
-                                 .bytes = span->bytes,
-                                 .memory_bytes = span->memory_bytes};
+  hl_profile_operator o = {.name = span->name,
+                           .kind = span->kind,
+                           .layer = span->layer,
+                           .phase = phase_name(span->phase),
+                           .flops = span->flops,
+                           .bytes = span->bytes,
+                           .memory_bytes = span->memory_bytes};
+  fill_costs(span, &o);
   follow_phase(span);
   hl_profile_log_event(tap.log, &o, tap.step, span->thread, span->start_ns, span->duration_ns);
 }
 
 static hl_status tapped_submit(hl_request *request, hl_error *error) {
   if (tap.has_spans) {
+    hl_layer_costs_again(tap.costs);
     hl_status status = tap.real.spans(request, see, NULL, error);
     end_phase();
     if (status != HL_UNIMPLEMENTED) return status;
@@ -217,6 +241,17 @@ static hl_status attach(const run *r, json_t *reply, void **ret_bytes, size_t *r
   return HL_OK;
 }
 
+/* None where they are not known: that is no failure of the profile. */
+static hl_layer_costs *costs_of(const hl_worker_profile *what) {
+  hl_layer_costs *costs = NULL;
+  const hl_inference *in = what->inference;
+  const hl_training *t = what->training;
+  const hl_model_file *file = t ? t->file : in->file;
+  const hl_configuration *c = t ? t->configuration : in->configuration;
+  hl_layer_costs_new(file, c, t ? c->batch_size : in->full.images, &costs, NULL);
+  return costs;
+}
+
 static hl_status run_all(run *r, int64_t warmup, hl_error *error) {
   r->profiled_ns = calloc(r->max_steps, sizeof *r->profiled_ns);
   r->plain_ns = calloc(r->max_steps, sizeof *r->plain_ns);
@@ -243,11 +278,14 @@ hl_status hl_worker_profile_run(const hl_worker_profile *what, const json_t *req
            .compares = hl_json_get_bool(request, "compare", false)};
   tap.real = *r.ops;
   tap.has_spans = r.ops->spans != NULL;
+  tap.costs = tap.has_spans && strcmp(r.ops->name, "native") != 0 ? costs_of(what) : NULL;
   if (what->inference) what->inference->full_only = true;
   status = run_all(&r, warmup, error);
   if (status == HL_OK) status = attach(&r, reply, ret_bytes, ret_byte_count, error);
   free(r.profiled_ns);
   free(r.plain_ns);
+  hl_layer_costs_free(tap.costs);
+  tap.costs = NULL;
   hl_profile_log_free(tap.log);
   tap.log = NULL;
   return status;
