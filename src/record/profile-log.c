@@ -358,12 +358,12 @@ static hl_status read_picture(const reader *r, const char *at, size_t bytes) {
   if (n.height < 1 || n.width < 1 || n.height > 1 << 14 || n.width > 1 << 14 ||
       (size_t)n.height * (size_t)n.width * sizeof(float) >= (size_t)(end - at))
     return spoilt(r, "a picture is out of range");
-  const hl_profile_picture p = {
-      .step = n.step,
-      .height = n.height,
-      .width = n.width,
-      .pixels = (const float *)(const void *)at, /* records are aligned to 8 bytes */
-      .name = (at += (size_t)n.height * (size_t)n.width * sizeof(float), take_text(&at, end))};
+  hl_profile_picture p = {.step = n.step,
+                          .height = n.height,
+                          .width = n.width,
+                          .pixels = (const float *)(const void *)at}; /* aligned as records are */
+  at += (size_t)n.height * (size_t)n.width * sizeof(float);
+  p.name = take_text(&at, end);
   if (!p.name) return spoilt(r, "the name of a picture does not end");
   return hl_profile_picture_add(r->profile, &p) == HL_OK ? HL_OK : no_memory(r);
 }
