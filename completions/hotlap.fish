@@ -525,3 +525,4 @@ complete -c hotlap -n '__fish_seen_subcommand_from profile' -l by -x -d 'rows of
 complete -c hotlap -n '__fish_seen_subcommand_from profile' -l top -x -d 'rows to list, the largest first'
 complete -c hotlap -n '__fish_seen_subcommand_from profile' -l no-overhead -d 'no steps without the profiler between those with it'
 complete -c hotlap -n '__fish_seen_subcommand_from profile' -l json -d 'the result as JSON on standard output'
+complete -c hotlap -n '__fish_seen_subcommand_from profile' -l help -d 'this text'

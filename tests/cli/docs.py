@@ -158,7 +158,7 @@ def options_in_examples_exist():
     known = set(re.findall(r'`--([\w-]+)', page('docs/options.md')))
     # Those of git, gh, meson, pkg-config, ./quickstart, ./check, tools and test tools.
     foreign = {'destdir', 'buildtype', 'variable', 'cflags', 'libs', 'suite', 'quick', 'all', 'self-test',
-               'profile', 'engines', 'mpi', 'target', 'physics', 'torch', 'jax', 'tensorflow', 'rounds', 'topo-order', 'init', 'title', 'body-file',
+               'profile', 'engines', 'mpi', 'target', 'physics', 'torch', 'jax', 'tensorflow', 'rounds', 'logdir', 'topo-order', 'init', 'title', 'body-file',
                'benchmark', 'benchmark_out', 'benchmark_repetitions', 'benchmark_context',
                'export-json'}  # of meson, google-benchmark, hyperfine
     for path in PAGES:
