@@ -28,7 +28,8 @@ struct hl_progressive {
   hl_telescope *telescope;
   hl_aperture *apertures;
   float *truth, *picture, *seen_old, *seen_new;
-  void *zeros; /* the inputs */
+  float *shown; /* (object, object) */
+  void *zeros;  /* the inputs */
   float rate;
   int64_t number; /* of the update: what "step" is bound to */
   /* The weights of the file, name by name. */

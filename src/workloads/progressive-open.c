@@ -129,6 +129,8 @@ static hl_status make_pictures(hl_progressive *p, hl_error *error) {
     *all[i] = calloc(p->pixels, sizeof **all[i]);
     if (!*all[i]) return no_memory(error);
   }
+  p->shown = calloc((size_t)(p->object * p->object), sizeof *p->shown);
+  if (!p->shown) return no_memory(error);
   return HL_OK;
 }
 
@@ -166,6 +168,7 @@ void hl_progressive_free(hl_progressive *progressive) {
   free(p->apertures);
   free(p->truth);
   free(p->picture);
+  free(p->shown);
   free(p->seen_old);
   free(p->seen_new);
   free(p->zeros);

@@ -26,7 +26,19 @@ static void lap(hl_progressive *p, hl_progressive_stage stage, uint64_t *start) 
 
 /* -- parts of a sample ------------------------------------------------------------------------- */
 
-static hl_status judge(hl_progressive *p, const float *picture, hl_error *error) {
+enum { shown_pictures = 8 }; /* of a pass, to who profiles it */
+
+/* What is not zero of the picture, for whoever listens. */
+static void show(hl_progressive *p, int64_t sample, const float *picture) {
+  int64_t every = (hl_progressive_samples(p) + shown_pictures - 1) / shown_pictures;
+  if (!hl_stage_listener_now || (sample + 1) % every != 0) return;
+  size_t side = (size_t)p->object, n = (size_t)p->image, first = n / 2 - side / 2;
+  for (size_t row = 0; row < side; row++)
+    memcpy(p->shown + row * side, picture + (first + row) * n + first, side * sizeof *picture);
+  hl_stage_picture("reconstruction", sample, p->object, p->object, p->shown);
+}
+
+static hl_status judge(hl_progressive *p, int64_t sample, const float *picture, hl_error *error) {
   hl_picture_quality *q = &p->result.quality;
   uint64_t start = hl_clock_ns();
   int64_t n = p->image, count = n * n;
@@ -40,9 +52,10 @@ static hl_status judge(hl_progressive *p, const float *picture, hl_error *error)
     status = hl_quality_ssim(picture, p->truth, n, n, 1, HL_SSIM_CROP, &q->ssim, error);
   }
   lap(p, HL_PROGRESSIVE_METRICS, &start);
-  hl_stage_number("psnr_db", p->visit, q->psnr);
-  hl_stage_number("ssim", p->visit, q->ssim);
-  hl_stage_number("loss", p->visit, p->losses.old_loss + p->losses.new_loss);
+  hl_stage_number("psnr_db", sample, q->psnr);
+  hl_stage_number("ssim", sample, q->ssim);
+  hl_stage_number("loss", sample, p->losses.old_loss + p->losses.new_loss);
+  if (status == HL_OK) show(p, sample, picture);
   return status;
 }
 
@@ -89,7 +102,7 @@ hl_status hl__progressive_lose(void *context, const hl_tensor_view *outputs, siz
   } else {
     float *gradient = gradients[0].data;
     bool first = p->call == HL__PROGRESSIVE_FIRST;
-    if (first && p->visit > 0) status = judge(p, picture, error); /* of the sample before */
+    if (first && p->visit > 0) status = judge(p, p->visit - 1, picture, error);
     if (first && status == HL_OK) status = measure(p, picture, error);
     if (status == HL_OK) status = lose(p, picture, gradient, ret_loss, error);
     if (status == HL_OK && p->plain && p->number == 1 && hl__progressive_compares(p))
@@ -159,9 +172,9 @@ static hl_status sample(hl_progressive *p, hl_error *error) {
   return status;
 }
 
-static hl_status look_and_judge(hl_progressive *p, hl_error *error) {
+static hl_status look_and_judge(hl_progressive *p, int64_t of_sample, hl_error *error) {
   hl_status status = submit(p, HL__PROGRESSIVE_LOOK, error);
-  return status == HL_OK ? judge(p, p->picture, error) : status;
+  return status == HL_OK ? judge(p, of_sample, p->picture, error) : status;
 }
 
 static hl_status restart(hl_progressive *p, hl_error *error) {
@@ -181,9 +194,9 @@ hl_status hl__progressive_run(hl_progressive *p, int64_t visits, hl_error *error
   if (status == HL_OK && !shared) status = submit(p, HL__PROGRESSIVE_LOOK, error);
   for (p->visit = 0; p->visit < visits && status == HL_OK; p->visit++) {
     status = sample(p, error);
-    if (status == HL_OK && !shared) status = look_and_judge(p, error);
+    if (status == HL_OK && !shared) status = look_and_judge(p, p->visit, error);
   }
-  if (status == HL_OK && shared) status = look_and_judge(p, error);
+  if (status == HL_OK && shared) status = look_and_judge(p, visits - 1, error);
   p->result.losses = p->losses;
   hl_telescope_count(p->telescope, &p->result.after);
   return status;
