@@ -94,6 +94,16 @@ static void cell(bool known, const hl__phase5_ratio *ratio, hl_text *out) {
   hl_text_release(&text);
 }
 
+/* What has no gain because its row did not pass, with the reason. */
+static void failures_text(const hl_report_input *input, hl_text *out) {
+  for (size_t i = 0; i < input->records->count; i++) {
+    const hl_record *r = &input->records->items[i];
+    if (!r->entry || strncmp(r->entry, "ablation-", 9) != 0 || hl_record_passed(r)) continue;
+    hl_text_line(out, "%s, %s: %s: %s", r->entry, r->optimizations ? r->optimizations : "-",
+                 r->outcome ? r->outcome : "-", r->reason ? r->reason : "no reason is known");
+  }
+}
+
 void hl__phase5_ablation_text(const hl_report_input *input, hl_text *out) {
   hl__phase5_text_head(input, "PRISM phase 5: what each optimisation gains", out);
   const hl_record *r = find_row(input, "ablation-alone", "none");
@@ -116,6 +126,7 @@ void hl__phase5_ablation_text(const hl_report_input *input, hl_text *out) {
     hl_text_append(out, o->what);
     hl_text_char(out, '\n');
   }
+  failures_text(input, out);
   hl_text_append(
       out, "\nAlone: time of a pass without any optimisation over that with this one. Beside all\n"
            "others: time with all but this one over that with all, of mixed-precision with all\n"

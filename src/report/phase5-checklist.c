@@ -65,11 +65,18 @@ static hl__phase5_item hit_rate(const sides *s, bool repeats) {
 
 static hl__phase5_item psnr(const sides *s, const char *name) {
   hl__phase5_item i = item(name, "|PSNR difference| < 1 dB", "dB");
-  i.value = fabs(hl__phase5_median(&s->optimised, "psnr_db") -
-                 hl__phase5_median(&s->baseline, "psnr_db"));
+  double a = hl__phase5_median(&s->baseline, "psnr_db");
+  double b = hl__phase5_median(&s->optimised, "psnr_db");
+  i.value = fabs(b - a);
   if (!isnan(i.value)) i.passed = i.value < 1;
   if (isnan(i.value))
     snprintf(i.sentence, sizeof i.sentence, "no PSNR of both configurations is known");
+  else
+    snprintf(i.sentence, sizeof i.sentence,
+             "%.2f dB of the baseline, %.2f dB of the optimised, which is %s", a, b,
+             b < a   ? "worse"
+             : b > a ? "better"
+                     : "the same");
   return i;
 }
 
