@@ -254,7 +254,7 @@ def main():
         clock, losses = work.take(count)
         ms = {name: clock.ns[name] / 1e6 / count for name in STAGES}
         print('mean_ms', sum(ms.values()), *(f'{name}={value:.4f}' for name, value in ms.items()),
-              *(f'loss={a:.9g},{b:.9g}' for a, b in losses[:8]), flush=True)
+              *(f'losses={a:.9g},{b:.9g}' for a, b in losses[:8]), flush=True)
 
 
 if __name__ == '__main__':
