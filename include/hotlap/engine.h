@@ -112,6 +112,22 @@ typedef struct hl_model hl_model;     /* weights */
 typedef struct hl_program hl_program; /* a model compiled for a mode, shapes and a precision */
 typedef struct hl_request hl_request; /* one set of buffers in flight */
 
+/* A piece of a step, as `spans` tells it; strings are borrowed for the call. */
+typedef struct hl_span {
+  uint32_t size;
+  const char *name;  /* of the operator as the engine runs it: "conv1+relu"; never NULL */
+  const char *kind;  /* what it is: "Conv", "Reorder"; never NULL */
+  const char *layer; /* the node of the model that it serves, of fused ones the first; "" if none is
+                      * known: by this name engines stand side by side */
+  int32_t phase;     /* hl_phase of a training step, else -1 */
+  int32_t thread;    /* 0: the one that submits. Spans of one thread nest or do not meet */
+  uint64_t start_ns, duration_ns; /* of CLOCK_MONOTONIC */
+  double flops;                   /* nominal: a multiply and an add are 2; NaN: not known */
+  double bytes;                   /* read and written; NaN */
+  double memory_bytes;            /* of the results that it begins to hold; NaN */
+} hl_span;
+typedef void (*hl_span_visit)(void *context, const hl_span *span);
+
 /* Services of the host; valid for the life of the process. What an older host lacks lies beyond its
  * `size`: ask HL_HOST_HAS before. */
 typedef struct hl_host {
@@ -131,6 +147,11 @@ typedef struct hl_host {
   /* Python installations to look in for that library, between the one of $VIRTUAL_ENV and those on
    * $PATH: folders, ending with NULL. May be NULL. */
   const char *const *prefixes;
+  /* Reads the document of a profiler (ONNX Runtime's JSON, torch's Chrome trace) and visits its
+   * calls. Its last `count` steps are those that began at `step_start_ns` (CLOCK_MONOTONIC), by
+   * which its clock is set; what is before them is left out. BAD_DATA, LIMIT. */
+  hl_status (*read_profile)(const char *text, size_t bytes, const uint64_t *step_start_ns,
+                            size_t count, hl_span_visit visit, void *context, hl_error *error);
 } hl_host;
 #define HL_HOST_HAS(host, member)                                                                  \
   ((host) && (host)->size >= offsetof(hl_host, member) + sizeof((host)->member) && (host)->member)
@@ -332,22 +353,6 @@ typedef struct hl_compilations {
 typedef void (*hl_profile_visit)(void *context, const char *name, const char *kind,
                                  uint64_t duration_ns);
 
-/* A piece of a step, as `spans` tells it; strings are borrowed for the call. */
-typedef struct hl_span {
-  uint32_t size;
-  const char *name;  /* of the operator as the engine runs it: "conv1+relu"; never NULL */
-  const char *kind;  /* what it is: "Conv", "Reorder"; never NULL */
-  const char *layer; /* the node of the model that it serves, of fused ones the first; "" if none is
-                      * known: by this name engines stand side by side */
-  int32_t phase;     /* hl_phase of a training step, else -1 */
-  int32_t thread;    /* 0: the one that submits. Spans of one thread nest or do not meet */
-  uint64_t start_ns, duration_ns; /* of CLOCK_MONOTONIC */
-  double flops;                   /* nominal: a multiply and an add are 2; NaN: not known */
-  double bytes;                   /* read and written; NaN */
-  double memory_bytes;            /* of the results that it begins to hold; NaN */
-} hl_span;
-typedef void (*hl_span_visit)(void *context, const hl_span *span);
-
 /* Called by `trace` for each computed value, in order; all is borrowed for the call, the data
  * row-major. HL_OK goes on; another status ends the trace, which returns it. */
 typedef hl_status (*hl_trace_visit)(void *context, const char *name, const char *kind,
@@ -505,6 +510,11 @@ typedef struct hl_engine_ops {
    * is made in the first call, before its step begins. A failure is that of the step; what ran
    * before it has been visited. */
   hl_status (*spans)(hl_request *request, hl_span_visit visit, void *context, hl_error *error);
+
+  /* optional: visits the spans of all steps of `spans` since the last call, of an engine whose
+   * profiler tells nothing before it ends: such a `spans` visits nothing. Also after a step that
+   * failed. */
+  hl_status (*spans_end)(hl_request *request, hl_span_visit visit, void *context, hl_error *error);
 } hl_engine_ops;
 
 typedef const hl_engine_ops *(*hl_engine_entry_fn)(void);

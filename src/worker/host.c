@@ -1,4 +1,5 @@
 #include "worker/host.h"
+#include "worker/profile-document.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +31,8 @@ static hl_host host = {.abi = HL_ENGINE_ABI,
                        .size = sizeof host,
                        .log = log_line,
                        .note = add_note,
-                       .explain = keep_whole};
+                       .explain = keep_whole,
+                       .read_profile = hl_worker_read_profile};
 
 /* Notes, and the message of a failure: whole where the hook gave more than an error holds. */
 void hl_worker_host_reply(json_t *reply, const hl_error *failure) {

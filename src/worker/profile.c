@@ -19,6 +19,10 @@ static struct {
   bool has_spans;
   /* For an engine that tells layers and not what they do; NULL: not known. */
   hl_layer_costs *costs;
+  hl_request *request;     /* of the last step; it lives as long as the workload's program */
+  uint64_t *step_start_ns; /* of the steps so far, for spans that come later */
+  size_t step_count;
+  bool late; /* spans of `spans_end` came */
   /* Of a training step: the run of operators of one phase, which becomes a span. */
   int32_t phase;
   uint64_t phase_start_ns, phase_end_ns;
@@ -92,9 +96,40 @@ static void see(void *context, const hl_span *span) {
   hl_profile_log_event(tap.log, &o, tap.step, span->thread, span->start_ns, span->duration_ns);
 }
 
+/* A span of an engine that tells them at its end: of the last step that began before it. */
+static void see_late(void *context, const hl_span *span) {
+  size_t low = 0, high = tap.step_count; /* there is none for the first one, which is not kept */
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    if (tap.step_start_ns[middle] <= span->start_ns)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  if (!low) return;
+  int32_t step = (int32_t)low - 1;
+  if (step != tap.step || !tap.late) {
+    end_phase();
+    hl_layer_costs_again(tap.costs);
+  }
+  tap.late = true;
+  tap.step = step;
+  see(context, span);
+}
+
+static hl_status see_end(hl_error *error) {
+  if (!tap.has_spans || !tap.real.spans_end || !tap.request) return HL_OK;
+  tap.phase = -1;
+  tap.late = false;
+  hl_status status = tap.real.spans_end(tap.request, see_late, NULL, error);
+  end_phase();
+  return status;
+}
+
 static hl_status tapped_submit(hl_request *request, hl_error *error) {
   if (tap.has_spans) {
     hl_layer_costs_again(tap.costs);
+    tap.request = request;
     hl_status status = tap.real.spans(request, see, NULL, error);
     end_phase();
     if (status != HL_UNIMPLEMENTED) return status;
@@ -187,6 +222,8 @@ static hl_status profiled_step(run *r, hl_error *error) {
   r->ops->wait = tapped_wait;
   hl_stage_listen(&listener);
   uint64_t start = hl_clock_ns();
+  tap.step_start_ns[r->profiled] = start;
+  tap.step_count = r->profiled + 1;
   hl_status status = take_step(r->what, error);
   uint64_t duration = hl_clock_ns() - start;
   hl_stage_listen(NULL);
@@ -195,6 +232,19 @@ static hl_status profiled_step(run *r, hl_error *error) {
   if (status != HL_OK) return status;
   hl_profile_log_step(tap.log, start, duration);
   r->profiled_ns[r->profiled++] = duration;
+  return status;
+}
+
+/* A profiler of the engine's library starts with a first step, which is not kept. */
+static hl_status start_profiler(run *r, hl_error *error) {
+  if (!tap.has_spans || !tap.real.spans_end || is_over(r->what)) return HL_OK;
+  tap.step = 0;
+  tap.phase = -1;
+  r->ops->submit = tapped_submit;
+  r->ops->wait = tapped_wait;
+  hl_status status = take_step(r->what, error);
+  r->ops->submit = tap.real.submit;
+  r->ops->wait = tap.real.wait;
   return status;
 }
 
@@ -255,10 +305,15 @@ static hl_layer_costs *costs_of(const hl_worker_profile *what) {
 static hl_status run_all(run *r, int64_t warmup, hl_error *error) {
   r->profiled_ns = calloc(r->max_steps, sizeof *r->profiled_ns);
   r->plain_ns = calloc(r->max_steps, sizeof *r->plain_ns);
-  if (!r->profiled_ns || !r->plain_ns)
+  tap.step_start_ns = calloc(r->max_steps, sizeof *tap.step_start_ns);
+  if (!r->profiled_ns || !r->plain_ns || !tap.step_start_ns)
     return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for steps");
   hl_status status = warm_up(r->what, warmup, error);
-  return status == HL_OK ? run_steps(r, error) : status;
+  if (status == HL_OK) status = start_profiler(r, error);
+  if (status != HL_OK) return status;
+  status = run_steps(r, error);
+  hl_status told = see_end(status == HL_OK ? error : NULL); /* also of steps before a failure */
+  return status == HL_OK ? told : status;
 }
 
 hl_status hl_worker_profile_run(const hl_worker_profile *what, const json_t *request, json_t *reply,
@@ -286,6 +341,10 @@ hl_status hl_worker_profile_run(const hl_worker_profile *what, const json_t *req
   free(r.plain_ns);
   hl_layer_costs_free(tap.costs);
   tap.costs = NULL;
+  free(tap.step_start_ns);
+  tap.step_start_ns = NULL;
+  tap.step_count = 0;
+  tap.request = NULL;
   hl_profile_log_free(tap.log);
   tap.log = NULL;
   return status;

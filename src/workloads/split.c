@@ -197,6 +197,7 @@ static hl_engine_ops split_ops(const hl_engine_ops *own) {
   ops.memory = own->memory ? split_memory : NULL;
   ops.profile = NULL;
   ops.spans = NULL;
+  ops.spans_end = NULL;
   ops.state_read = NULL;
   ops.state_write = NULL;
   ops.compile_time = NULL;

@@ -64,7 +64,10 @@ class Host(C.Structure):
                 ('log', C.CFUNCTYPE(None, C.c_char_p, C.c_char_p)),
                 ('note', C.CFUNCTYPE(None, C.c_char_p, C.c_char_p)),
                 ('explain', C.CFUNCTYPE(None, C.c_char_p)), ('library', C.c_char_p),
-                ('prefixes', C.POINTER(C.c_char_p))]
+                ('prefixes', C.POINTER(C.c_char_p)),
+                ('read_profile', C.CFUNCTYPE(C.c_int, C.c_char_p, C.c_size_t,
+                                             C.POINTER(C.c_uint64), C.c_size_t, C.c_void_p,
+                                             C.c_void_p, C.c_void_p))]
 
 
 class Option(C.Structure):
@@ -166,8 +169,10 @@ HOOKS = [  # the table's members after its name, with what each takes
     ('export_onnx', C.c_int, [POINTER, C.c_char_p, POINTER_TO_ERROR]),
     ('compilations', C.c_int, [POINTER] * 2 + [POINTER_TO_ERROR]),
     ('spans', C.c_int, [POINTER] * 3 + [POINTER_TO_ERROR]),
+    ('spans_end', C.c_int, [POINTER] * 3 + [POINTER_TO_ERROR]),
 ]
-NEEDS = {'hook_facts': 'load_foreign', 'hook_export_onnx': 'load_foreign'}  # of the engine's class
+NEEDS = {'hook_facts': 'load_foreign', 'hook_export_onnx': 'load_foreign',
+         'hook_spans': 'profiles', 'hook_spans_end': 'profiles'}  # of the engine's class
 TYPES = {name: C.CFUNCTYPE(result, *arguments) for name, result, arguments in HOOKS
          if result != 'data'}
 VISIT = C.CFUNCTYPE(None, C.c_void_p, C.c_char_p, C.c_char_p)
@@ -429,6 +434,28 @@ class Table:
         if not hasattr(r, 'phases'):
             raise Unimplemented('its phases are one step')
         (C.c_uint64 * len(PHASES)).from_address(ret)[:] = r.phases()
+
+    def hook_spans(self, request, visit, context):
+        """A step under the profiler; `spans_end` tells what it saw. Of an engine with `profiles`."""
+        r = self.objects[request]
+        if not hasattr(r, 'profiled_step'):
+            raise Unimplemented(f'{self.type.name}: this program tells no times of operators')
+        r.profiled_step()
+
+    def hook_spans_end(self, request, visit, context):
+        """`profiled` of a request: a document that the host reads, and when its steps began."""
+        text, starts = self.objects[request].profiled()
+        if not starts:
+            return
+        error = Error()
+        if not self.host.read_profile:
+            raise Unimplemented(f'{self.type.name}: this hotlap reads no profiles')
+        status = self.host.read_profile(text, len(text), (C.c_uint64 * len(starts))(*starts),
+                                        len(starts), visit, context, C.addressof(error))
+        if status != OK:
+            failure = Failure(error.msg.decode(errors='replace'))
+            failure.status = status
+            raise failure
 
     def hook_memory(self, engine, ret):
         memory = EngineMemory.from_address(ret)

@@ -13,6 +13,7 @@ CPU_ALLOCATOR = re.compile(r'DefaultCPUAllocator: .*Error code (\d+)', re.DOTALL
 
 class Engine:
     name = 'torch'
+    profiles = True
     options = {
         'python': ('PATH', 'interpreter, as --python'),
         'compile': ('off|default|reduce-overhead|max-autotune', 'torch.compile in this mode'),
@@ -171,6 +172,18 @@ class Request(kit.Request):
     def wait(self):
         if self.synchronize:
             self.synchronize()
+
+    def profile_owner(self):
+        """What holds the module that a step calls."""
+        return self
+
+    def profiled_step(self):
+        from hotlap.engines import torch_profile
+        torch_profile.step(self, self.profile_owner())
+
+    def profiled(self):
+        from hotlap.engines import torch_profile
+        return torch_profile.finish()
 
     def output(self, number):
         tensor = self.kept[number] = self.results[number].cpu().contiguous()

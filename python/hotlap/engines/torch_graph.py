@@ -54,6 +54,7 @@ class Translation:
     def __init__(self, graph, weights, dtype, trains=False):
         self.graph, self.weights, self.dtype, self.trains = graph, weights, dtype, trains
         self.root, self.fx, self.at = torch.nn.Module(), fx.Graph(), {}
+        self.layer = ''  # the node that is translated, which what it becomes keeps for profiles
         self.producers = {out: n for n in graph.nodes for out in n.outputs if out}
         self.uses = {}
         for n in graph.nodes:
@@ -107,7 +108,9 @@ class Translation:
         return self.at[made]
 
     def call(self, function, *arguments, **keywords):
-        return self.fx.call_function(function, arguments, keywords)
+        made = self.fx.call_function(function, arguments, keywords)
+        made.meta['layer'] = self.layer
+        return made
 
     def only_use(self, name):
         return self.uses.get(name) == 1
@@ -131,6 +134,7 @@ class Translation:
         for node in self.graph.nodes:
             if all(self.known(name) for name in node.outputs if name):
                 continue  # known from shapes
+            self.layer = node.name
             if id(node) in fused:
                 self.at[node.outputs[0]] = fused[id(node)]()
                 continue
@@ -147,7 +151,7 @@ class Translation:
                 raise abi.Unimplemented(f'torch: {node}: its second output is not implemented')
             else:
                 self.at[node.outputs[0]] = made
-        results = []
+        self.layer, results = '', []
         for value in self.graph.outputs:
             y = self.value(value.name)
             wide = DTYPES.get(value.dtype) == torch.float32 and self.dtype != torch.float32
