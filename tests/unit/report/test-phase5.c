@@ -199,7 +199,7 @@ static void the_checklist_has_numbers(void **state) {
   assert_int_equal(item_of(document, "Speed-up, progressive", NULL), -1);
   assert_int_equal(item_of(document, "Cache hit rate, progressive", NULL), -1);
   assert_int_equal(item_of(document, "No quality regression, standard", &value), 1);
-  assert_true(fabs(value - 0.25) < 1e-9);
+  assert_true(fabs(value + 0.25) < 1e-9); /* better by that */
   assert_int_equal(item_of(document, "The same measurements", NULL), 1);
   assert_int_equal(item_of(document, "Peak memory", NULL), 1);
   assert_int_equal(item_of(document, "Reproducible", NULL), 1);
@@ -215,7 +215,7 @@ static void what_is_not_met_is_no_pass(void **state) {
   add_standard(f);
   f->comparisons.items[0].ci = (hl_pair){2.9, 3.0}; /* apart from the others, and below 3 */
   f->records.items[1].memory_mb = 2001;
-  for (size_t i = 1; i < 6; i += 2) f->records.items[i].psnr_db = 21.5;
+  for (size_t i = 1; i < 6; i += 2) f->records.items[i].psnr_db = 18.5;
   f->records.items[1].measurement_error = 2e-5;
   add(f, "progressive", "none", 3000);
   add(f, "progressive", "all", 1000)->cache_hit_percent = 79.9;
