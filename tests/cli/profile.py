@@ -2,6 +2,7 @@
 import json
 
 from harness import FAULTY, HOME, case, hotlap, main
+from python_kit import with_package
 
 FEW = ('--steps', 4, '--warmup-iterations', 1)
 
@@ -54,6 +55,26 @@ def stages_of_a_pass_hold_operators():
     assert predict['calls_per_step'] > 10 and predict['total_ms'] > 0
     assert all(row['phase'] == 'predict' for row in profile['by_operator'] if row.get('kind') == 'Conv')
     assert profile['overhead']['pairs'] == 0 and profile['overhead']['ratio'] is None
+
+
+@case
+def torch_has_layers_and_phases():
+    python, folder = with_package('torch'), HOME / 'torch-profile'
+    words = ('--engine', 'torch', '--python', python)
+    profile, = profiles('mlp:hidden_dim=64', '--mode', 'training', *words, *FEW, '--output-dir', folder)
+    adds_up(profile)
+    assert len(profile['step_ms']) == 4 and profile['overhead']['pairs'] == 4
+    layers = {row['name'] for row in profile['by_layer']}
+    assert layers >= {'fc1', 'fc2', 'fc3'}, layers
+    phases = {row['name'] for row in profile['by_phase']}
+    assert phases >= {'forward', 'backward', 'optimizer'}, phases
+    rows = {row['name']: row for row in profile['by_operator']}
+    assert rows['aten::addmm']['calls_per_step'] == 3, rows['aten::addmm']
+    again, = profiles('--import', folder / 'trace.json')
+    adds_up(again)
+    assert again['engine'] == 'torch' and len(again['step_ms']) == 4
+    assert {row['name']: row['calls_per_step'] for row in again['by_operator']} == \
+        {row['name']: row['calls_per_step'] for row in profile['by_operator']}
 
 
 @case
