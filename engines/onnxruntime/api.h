@@ -66,6 +66,7 @@ typedef void (*hl_ort_log)(void *context, int severity, const char *category, co
     (const hl_ort_env *, const char *path, const hl_ort_session_options *, hl_ort_session **))     \
   X(10, hl_ort_status *, CreateSessionOptions, (hl_ort_session_options **))                        \
   X(13, hl_ort_status *, SetSessionExecutionMode, (hl_ort_session_options *, int))                 \
+  X(14, hl_ort_status *, EnableProfiling, (hl_ort_session_options *, const char *prefix))          \
   X(16, hl_ort_status *, EnableMemPattern, (hl_ort_session_options *))                             \
   X(18, hl_ort_status *, EnableCpuMemArena, (hl_ort_session_options *))                            \
   X(23, hl_ort_status *, SetSessionGraphOptimizationLevel, (hl_ort_session_options *, int))        \
@@ -101,6 +102,8 @@ typedef void (*hl_ort_log)(void *context, int severity, const char *category, co
   X(98, void, ReleaseTypeInfo, (hl_ort_type *))                                                    \
   X(99, void, ReleaseTensorTypeAndShapeInfo, (hl_ort_shape *))                                     \
   X(100, void, ReleaseSessionOptions, (hl_ort_session_options *))                                  \
+  X(110, hl_ort_status *, SessionEndProfiling,                                                     \
+    (hl_ort_session *, hl_ort_allocator *, char **ret_path))                                       \
   X(125, hl_ort_status *, GetAvailableProviders, (char ***names, int *count))                      \
   X(126, hl_ort_status *, ReleaseAvailableProviders, (char **names, int count))                    \
   X(133, hl_ort_status *, RunWithBinding,                                                          \

@@ -251,7 +251,7 @@ static hl_status read_ports(hl_model *model, hl_error *error) {
 
 /* Sequential with one pool of `threads`: what ONNX Runtime recommends where steps come one at a
  * time, and the only mode in which it plans memory ahead. */
-static hl_status set_options(const hl_engine *engine, hl_ort_session_options *options,
+hl_status hl_ort_set_options(const hl_engine *engine, hl_ort_session_options *options,
                              hl_error *error) {
   const hl_ort_api *api = engine->api;
   static const char what[] = "setting options";
@@ -282,6 +282,7 @@ static void model_free(hl_model *model) {
       if (names[k]) hl_ort_check(model->engine, api->AllocatorFree(allocator, names[k]), "", NULL);
   }
   if (model->session) api->ReleaseSession(model->session);
+  free(model->path);
   free(model);
 }
 
@@ -290,10 +291,15 @@ static hl_status load(hl_engine *engine, const hl_model_source *source, hl_model
   hl_model *model = calloc(1, sizeof *model);
   if (!model) return no_memory(error);
   model->engine = engine;
+  model->path = strdup(source->path);
+  if (!model->path) {
+    free(model);
+    return no_memory(error);
+  }
   hl_ort_session_options *options = NULL;
   hl_status status =
       hl_ort_check(engine, engine->api->CreateSessionOptions(&options), "setting options", error);
-  if (status == HL_OK) status = set_options(engine, options, error);
+  if (status == HL_OK) status = hl_ort_set_options(engine, options, error);
   if (status == HL_OK)
     status = hl_ort_check(
         engine, engine->api->CreateSession(engine->env, source->path, options, &model->session),
@@ -343,6 +349,8 @@ const hl_engine_ops *hl_engine_entry(void) {
       .option_table = option_table,
       .providers = hl_ort_providers,
       .inspect = inspect,
+      .spans = hl_ort_spans,
+      .spans_end = hl_ort_spans_end,
   };
   return &ops;
 }

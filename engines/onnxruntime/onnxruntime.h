@@ -28,9 +28,29 @@ struct hl_engine {
 
 struct hl_model {
   hl_engine *engine;
+  char *path; /* of the file that it was read from */
   hl_ort_session *session;
   hl_port inputs[HL_ORT_MAX_PORTS], outputs[HL_ORT_MAX_PORTS]; /* names are the allocator's */
   size_t input_count, output_count;
+};
+
+struct hl_program {
+  hl_model *model;
+  hl_port inputs[HL_ORT_MAX_PORTS]; /* in the order of the specification, names are the model's */
+  uint64_t input_bytes[HL_ORT_MAX_PORTS];
+  size_t input_count;
+};
+
+typedef struct hl_ort_profiler hl_ort_profiler;
+
+struct hl_request {
+  hl_program *program;
+  hl_ort_binding *binding;
+  hl_ort_value *inputs[HL_ORT_MAX_PORTS];
+  const void *bound[HL_ORT_MAX_PORTS]; /* where the input's data lay at the last bind */
+  hl_ort_value *outputs[HL_ORT_MAX_PORTS];
+  hl_tensor_view views[HL_ORT_MAX_PORTS]; /* of the outputs */
+  hl_ort_profiler *profiler;              /* NULL: nothing is profiled */
 };
 
 /* HL_OK if `failed` is NULL; else releases it, and tells by its code, and where codes are too
@@ -42,6 +62,16 @@ hl_status hl_ort_check(const hl_engine *engine, hl_ort_status *failed, const cha
 /* Element type and dimensions of `shape` as a port; its name is left alone. */
 hl_status hl_ort_port(const hl_engine *engine, const hl_ort_shape *shape, const char *what,
                       hl_port *ret_port, hl_error *error);
+
+/* What every session is given. */
+hl_status hl_ort_set_options(const hl_engine *engine, hl_ort_session_options *options,
+                             hl_error *error);
+
+/* The hooks of profile.c, and what `request_free` calls. */
+hl_status hl_ort_spans(hl_request *request, hl_span_visit visit, void *context, hl_error *error);
+hl_status hl_ort_spans_end(hl_request *request, hl_span_visit visit, void *context,
+                           hl_error *error);
+void hl_ort_profiler_free(hl_ort_profiler *profiler); /* NULL is fine */
 
 /* The hooks of request.c. */
 hl_status hl_ort_prepare(hl_model *model, const hl_program_spec *spec, hl_program **ret_program,

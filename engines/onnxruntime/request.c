@@ -14,22 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct hl_program {
-  hl_model *model;
-  hl_port inputs[HL_ORT_MAX_PORTS]; /* in the order of the specification, names are the model's */
-  uint64_t input_bytes[HL_ORT_MAX_PORTS];
-  size_t input_count;
-};
-
-struct hl_request {
-  hl_program *program;
-  hl_ort_binding *binding;
-  hl_ort_value *inputs[HL_ORT_MAX_PORTS];
-  const void *bound[HL_ORT_MAX_PORTS]; /* where the input's data lay at the last bind */
-  hl_ort_value *outputs[HL_ORT_MAX_PORTS];
-  hl_tensor_view views[HL_ORT_MAX_PORTS]; /* of the outputs */
-};
-
 /* The name of the model that equals the specification's, which is borrowed. */
 static const char *name_in_model(const hl_model *model, const char *name) {
   for (size_t i = 0; i < model->input_count; i++)
@@ -278,6 +262,7 @@ hl_status hl_ort_output(hl_request *request, size_t output, hl_tensor_view *ret_
 void hl_ort_request_free(hl_request *request) {
   if (!request) return;
   const hl_ort_api *api = request->program->model->engine->api;
+  hl_ort_profiler_free(request->profiler);
   if (request->binding) api->ReleaseIoBinding(request->binding);
   for (size_t i = 0; i < HL_ORT_MAX_PORTS; i++) {
     if (request->inputs[i]) api->ReleaseValue(request->inputs[i]);

@@ -56,6 +56,19 @@ typedef struct hl_ov_partial_shape {
   hl_ov_dimension *dims;
 } hl_ov_partial_shape;
 
+/* Of a node: whether it ran, and for how many microseconds. */
+typedef struct hl_ov_node_time {
+  int status; /* HL_OV_EXECUTED, or it did not */
+  int64_t real_us, cpu_us;
+  const char *name, *exec_type, *type;
+} hl_ov_node_time;
+enum { HL_OV_EXECUTED = 2 };
+
+typedef struct hl_ov_node_times {
+  hl_ov_node_time *nodes;
+  size_t count;
+} hl_ov_node_times;
+
 /* Result, name, arguments. `compile_model` takes `property_count` strings after its last named
  * argument, key and value in turns. */
 #define HL_OV_MAP(X)                                                                               \
@@ -105,6 +118,9 @@ typedef struct hl_ov_partial_shape {
   X(hl_ov_status, infer_request_infer, (hl_ov_infer_request *))                                    \
   X(hl_ov_status, infer_request_start_async, (hl_ov_infer_request *))                              \
   X(hl_ov_status, infer_request_wait, (hl_ov_infer_request *))                                     \
+  X(hl_ov_status, infer_request_get_profiling_info,                                                \
+    (const hl_ov_infer_request *, hl_ov_node_times *))                                             \
+  X(void, profiling_info_list_free, (hl_ov_node_times *))                                          \
   X(hl_ov_status, tensor_create, (int type, hl_ov_shape, hl_ov_tensor **))                         \
   X(hl_ov_status, tensor_create_from_host_ptr, (int type, hl_ov_shape, void *, hl_ov_tensor **))   \
   X(hl_ov_status, tensor_get_element_type, (const hl_ov_tensor *, int *))                          \

@@ -308,6 +308,7 @@ const hl_engine_ops *hl_engine_entry(void) {
       .close = engine_close,
       .option_table = option_table,
       .inspect = inspect,
+      .spans = hl_ov_spans,
   };
   return &ops;
 }

@@ -174,7 +174,9 @@ static hl_status compile_for(hl_program *program, hl_dtype dtype, hl_error *erro
     if (dtype == HL_FLOAT32) add(&s, "DYNAMIC_QUANTIZATION_GROUP_SIZE", "0");
     if (engine->pinning) add(&s, "ENABLE_CPU_PINNING", engine->pinning);
   }
+  if (program->counts) add(&s, "PERF_COUNT", "YES");
   hl_status status = build_parts(program, &s, error);
+  if (program->counts) return status; /* the rest has been said of the program without */
   if (status == HL_OK && strcmp(engine->device, "CPU") == 0) tell_threads(program);
   if (status == HL_OK && engine->hint == HL_OV_THROUGHPUT)
     hl_engine_note(engine->host, "openvino", "%zu infer requests of %lld inputs in flight",
@@ -222,13 +224,13 @@ void hl_ov_program_free(hl_program *program) {
   free(program);
 }
 
-hl_status hl_ov_prepare(hl_model *model, const hl_program_spec *spec, hl_program **ret_program,
-                        hl_error *error) {
-  if (spec->mode != HL_MODE_INFERENCE)
-    return hl_engine_fail(error, HL_UNIMPLEMENTED, "openvino: this engine does not train");
+static hl_status prepare(hl_model *model, const hl_program_spec *spec, bool counts,
+                         hl_program **ret_program, hl_error *error) {
   hl_program *program = calloc(1, sizeof *program);
   if (!program) return hl_engine_fail(error, HL_OUT_OF_MEMORY, "openvino: no memory");
   program->model = model;
+  program->dtype = spec->dtype;
+  program->counts = counts;
   hl_status status = take_specification(program, spec, error);
   if (status == HL_OK) status = compile_for(program, spec->dtype, error);
   if (status == HL_OK) status = find_ports(program, error);
@@ -238,4 +240,20 @@ hl_status hl_ov_prepare(hl_model *model, const hl_program_spec *spec, hl_program
   }
   *ret_program = program;
   return HL_OK;
+}
+
+hl_status hl_ov_prepare(hl_model *model, const hl_program_spec *spec, hl_program **ret_program,
+                        hl_error *error) {
+  if (spec->mode != HL_MODE_INFERENCE)
+    return hl_engine_fail(error, HL_UNIMPLEMENTED, "openvino: this engine does not train");
+  return prepare(model, spec, false, ret_program, error);
+}
+
+hl_status hl_ov_counting(const hl_program *program, hl_program **ret_program, hl_error *error) {
+  const hl_program_spec spec = {.size = sizeof spec,
+                                .mode = HL_MODE_INFERENCE,
+                                .dtype = program->dtype,
+                                .inputs = program->inputs,
+                                .input_count = program->input_count};
+  return prepare(program->model, &spec, true, ret_program, error);
 }

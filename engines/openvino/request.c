@@ -13,14 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct hl_request {
-  hl_program *program;
-  hl_ov_infer_request **parts;        /* program->parts of them */
-  const void *bound[HL_OV_MAX_PORTS]; /* where the input's data lay at the last bind */
-  void *buffers[HL_OV_MAX_PORTS];     /* of the outputs; NULL with one part */
-  hl_tensor_view views[HL_OV_MAX_PORTS];
-};
-
 static hl_status no_memory(hl_error *error) {
   return hl_engine_fail(error, HL_OUT_OF_MEMORY, "openvino: no memory");
 }
@@ -234,6 +226,8 @@ hl_status hl_ov_request(hl_program *program, hl_request **ret_request, hl_error 
 void hl_ov_request_free(hl_request *request) {
   if (!request) return;
   const hl_ov_api *api = request->program->model->engine->api;
+  hl_ov_request_free(request->profiling);
+  hl_ov_program_free(request->counting);
   for (size_t i = 0; request->parts && i < request->program->parts; i++)
     if (request->parts[i]) api->infer_request_free(request->parts[i]);
   for (size_t i = 0; i < HL_OV_MAX_PORTS; i++) free(request->buffers[i]);

@@ -73,10 +73,10 @@ static bool is_move(const char *kind) {
 
 /* The model's own account of a layer, where the engine gives none: of forward only. */
 static void fill_costs(const hl_span *span, hl_profile_operator *o) {
-  bool wanted = isnan(o->flops) && isnan(o->bytes) && span->layer && span->layer[0];
+  bool wanted = isnan(o->flops) && isnan(o->bytes) && o->layer && o->layer[0];
   bool forward = span->phase < 0 || span->phase == HL_PHASE_FORWARD;
   if (!wanted || !forward || is_move(span->kind)) return;
-  const hl_layer_cost *cost = hl_layer_costs_take(tap.costs, span->layer);
+  const hl_layer_cost *cost = hl_layer_costs_take(tap.costs, o->layer);
   if (!cost) return;
   o->flops = cost->flops;
   o->bytes = cost->bytes;
@@ -91,6 +91,9 @@ static void see(void *context, const hl_span *span) {
                            .flops = span->flops,
                            .bytes = span->bytes,
                            .memory_bytes = span->memory_bytes};
+  const char *known =
+      hl_layer_costs_layer(tap.costs, o.layer && o.layer[0] ? o.layer : o.name, o.kind);
+  if (known) o.layer = known;
   fill_costs(span, &o);
   follow_phase(span);
   hl_profile_log_event(tap.log, &o, tap.step, span->thread, span->start_ns, span->duration_ns);

@@ -81,10 +81,54 @@ hl_status hl_layer_costs_new(const hl_model_file *file, const hl_configuration *
   return HL_OK;
 }
 
-const hl_layer_cost *hl_layer_costs_take(hl_layer_costs *costs, const char *layer) {
+static const hl_layer_cost *find(const hl_layer_costs *costs, const char *layer) {
   const hl_layer_cost key = {.layer = layer};
-  hl_layer_cost *found =
-      costs ? bsearch(&key, costs->items, costs->count, sizeof key, by_layer) : NULL;
+  return bsearch(&key, costs->items, costs->count, sizeof key, by_layer);
+}
+
+/* The node that makes the value of that name, or NULL. */
+static const hl_node *maker_of(const hl_graph *graph, const char *value) {
+  for (size_t i = 0; i < graph->value_count; i++)
+    if (graph->values[i].producer >= 0 && strcmp(graph->values[i].name, value) == 0)
+      return &graph->nodes[graph->values[i].producer];
+  return NULL;
+}
+
+/* From `node` back along first inputs to one of that kind, or NULL; what is fused is short. */
+static const hl_node *back_to(const hl_graph *graph, const hl_node *node, const char *kind) {
+  enum { most_fused = 8 };
+  for (int i = 0; node && i < most_fused; i++) {
+    if (strcmp(node->op, kind) == 0) return node;
+    const hl_value *input = node->input_count ? hl_node_input(graph, node, 0) : NULL;
+    node = input && input->producer >= 0 ? &graph->nodes[input->producer] : NULL;
+  }
+  return NULL;
+}
+
+/* Cuts `end` off; false if it does not end so. */
+static bool cut(char *text, const char *end) {
+  size_t length = strlen(text), tail = strlen(end);
+  if (length <= tail || strcmp(text + length - tail, end) != 0) return false;
+  text[length - tail] = '\0';
+  return true;
+}
+
+const char *hl_layer_costs_layer(const hl_layer_costs *costs, const char *name, const char *kind) {
+  char plain[512];
+  if (!costs || strlen(name) >= sizeof plain) return NULL;
+  memcpy(plain, name, strlen(name) + 1);
+  (void)(cut(plain, "/WithoutBiases") || cut(plain, "_nchwc"));
+  const hl_layer_cost *cost = find(costs, plain);
+  if (cost) return cost->layer;
+  const hl_node *maker = maker_of(costs->graph, plain);
+  const hl_node *fused = back_to(costs->graph, maker, kind);
+  return fused   ? hl_node_layer(costs->graph, fused)
+         : maker ? hl_node_layer(costs->graph, maker)
+                 : NULL;
+}
+
+const hl_layer_cost *hl_layer_costs_take(hl_layer_costs *costs, const char *layer) {
+  hl_layer_cost *found = costs ? (hl_layer_cost *)(uintptr_t)find(costs, layer) : NULL;
   if (!found || found->taken == costs->round) return NULL;
   found->taken = costs->round;
   return found;

@@ -28,6 +28,12 @@ hl_status hl_layer_costs_new(const hl_model_file *file, const hl_configuration *
                              int64_t images, hl_layer_costs **ret_costs, hl_error *error);
 void hl_layer_costs_free(hl_layer_costs *costs); /* NULL is allowed */
 
+/* The layer that an engine's `name` for an operator of `kind` means, the costs' own text, or NULL:
+ * a layer's name with or without OpenVINO's "/WithoutBiases" and ONNX Runtime's "_nchwc"; or, as
+ * ONNX Runtime calls what it has fused, the name of a value, which means the nearest node of that
+ * kind before it, else the node that makes it. `costs` NULL: none. */
+const char *hl_layer_costs_layer(const hl_layer_costs *costs, const char *name, const char *kind);
+
 /* NULL where there is no such layer, and where it was taken since the last `again`: what runs as
  * several operators, or one within another, is one layer's work. `costs` NULL: none. */
 const hl_layer_cost *hl_layer_costs_take(hl_layer_costs *costs, const char *layer);

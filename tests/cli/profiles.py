@@ -1,7 +1,7 @@
 """hotlap profile: tables that add up, files, and what is kept of a run that dies half-way."""
 import json
 
-from harness import FAULTY, HOME, case, hotlap, main
+from harness import FAULTY, HOME, Skip, case, hotlap, main
 from python_kit import with_package
 
 FEW = ('--steps', 4, '--warmup-iterations', 1)
@@ -75,6 +75,26 @@ def torch_has_layers_and_phases():
     assert again['engine'] == 'torch' and len(again['step_ms']) == 4
     assert {row['name']: row['calls_per_step'] for row in again['by_operator']} == \
         {row['name']: row['calls_per_step'] for row in profile['by_operator']}
+
+
+@case
+def other_engines_have_the_layers_of_the_model():
+    """Fused operators are called after what they end with; their layers are the model's nodes all the same."""
+    found = 0
+    for engine in ('onnxruntime', 'openvino'):
+        run = hotlap('profile', 'ptychopinn', '--engine', f'native,{engine}', *FEW, '--no-overhead', '--json')
+        if run.status == 3:
+            assert engine in run.out + run.err, run.explain()
+            continue  # it is not installed, or does not run under a sanitizer
+        found += 1
+        native, other = json.loads(run.passes().out)['profiles']
+        layers = [{row['name']: row for row in p['by_layer']} for p in (native, other)]
+        for name in ('encoder1.conv1', 'encoder3.conv2', 'phase.decoder1.conv2', 'phase.head1'):
+            assert name in layers[0] and name in layers[1], (engine, name, sorted(layers[1]))
+        assert layers[1]['encoder3.conv2']['flops'] > 2.5e8, layers[1]['encoder3.conv2']
+        assert other['complete'] and len(other['step_ms']) == 4, other['step_ms']
+    if not found:
+        raise Skip('neither ONNX Runtime nor OpenVINO is here')
 
 
 @case
