@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 256 };
+enum { COLUMNS = 1024 };
 
 static bool has_name(const json_t *names, const char *name) {
   for (size_t i = 0; i < json_array_size(names); i++)

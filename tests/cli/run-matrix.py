@@ -103,7 +103,7 @@ def filters_choose():
             ('modle=thin', "--only: unknown key 'modle'; did you mean 'model'?"),
             ('batch-sizes=two', "'two' is no set of batch sizes of the plan, and no size"),
             ('training', "no entry of it is of --only training"),
-            ('trianing', "--only: no workload 'trianing'; there is inference, pipeline, load, training, memory"),
+            ('trianing', "--only: no workload 'trianing'; there is inference, pipeline, progressive, load, training, memory"),
             ('threads=77', 'leave nothing to measure'),
             ('model=', "'model=' has no value")):
         rows(SMALL, '--only', only).fails(2, message)
