@@ -88,7 +88,7 @@ def ptychopinn_finds_the_object_from_diffraction_alone():
           round(row['training_ms']), 'ms', file=sys.stderr)
     assert row['final_loss'] < (0.02 if WHOLE else 0.04) < row['first_loss'], row['final_loss']
     assert after['phase_error_rad'] < (0.25 if WHOLE else 0.32) < 0.45 < before['phase_error_rad'], told
-    assert after['amplitude_ssim'] > 0.15 > before['amplitude_ssim'], told
+    assert after['amplitude_ssim'] > (0.15 if WHOLE else 0.1) > 0.06 > before['amplitude_ssim'], told
 
 
 main()

@@ -143,17 +143,17 @@ def outputs_are_seen():
     built, where = compiled(1, 'psnr'), HOME / 'psnr'
     more = ('--metric-plugin', built, '--store', 'none', '--iterations', '5', '--json')
     rows = hotlap('sweep', 'mlp:hidden_dim=64', '--dtype', 'float32,bfloat16', '--batch-sizes', '1,4', *more).passes().rows
-    found = {(r['dtype'], r['batch_size']): r['custom_metrics']['psnr_db']['value'] for r in rows}
+    found = {(r['dtype'], r['batch_size']): r['custom_metrics']['output_psnr_db']['value'] for r in rows}
     # 24 bits of a float and the 8 of a bfloat16; not the same numbers, and of one image at each batch.
     assert all(v > 100 for (dtype, _), v in found.items() if dtype == 'float32'), found
     assert all(25 < v < 80 for (dtype, _), v in found.items() if dtype == 'bfloat16'), found
     unchecked, = hotlap('sweep', 'mlp:hidden_dim=64', '--batch-sizes', '1', '--no-check', *more).passes().rows
-    assert unchecked['custom_metrics']['psnr_db'] == {
-        'name': 'psnr_db',
+    assert unchecked['custom_metrics']['output_psnr_db'] == {
+        'name': 'output_psnr_db',
         'unit': 'dB', 'better': 'higher', 'doc': 'outputs against the reference', 'value': None,
         'reason': 'the plug-in does not know it'}, unchecked
     trained, = hotlap('train', 'mlp:hidden_dim=64', '--batch-sizes', '2', '--steps', '3', *[m for m in more if m not in ('--iterations', '5')]).passes().rows
-    assert trained['custom_metrics']['psnr_db']['value'] is None, trained
+    assert trained['custom_metrics']['output_psnr_db']['value'] is None, trained
 
 
 @case

@@ -102,7 +102,7 @@ def the_example_of_the_documentation_works():
     for row in rows(file('cost.py', source.encode()), '--batch-sizes', '1,8'):
         value = row['custom_metrics']['usd_per_million']['value']
         assert abs(value - 0.9 / 3600 / row['throughput_ips'] * 1e6) < 1e-9, row['custom_metrics']
-        assert json.dumps(row['custom_metrics']['psnr_db']['reason']), row
+        assert json.dumps(row['custom_metrics']['output_psnr_db']['reason']), row
 
 
 main()
