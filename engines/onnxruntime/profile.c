@@ -94,7 +94,8 @@ hl_status hl_ort_spans(hl_request *request, hl_span_visit visit, void *context, 
   if (!HL_HOST_HAS(request->program->model->engine->host, read_profile))
     return hl_engine_fail(error, HL_UNIMPLEMENTED, "onnxruntime: this host reads no profile");
   hl_status status = request->profiler ? HL_OK : make_profiler(request, error);
-  if (status == HL_OK) status = bind_inputs(request, request->profiler->request, error);
+  if (status != HL_OK || !request->profiler) return status;
+  status = bind_inputs(request, request->profiler->request, error);
   if (status == HL_OK) status = note_step(request->profiler, error);
   return status == HL_OK ? hl_ort_submit(request->profiler->request, error) : status;
 }

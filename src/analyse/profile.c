@@ -117,7 +117,7 @@ static void add_call(hl_profile_row *row, const hl_profile_operator *o) {
 
 static void close_event(work *w) {
   const open_event *e = &w->stack[--w->depth];
-  w->table->rows[e->row].self_ns += fmax(e->self_ns, 0);
+  if (w->table->rows) w->table->rows[e->row].self_ns += fmax(e->self_ns, 0);
 }
 
 static bool is_open(const work *w, size_t row) {
@@ -137,7 +137,7 @@ static bool take(work *w, const hl_profile_event *e) {
   const char *phase = phase_of(w, o);
   hl_profile_row key = key_of(w, o, phase, e->thread != 0);
   size_t row = row_of(w, &key);
-  if (row == SIZE_MAX) return false;
+  if (row == SIZE_MAX || !w->table->rows) return false;
   bool outermost = !is_open(w, row);
   if (w->depth) w->stack[w->depth - 1].self_ns -= duration;
   /* A phase counts what runs in it, not itself. */
@@ -202,7 +202,7 @@ static hl_status add_gap(work *w, hl_error *error) {
   const hl_profile_row key = {
       .name = "(between operators)", .kind = "", .phase = "", .is_gap = true, .is_span = true};
   size_t row = row_of(w, &key);
-  if (row == SIZE_MAX) return no_memory(error);
+  if (row == SIZE_MAX || !t->rows) return no_memory(error);
   hl_profile_row *gap = &t->rows[row];
   gap->calls = t->steps;
   gap->self_ns = gap->total_ns = t->steps_ns - t->covered_ns;

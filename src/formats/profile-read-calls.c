@@ -65,7 +65,7 @@ void hl__profile_threads(hl_profile_reader *reader) {
 /* -- operators -------------------------------------------------------------------------------- */
 
 static bool same_number(double a, double b) {
-  return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
+  return (a <= b && a >= b) || (isnan(a) && isnan(b));
 }
 
 static bool same_operator(const hl_profile_operator *a, const hl_profile_operator *b) {

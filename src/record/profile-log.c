@@ -157,6 +157,8 @@ static operator_numbers numbers_of(const hl_profile_operator *o) {
 static bool is_operator(const hl_profile_log *log, int32_t index, const hl_profile_operator *o) {
   const char *at = log->data + log->place[index];
   const operator_numbers numbers = numbers_of(o);
+  /* Bit for bit, so that NaN, which is not known, is equal to itself. */
+  /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison) */
   if (memcmp(at, &numbers, sizeof numbers) != 0) return false;
   at += sizeof numbers;
   return is_text(&at, o->name) && is_text(&at, o->kind) && is_text(&at, o->layer) &&

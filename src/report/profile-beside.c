@@ -28,7 +28,7 @@ static bool is_same(const hl_profile_row *a, const hl_profile_row *b) {
 static void add_row(sides *s, size_t side, const hl_profile_row *row) {
   const hl_profile_table *t = &s->tables[side];
   size_t at = 0;
-  while (at < s->line_count && !is_same(s->lines[at].row, row)) at++;
+  while (at < s->line_count && s->lines[at].row && !is_same(s->lines[at].row, row)) at++;
   line *l = &s->lines[at];
   if (at == s->line_count) {
     s->line_count++;
@@ -89,8 +89,9 @@ hl_status hl_report_profiles_text(hl_profile *const *profiles, size_t count, hl_
   }
   s.lines = status == HL_OK ? calloc(rows + 1, sizeof *s.lines) : NULL;
   for (size_t i = 0; s.lines && i < s.count; i++)
-    for (size_t k = 0; k < s.tables[i].count; k++) add_row(&s, i, &s.tables[i].rows[k]);
-  if (s.line_count) {
+    for (size_t k = 0; s.tables[i].rows && k < s.tables[i].count; k++)
+      add_row(&s, i, &s.tables[i].rows[k]);
+  if (s.lines && s.line_count) {
     qsort(s.lines, s.line_count, sizeof *s.lines, by_most);
     put_lines(&s, profiles, by, most, out);
   }

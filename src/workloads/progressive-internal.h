@@ -56,7 +56,7 @@ static inline hl_aperture hl__progressive_aperture(const hl_progressive *p) {
 }
 
 /* hl_training_spec's host_loss: the engine's call between forward and backward. */
-hl_status hl__progressive_lose(void *progressive, const hl_tensor_view *outputs, size_t count,
+hl_status hl__progressive_lose(void *context, const hl_tensor_view *outputs, size_t count,
                                const hl_tensor_view *gradients, double *ret_loss, hl_error *error);
 
 /* The part of a pass with the first `visits` samples. */

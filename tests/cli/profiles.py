@@ -83,7 +83,7 @@ def other_engines_have_the_layers_of_the_model():
     found = 0
     for engine in ('onnxruntime', 'openvino'):
         run = hotlap('profile', 'ptychopinn', '--engine', f'native,{engine}', *FEW, '--no-overhead', '--json')
-        if run.status == 3:
+        if run.status == 3 or 'RTLD_DEEPBIND' in run.out + run.err:
             assert engine in run.out + run.err, run.explain()
             continue  # it is not installed, or does not run under a sanitizer
         found += 1

@@ -188,12 +188,16 @@ static void list_taps(taps_context *context, const window *w, bool transposed) {
   size_t rows = w->kernel[0], columns = w->kernel[1], cell = rows * columns, i = 0;
   for (ptrdiff_t p = 0; p < phases * phases; p++)
     for (size_t c = 0; c < w->from; c++)
-      for (size_t t = 0; t < cell; t++) {
-        if (!reads(w, transposed, p / phases, 0, t / columns) ||
-            !reads(w, transposed, p % phases, 1, t % columns))
+      for (size_t t = 0, row = 0, column = 0; t < cell; t++, column++) {
+        if (column == columns) {
+          column = 0;
+          row++;
+        }
+        if (!reads(w, transposed, p / phases, 0, row) ||
+            !reads(w, transposed, p % phases, 1, column))
           continue;
-        shift down = shift_of(w, transposed, p / phases, 0, t / columns);
-        shift right = shift_of(w, transposed, p % phases, 1, t % columns);
+        shift down = shift_of(w, transposed, p / phases, 0, row);
+        shift right = shift_of(w, transposed, p % phases, 1, column);
         ptrdiff_t plane = ((ptrdiff_t)c * f + down.phase) * f + right.phase;
         context->at[i] = plane * (ptrdiff_t)s->plane +
                          (down.by - s->first_row) * (ptrdiff_t)s->pitch + right.by -
