@@ -83,12 +83,11 @@ static hl_status probe(const hl_fit *fit, int64_t limit_mb, uint64_t *ret_peak_b
   return hl_row_probe(&context, &fit->configuration, ret_peak_bytes, error);
 }
 
-/* A step of limits. Processes that do the same differ by a megabyte or two. */
-static int64_t more(int64_t limit_mb) {
-  return limit_mb + 2 + limit_mb / 25;
-}
+/* Processes that do the same differ by a megabyte. */
+static const int64_t spread_mb = 2;
 
-/* Says a limit at which one input at a time runs: a step above the one at which it was seen to. */
+/* Says a limit at which one input at a time runs: a little above the one at which it was seen to.
+ */
 static hl_status too_small(const hl_fit *fit, hl_error *error) {
   enum { tries = 40 };
   int64_t asked = fit->context->method->memory_limit_mb;
@@ -97,14 +96,14 @@ static hl_status too_small(const hl_fit *fit, hl_error *error) {
   if (status != HL_OK) return status;
   int64_t least = (int64_t)(peak / 1000000) + 1;
   if (least <= asked) least = asked + 1;
-  for (int i = 0; i < tries; i++, least = more(least)) {
+  for (int i = 0; i < tries; i++, least += 1 + least / 25) {
     hl_error failure = {0};
     status = probe(fit, least, &peak, &failure);
     if (status == HL_OK)
       return hl_error_set(error, HL_OUT_OF_MEMORY,
                           "%" PRId64 " MB are too small for one input at a time; "
                           "--memory-limit %" PRId64 " is enough",
-                          asked, more(least));
+                          asked, least + spread_mb);
     if (status != HL_OUT_OF_MEMORY) return hl_error_set(error, status, "%s", failure.msg);
   }
   return hl_error_set(error, HL_OUT_OF_MEMORY,
