@@ -14,6 +14,13 @@ int hl_cli_fail(const hl_error *error, int exit_status) {
   return exit_status;
 }
 
+int hl_cli_exit_of(hl_status status) {
+  if (status == HL_INTERRUPTED) return HL_EXIT_INTERRUPTED;
+  bool usage_error = status == HL_INVALID_ARGUMENT || status == HL_NOT_FOUND ||
+                     status == HL_BAD_DATA || status == HL_LIMIT;
+  return usage_error ? HL_EXIT_USAGE : HL_EXIT_ROW_FAILED;
+}
+
 void hl_cli_damage(hl_error *error, size_t shown, size_t lost, const char *noun) {
   char message[sizeof error->msg];
   memcpy(message, error->msg, sizeof message);

@@ -57,6 +57,10 @@ int hl_cli_options(char command, const char *usage, int argc, char **argv, hl_op
  * `exit_status`. */
 int hl_cli_fail(const hl_error *error, int exit_status);
 
+/* The exit status that a failure means where there is one row: HL_EXIT_INTERRUPTED, HL_EXIT_USAGE
+ * for what the user gave, else HL_EXIT_ROW_FAILED. */
+int hl_cli_exit_of(hl_status status);
+
 /* Adds to the message of a damaged store what is shown of it all the same: "2 rows of it are shown,
  * 1 cannot be read". */
 void hl_cli_damage(hl_error *error, size_t shown, size_t lost, const char *noun);

@@ -91,13 +91,6 @@ static hl_status read_options(command *c, hl_error *error) {
   return status;
 }
 
-static int exit_of(hl_status status) {
-  if (status == HL_INTERRUPTED) return HL_EXIT_INTERRUPTED;
-  bool usage_error = status == HL_INVALID_ARGUMENT || status == HL_NOT_FOUND ||
-                     status == HL_BAD_DATA || status == HL_LIMIT;
-  return usage_error ? HL_EXIT_USAGE : HL_EXIT_ROW_FAILED;
-}
-
 static int predict(command *c) {
   hl_error error = {0};
   hl_status status = read_options(c, &error);
@@ -118,7 +111,7 @@ static int predict(command *c) {
   else if (!quiet && result.count)
     hl_cli_predict_text(&c->request, &result);
   hl_predict_result_release(&result);
-  return status == HL_OK ? HL_EXIT_OK : hl_cli_fail(&error, exit_of(status));
+  return status == HL_OK ? HL_EXIT_OK : hl_cli_fail(&error, hl_cli_exit_of(status));
 }
 
 int hl_cli_predict(int argc, char **argv) {

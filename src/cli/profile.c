@@ -83,13 +83,6 @@ static hl_status read_model(command *c, hl_error *error) {
   return HL_OK;
 }
 
-static int exit_of(hl_status status) {
-  if (status == HL_INTERRUPTED) return HL_EXIT_INTERRUPTED;
-  bool usage_error = status == HL_INVALID_ARGUMENT || status == HL_NOT_FOUND ||
-                     status == HL_BAD_DATA || status == HL_LIMIT;
-  return usage_error ? HL_EXIT_USAGE : HL_EXIT_ROW_FAILED;
-}
-
 /* --import: files in place of rows; those before one that cannot be read are shown. */
 static hl_status import_all(command *c, hl_error *error) {
   size_t count = 0;
@@ -199,7 +192,7 @@ static int profile(command *c) {
   status = imports ? import_all(c, &failure) : run_all(c, &failure);
   if (show(c, &error) != HL_OK) return hl_cli_fail(&error, HL_EXIT_ROW_FAILED);
   if (write_all(c, &error) != HL_OK) return hl_cli_fail(&error, HL_EXIT_USAGE);
-  return status == HL_OK ? HL_EXIT_OK : hl_cli_fail(&failure, exit_of(status));
+  return status == HL_OK ? HL_EXIT_OK : hl_cli_fail(&failure, hl_cli_exit_of(status));
 }
 
 int hl_cli_profile(int argc, char **argv) {

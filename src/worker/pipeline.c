@@ -1,6 +1,5 @@
 #include "worker/pipeline.h"
 
-#include "base/clock.h"
 #include "protocol/channel.h"
 #include "workloads/pipeline-quality.h"
 #include <complex.h>
@@ -34,6 +33,16 @@ static hl_status run_simulated(hl_pipeline *pipeline, const hl_configuration *c,
   return HL_OK;
 }
 
+typedef struct timed_pass {
+  hl_pipeline *pipeline;
+  hl_pipeline_times *times;
+} timed_pass;
+
+static hl_status make_pass(void *context, hl_error *error) {
+  const timed_pass *what = context;
+  return hl_pipeline_pass(what->pipeline, what->times, error);
+}
+
 hl_status hl_worker_pipeline_run(hl_pipeline *pipeline, const hl_configuration *configuration,
                                  const hl_timed_request *request, uint64_t *ret_ns,
                                  uint64_t *ret_images, hl_timed_result *ret_result,
@@ -43,21 +52,9 @@ hl_status hl_worker_pipeline_run(hl_pipeline *pipeline, const hl_configuration *
   if (configuration->simulated)
     return run_simulated(pipeline, configuration, request, ret_ns, ret_images, ret_result,
                          ret_times, error);
-  uint64_t images = (uint64_t)hl_pipeline_get_scan(pipeline)->count * request->group;
-  uint64_t samples = 0, start = hl_clock_ns(), last = start;
-  hl_status status = HL_OK;
-  while (samples < request->max_samples && last - start < request->max_ns) {
-    for (uint32_t i = 0; i < request->group && status == HL_OK; i++)
-      status = hl_pipeline_pass(pipeline, ret_times, error);
-    if (status != HL_OK) break;
-    uint64_t now = hl_clock_ns();
-    ret_ns[samples] = now - last;
-    ret_images[samples++] = images;
-    last = now;
-  }
-  ret_result->samples = samples;
-  ret_result->elapsed_ns = last - start;
-  return status;
+  timed_pass what = {pipeline, ret_times};
+  return hl_timed_passes(make_pass, &what, (uint64_t)hl_pipeline_get_scan(pipeline)->count, request,
+                         ret_ns, ret_images, ret_result, error);
 }
 
 static json_t *stages(const uint64_t values[HL_PIPELINE_STAGES]) {

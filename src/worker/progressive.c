@@ -1,6 +1,5 @@
 #include "worker/progressive.h"
 
-#include "base/clock.h"
 #include "protocol/channel.h"
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +29,16 @@ static hl_status run_simulated(hl_progressive *progressive, const hl_configurati
   return HL_OK;
 }
 
+typedef struct timed_pass {
+  hl_progressive *progressive;
+  hl_progressive_times *times;
+} timed_pass;
+
+static hl_status make_pass(void *context, hl_error *error) {
+  const timed_pass *what = context;
+  return hl_progressive_pass(what->progressive, what->times, error);
+}
+
 hl_status hl_worker_progressive_run(hl_progressive *progressive,
                                     const hl_configuration *configuration,
                                     const hl_timed_request *request, uint64_t *ret_ns,
@@ -40,21 +49,9 @@ hl_status hl_worker_progressive_run(hl_progressive *progressive,
   if (configuration->simulated)
     return run_simulated(progressive, configuration, request, ret_ns, ret_images, ret_result,
                          ret_times, error);
-  uint64_t images = (uint64_t)hl_progressive_samples(progressive) * request->group;
-  uint64_t samples = 0, start = hl_clock_ns(), last = start;
-  hl_status status = HL_OK;
-  while (samples < request->max_samples && last - start < request->max_ns) {
-    for (uint32_t i = 0; i < request->group && status == HL_OK; i++)
-      status = hl_progressive_pass(progressive, ret_times, error);
-    if (status != HL_OK) break;
-    uint64_t now = hl_clock_ns();
-    ret_ns[samples] = now - last;
-    ret_images[samples++] = images;
-    last = now;
-  }
-  ret_result->samples = samples;
-  ret_result->elapsed_ns = last - start;
-  return status;
+  timed_pass what = {progressive, ret_times};
+  return hl_timed_passes(make_pass, &what, (uint64_t)hl_progressive_samples(progressive), request,
+                         ret_ns, ret_images, ret_result, error);
 }
 
 static void report_caches(const hl_progressive_result *r, json_t *to) {

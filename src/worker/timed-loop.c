@@ -58,6 +58,23 @@ end:
   return status;
 }
 
+hl_status hl_timed_passes(hl_timed_pass pass, void *context, uint64_t images,
+                          const hl_timed_request *request, uint64_t *ret_ns, uint64_t *ret_images,
+                          hl_timed_result *ret_result, hl_error *error) {
+  uint64_t samples = 0, start = hl_clock_ns(), last = start;
+  hl_status status = HL_OK;
+  while (samples < request->max_samples && last - start < request->max_ns) {
+    for (uint32_t i = 0; i < request->group && status == HL_OK; i++) status = pass(context, error);
+    if (status != HL_OK) break;
+    uint64_t now = hl_clock_ns();
+    ret_ns[samples] = now - last;
+    ret_images[samples++] = images * request->group;
+    last = now;
+  }
+  *ret_result = (hl_timed_result){.samples = samples, .elapsed_ns = last - start};
+  return status;
+}
+
 hl_status hl_timed_discard(hl_inference *inference, uint64_t steps, uint64_t *ret_ns,
                            hl_error *error) {
   int64_t offset = inference->offset, images = 0;

@@ -25,6 +25,12 @@ typedef struct hl_timed_result {
 hl_status hl_timed_run(hl_inference *inference, const hl_timed_request *request, uint64_t *ret_ns,
                        uint64_t *ret_images, hl_timed_result *ret_result, hl_error *error);
 
+/* The same where a step is a pass over `images` inputs, which `pass` makes of its context. */
+typedef hl_status (*hl_timed_pass)(void *context, hl_error *error);
+hl_status hl_timed_passes(hl_timed_pass pass, void *context, uint64_t images,
+                          const hl_timed_request *request, uint64_t *ret_ns, uint64_t *ret_images,
+                          hl_timed_result *ret_result, hl_error *error);
+
 /* hotlap's own time per step: the same loop with the null engine in place of the real one, on the
  * same inputs, in nanoseconds. About a millisecond. */
 hl_status hl_timed_overhead(const hl_inference *inference, double *ret_ns, hl_error *error);
