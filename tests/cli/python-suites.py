@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 from harness import HOME, PROGRAM, SOURCE, Skip, case, environment, file, hotlap, main
-from python_kit import interpreter
+from python_kit import FAKE_ENGINE, interpreter
 
 VENV = SOURCE / '.deps/venv/bin/python'
 REAL = os.environ.get('HOTLAP_TEST_REAL') == '1'
@@ -24,33 +24,6 @@ if sys.version_info < (3, 10):
     print('1..0 # SKIP the package wants Python 3.10')
     sys.exit()
 
-ENGINE = '''
-import array
-from hotlap.engines import abi, graph
-
-class Engine:
-    name = {name!r}
-    options = {{'python': ('PATH', 'interpreter')}}
-    version = staticmethod(lambda: '0')
-    probe = staticmethod(lambda: None)
-    is_out_of_memory = staticmethod(lambda failure: False)
-    def __init__(self, threads, device, options, note): pass
-    def load(self, path): return Model(path)
-
-class Model:
-    def __init__(self, path):
-        g = graph.Graph(path)
-        self.inputs, self.outputs = [v.port() for v in g.inputs], [v.port() for v in g.outputs]
-        g.close()
-    def prepare(self, specification): return self
-    def request(self): return self
-    def bind(self, number, dtype, dims, address, count): pass
-    def submit(self): pass
-    def wait(self): pass
-    def output(self, number):
-        self.result = array.array('f', [0.0] * 8)
-        return abi.Port(self.outputs[number].name, self.outputs[number].dtype, (8,)), self.result.buffer_info()[0], 32
-'''
 QUICK = f'''#!{sys.executable}
 import os, sys
 words = sys.argv[1:]
@@ -74,7 +47,7 @@ def program():
     path = file('quick-hotlap', QUICK.encode())
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     for name in ('torch', 'jax'):
-        file(f'fakes/{name}.py', ENGINE.format(name=name).encode())
+        file(f'fakes/{name}.py', FAKE_ENGINE.format(name=name).encode())
     return str(path)
 
 

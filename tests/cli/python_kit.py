@@ -12,6 +12,34 @@ from onnx_bytes import attribute, model, node, number, part, port, tensor
 PLUGIN = SOURCE / 'tests/engine/plusone.py'
 SHORT = ('--batch-sizes', '1', '--iterations', '5', '--warmup', '1', '--max-time', '20', '--json')
 OBJECT = pathlib.Path(PROGRAM).parent / 'src/python/hotlap-python.so'
+# An engine by the name of another that computes nothing.
+FAKE_ENGINE = '''
+import array
+from hotlap.engines import abi, graph
+
+class Engine:
+    name = {name!r}
+    options = {{'python': ('PATH', 'interpreter')}}
+    version = staticmethod(lambda: '0')
+    probe = staticmethod(lambda: None)
+    is_out_of_memory = staticmethod(lambda failure: False)
+    def __init__(self, threads, device, options, note): pass
+    def load(self, path): return Model(path)
+
+class Model:
+    def __init__(self, path):
+        g = graph.Graph(path)
+        self.inputs, self.outputs = [v.port() for v in g.inputs], [v.port() for v in g.outputs]
+        g.close()
+    def prepare(self, specification): return self
+    def request(self): return self
+    def bind(self, number, dtype, dims, address, count): pass
+    def submit(self): pass
+    def wait(self): pass
+    def output(self, number):
+        self.result = array.array('f', [0.0] * 8)
+        return abi.Port(self.outputs[number].name, self.outputs[number].dtype, (8,)), self.result.buffer_info()[0], 32
+'''
 
 
 def interpreter():

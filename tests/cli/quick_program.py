@@ -1,0 +1,102 @@
+"""hotlap for tests of documents: a line as it stands there, and what it does in no time.
+
+    quick_program.py sweep resnet50 --batch-sizes 1,8 --output-dir results
+
+HOTLAP_TEST_PROGRAM is the program, HOTLAP_TEST_FAKES a folder with engines in Python that compute
+nothing, NAME.py for each name. The words are first asked for with --dry-run where the command has
+it, so that model, plan and every option are those of the document. Then they are run with changes:
+
+    any command             of --batch-sizes the first and the last
+    sweep, tune, compare    on engines that compute nothing, by a simulated clock: `native` is `null`,
+                            what has a fake is that
+    run PLAN                the same, a few steps for each row, and the plan's small form (--quick)
+    train, profile          2 steps
+    load                    seconds in place of minutes
+
+HOTLAP_TEST_REAL=1 leaves everything as it stands.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+PROGRAM = os.environ['HOTLAP_TEST_PROGRAM']
+FAKES = pathlib.Path(os.environ['HOTLAP_TEST_FAKES'])
+CLOCK = '--simulated-clock=1000000+100000'
+DRY = ('sweep', 'run', 'train', 'memory')
+
+
+def value(words, *names):
+    """What an option has, if it is there."""
+    for at, word in enumerate(words):
+        for name in names:
+            if word == name:
+                return words[at + 1]
+            if word.startswith(name + '='):
+                return word[len(name) + 1:]
+    return None
+
+
+def without(words, *names):
+    """The words without these options, which all take a value."""
+    out, skip = [], False
+    for word in words:
+        if skip:
+            skip = False
+        elif word in names:
+            skip = True
+        elif not word.startswith(tuple(name + '=' for name in names)):
+            out.append(word)
+    return out
+
+
+def engines(words):
+    """Engines that compute nothing."""
+    if value(words, '--framework'):
+        return [f'--plugin={FAKES}/{name}.py' for name in ('torch', 'jax')]
+    named = value(words, '--engine')
+    out, plugins = [], []
+    for name in (named or 'native').split(','):
+        if (FAKES / f'{name}.py').exists():
+            plugins.append(f'--plugin={FAKES}/{name}.py')
+            out.append(name)
+        else:
+            out.append('null')
+    return ['--engine=' + ','.join(out), *plugins]
+
+
+def fewer(words):
+    """Of --batch-sizes the first and the last."""
+    for at, word in enumerate(words):
+        name, equals, listed = word.partition('=')
+        if name in ('--batch-sizes', '--batch-size'):
+            end = at + 1
+            while not equals and end < len(words) and words[end][0].isdigit() and not (',' in listed or '*' in listed):
+                listed += ' ' + words[end]
+                end += 1
+            sizes = re.findall(r'\d+', re.split(r'[*+]', listed)[0])
+            if sizes:
+                return [*words[:at], '--batch-sizes=' + ','.join(dict.fromkeys((sizes[0], sizes[-1]))), *words[end:]]
+    return words
+
+
+def quick(command, words):
+    if command == 'sweep':
+        return without(fewer(words), '--engine') + engines(words) + ['--no-check', CLOCK]
+    return words
+
+
+def main(words):
+    command = words[0] if words else ''
+    real = os.environ.get('HOTLAP_TEST_REAL') == '1'
+    if not real and command in DRY and '--dry-run' not in words and '--help' not in words:
+        done = subprocess.run([PROGRAM, *words, '--dry-run'], capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f'with --dry-run: status {done.returncode}\n{done.stdout[-500:]}{done.stderr[-500:]}')
+    if not real:
+        words = [command, *quick(command, words[1:])]
+    os.execv(PROGRAM, ['hotlap', *words])
+
+
+main(sys.argv[1:])
