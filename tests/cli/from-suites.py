@@ -74,6 +74,8 @@ def run(command, place):
 
 def page(name, prepare=lambda place: None):
     """A case for each command of the page, and one for its files."""
+    if os.environ.get('HOTLAP_TEST_PAGE', name) != name:
+        return
     text = (SOURCE / f'docs/{name}.md').read_text()
     place = HOME / name
     commands = lines(text)
@@ -108,6 +110,15 @@ def of_594project(place):
             png(place / f'data/imagenet100/{kind}/{i}.png', 40, 40, (30 * i, 60, 200))
 
 
+def of_neurallayers(place):
+    """The snippets of two pages: a metric and a plan."""
+    snippet = re.search(r'```python\n(.*?)```', (SOURCE / 'docs/custom-metrics.md').read_text(), re.S)[1]
+    (place / 'cost.py').write_text(snippet)
+    plan = re.search(r'```yaml\n(.*?)```', (SOURCE / 'docs/from-neurallayers.md').read_text(), re.S)[1]
+    (place / 'mine.yaml').write_text(plan)
+
+
 install()
 page('from-594project', of_594project)
+page('from-neurallayers', of_neurallayers)
 main()

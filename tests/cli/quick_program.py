@@ -9,7 +9,8 @@ it, so that model, plan and every option are those of the document. Then they ar
     any command             of --batch-sizes the first and the last
     sweep, tune, compare    on engines that compute nothing, by a simulated clock: `native` is `null`,
                             what has a fake is that
-    run PLAN                the same, a few steps for each row, and the plan's small form (--quick)
+    run PLAN                the same, a few steps for each row, and the plan's small form (--quick); once,
+                            where two lines come to the same
     train, profile          2 steps
     load                    seconds in place of minutes
 
@@ -22,6 +23,7 @@ import subprocess
 import sys
 
 PROGRAM = os.environ['HOTLAP_TEST_PROGRAM']
+PLANS = pathlib.Path(__file__).resolve().parents[2] / 'plans'
 FAKES = pathlib.Path(os.environ['HOTLAP_TEST_FAKES'])
 CLOCK = '--simulated-clock=1000000+100000'
 DRY = ('sweep', 'run', 'train', 'memory')
@@ -81,9 +83,26 @@ def fewer(words):
     return words
 
 
+def plan(words):
+    """PLAN KEY=VALUE ...: the small form, on engines that compute nothing but where memory is asked for."""
+    own = [word.partition('=')[0] for word in words]
+    changes = ['engine=null', 'memory.engine=native', 'memory.hidden=256', 'training.engine=native', 'iterations=3',
+               'max-time=0.2']
+    words = [re.sub(r'^(batch-sizes=\d+),.*,', r'\1,', word) for word in words if word != '--quick']
+    text = pathlib.Path(words[0] if os.path.exists(words[0]) else PLANS / f'{words[0]}.yaml').read_text()
+    there = [c for c in changes if '.' not in c or f'name: {c.partition(".")[0]}\n' in text]
+    return words + [c for c in there if c.partition('=')[0] not in own] + (['--quick'] if '\nquick:' in text else [])
+
+
 def quick(command, words):
     if command == 'sweep':
         return without(fewer(words), '--engine') + engines(words) + ['--no-check', CLOCK]
+    if command == 'compare':
+        return without(fewer(words), '--engine') + engines(words) + ['--no-check', CLOCK, '--pairs=6', '--processes=1']
+    if command == 'memory':
+        return fewer(words)
+    if command == 'run':
+        return plan(words)
     return words
 
 
@@ -96,6 +115,12 @@ def main(words):
             sys.exit(f'with --dry-run: status {done.returncode}\n{done.stdout[-500:]}{done.stderr[-500:]}')
     if not real:
         words = [command, *quick(command, words[1:])]
+        if command == 'run':
+            done = pathlib.Path('.done')
+            before = done.read_text().splitlines() if done.exists() else []
+            if repr(words) in before:
+                return
+            done.write_text('\n'.join([*before, repr(words)]))
     os.execv(PROGRAM, ['hotlap', *words])
 
 
