@@ -1,0 +1,101 @@
+/* The writer of pages: no value becomes markup, whatever is in it; and what is embedded. */
+#include "report/html-writer.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void values_are_no_markup(void **state) {
+  (void)state;
+  static const struct {
+    const char *given, *expected;
+  } cases[] = {
+      {"", ""},
+      {"plain text", "plain text"},
+      {"a < b & c > d", "a &lt; b &amp; c &gt; d"},
+      {"</td><script>alert(1)</script>", "&lt;/td&gt;&lt;script&gt;alert(1)&lt;/script&gt;"},
+      {"\" onmouseover='x'", "&quot; onmouseover=&#39;x&#39;"},
+      {"line\n\tnext", "line\n\tnext"},
+      {"\x01\x1b[31m\x7f", "\xEF\xBF\xBD\xEF\xBF\xBD[31m\xEF\xBF\xBD"},
+      {"caf\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x8F\x81", "caf\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x8F\x81"},
+      {"\xC2\x85", "\xEF\xBF\xBD"},             /* C1 */
+      {"a\xC3", "a\xEF\xBF\xBD"},               /* cut short */
+      {"\xC0\xBC", "\xEF\xBF\xBD\xEF\xBF\xBD"}, /* an overlong < */
+      {"\xED\xA0\x80", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    hl_text text = HL_TEXT_INIT;
+    hl_html_escape(cases[i].given, &text);
+    assert_string_equal(text.data, cases[i].expected);
+    hl_text_release(&text);
+  }
+}
+
+static void elements_nest(void **state) {
+  (void)state;
+  hl_text text = HL_TEXT_INIT;
+  hl_html html;
+  hl_html_init(&html, &text);
+  hl_html_doctype(&html);
+  hl_html_open(&html, "table", "class", "a\"b", "id", (const char *)NULL, "hidden", "", NULL);
+  hl_html_open(&html, "tr", NULL);
+  hl_html_element(&html, "td", "<1>", "data-value", "<1>", NULL);
+  hl_html_element(&html, "td", NULL, NULL);
+  hl_html_void(&html, "br", NULL);
+  hl_html_format(&html, "%s%d", "<", 2);
+  hl_html_close_to(&html, 0);
+  hl_html_close(&html);
+  assert_string_equal(text.data,
+                      "<!doctype html>\n<table class=\"a&quot;b\" hidden>\n<tr>"
+                      "<td data-value=\"&lt;1&gt;\">&lt;1&gt;</td><td></td><br>&lt;2</tr></table>");
+  assert_false(text.failed);
+  for (int i = 0; i <= HL_HTML_MAX_DEPTH; i++) hl_html_open(&html, "b", NULL);
+  assert_true(text.failed);
+  hl_html_close_to(&html, 0);
+  hl_text_release(&text);
+}
+
+static void json_ends_no_script(void **state) {
+  (void)state;
+  hl_text text = HL_TEXT_INIT;
+  hl_html html;
+  hl_html_init(&html, &text);
+  hl_html_json(&html, "d", "{\"a\": \"</script><!--&\xE2\x80\xA8\xE2\x80\xA9\xE2\x82\xAC\"}");
+  assert_string_equal(text.data, "<script type=\"application/json\" id=\"d\">"
+                                 "{\"a\": \"\\u003c/script\\u003e\\u003c!--\\u0026\\u2028\\u2029"
+                                 "\xE2\x82\xAC\"}</script>");
+  hl_text_release(&text);
+}
+
+static void assets_are_there(void **state) {
+  (void)state;
+  static const char *const names[] = {"chart.js", "hotlap.css", "page.js"};
+  for (size_t i = 0; i < 3; i++) {
+    const hl_asset *asset = hl_asset_find(names[i]);
+    assert_non_null(asset);
+    assert_int_equal(strlen(asset->data), asset->length); /* no NUL within it */
+    assert_int_equal(strlen(asset->sha256), 44);
+    hl_text text = HL_TEXT_INIT;
+    hl_html html;
+    hl_html_init(&html, &text);
+    hl_html_asset(&html, asset);
+    const char *begin = i == 1 ? "<style>" : "<script>", *end = i == 1 ? "</style>" : "</script>";
+    assert_memory_equal(text.data, begin, strlen(begin));
+    assert_ptr_equal(strstr(text.data, end), text.data + strlen(begin) + asset->length);
+    hl_text_release(&text);
+  }
+  assert_null(hl_asset_find("chart"));
+  assert_null(hl_asset_find(""));
+  assert_non_null(strstr(hl_asset_find("chart.js")->data, "MIT License"));
+}
+
+int main(void) {
+  static const struct CMUnitTest tests[] = {
+      cmocka_unit_test(values_are_no_markup), cmocka_unit_test(elements_nest),
+      cmocka_unit_test(json_ends_no_script), cmocka_unit_test(assets_are_there)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
