@@ -61,6 +61,15 @@ def files(text):
                 yield from re.findall(r'`([^` ]+)`', row[head.index('here')])
 
 
+def known(text):
+    """What columns `here` name like a metric is one, or a name of another page."""
+    metrics = set(re.findall(r'`(\w+)', (SOURCE / 'docs/metrics.md').read_text()))
+    for head, rows in tables(text):
+        if 'here' in head:
+            for name in re.findall(r'`([a-z0-9]+(?:_[a-z0-9]+)+)`', ' '.join(row[head.index('here')] for row in rows)):
+                assert name in metrics, f'{name} is no metric'
+
+
 def run(command, place):
     begun = time.monotonic()
     done = subprocess.run(['bash', '-ec', command], cwd=place, capture_output=True, text=True, timeout=120,
@@ -101,6 +110,7 @@ def page(name, prepare=lambda place: None):
             assert list(place.glob(pattern)), f'{path} was not written'
 
     add('its files are there', promised)
+    add('its metrics are there', lambda: known(text))
 
 
 def of_594project(place):
@@ -118,7 +128,12 @@ def of_neurallayers(place):
     (place / 'mine.yaml').write_text(plan)
 
 
+def of_prism(place):
+    png(place / 'moon.png', 64, 64, (90, 90, 90))
+
+
 install()
 page('from-594project', of_594project)
 page('from-neurallayers', of_neurallayers)
+page('from-prism', of_prism)
 main()
