@@ -9,7 +9,11 @@
 
 #include "numeric/band-dft.h"
 
-enum { HL__BAND_TILE = 4, HL__BAND_LANES = 16 /* the most of any instruction set */ };
+enum {
+  HL__BAND_TILE = 4,
+  HL__BAND_LANES = 16, /* the most of any instruction set */
+  HL__BAND_EIGHTHS = 8
+};
 
 typedef struct hl__band_plan {
   size_t n, band, half; /* band = 2 half + 1 */
@@ -17,6 +21,10 @@ typedef struct hl__band_plan {
   /* cos and sin of 2π k h / n, 0 beyond `pairs`: */
   const float *row_cos, *row_sin; /* [half + 1][padded] */
   const float *columns;           /* [padded / TILE][half + 1][cos of TILE pairs, sin of them] */
+  /* For turns by an eighth: the band's columns in whole vectors, n / 16, and cos and sin of 2π k (t
+   * + 1/2) / n below it. */
+  size_t lanes, sixteenth;
+  const float *turns; /* [of LANES t][half + 1][cos, sin][LANES] */
 } hl__band_plan;
 
 /* What a call works on; `fields` and `sums` are one thread's. */
@@ -25,11 +33,15 @@ typedef struct hl__band_job {
   /* [(band + TILE - 1) / TILE][half + 1][TILE][4]: sums and differences over ±u, each re and im, of
    * the column sums over ±v (v = 0..half), then differences (v = 1..half), then zeros. */
   const float *folded;
+  /* The same numbers for turns by an eighth: [half + 1][sums re, im, differences re, im][lanes],
+   * and in a lane the column sums over ±v (v = 0..half), then differences (v = 1..half), then
+   * zeros. */
+  const float *spread;
   int flip;
   int graded;               /* with the gradient of the residual */
   float *amplitude;         /* [n][n], to write; NULL for a residual */
   const float *target;      /* [n][n], of a residual */
-  float *fields;            /* scratch: [band + TILE][4][LANES] */
+  float *fields;            /* scratch: [band + TILE][4][LANES], or [16][2][lanes] */
   float *sums;              /* scratch of gradients: [half + 1 + 2 TILE][2][4][LANES] */
   float *rows;              /* of gradients: [band][4][padded] */
   float *gradient;          /* [band][band][2], without the phase */
@@ -40,6 +52,8 @@ typedef struct hl__band_kernels {
   size_t width; /* pairs of rows in a block */
   void (*rows)(const hl__band_job *job, size_t block);
   void (*gradient)(const hl__band_job *job, size_t v); /* after all rows: column v of the band */
+  /* Amplitudes of the rows ±(t + 1/2) + m n / 8, where n is a multiple of 16 x width. */
+  void (*sixteen_rows)(const hl__band_job *job, size_t t);
 } hl__band_kernels;
 
 /* "baseline", "avx2", "avx512"; NULL where this processor, or build, lacks it. */

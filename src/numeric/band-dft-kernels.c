@@ -416,6 +416,10 @@ static void rows(const hl__band_job *j, size_t at) {
   if (j->graded) rows_of(j, row);
 }
 
+void HL_FN(hl__band_sixteen_rows)(const hl__band_job *job, size_t t); /* band-dft-eighths.c */
+
 extern const hl__band_kernels HL_FN(hl__band_kernels);
-const hl__band_kernels HL_FN(hl__band_kernels) = {
-    .width = HL_WIDTH, .rows = rows, .gradient = gradient};
+const hl__band_kernels HL_FN(hl__band_kernels) = {.width = HL_WIDTH,
+                                                  .rows = rows,
+                                                  .gradient = gradient,
+                                                  .sixteen_rows = HL_FN(hl__band_sixteen_rows)};

@@ -1,6 +1,7 @@
 #include "numeric/band-dft.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -19,7 +20,8 @@ struct hl_band_dft {
   size_t bytes;
   float *memory; /* of all the arrays below, the plan's and the job's */
   float *phase;  /* [band][2], with 1 / √n */
-  float *folded;
+  float *folded, *spread;
+  float *line;          /* [4][band]: of two rows of the band */
   float *fields, *sums; /* of each thread */
   hl__band_job job;
 };
@@ -30,7 +32,8 @@ static size_t rounded(size_t count) {
 
 /* Floats of one thread's scratch. */
 static size_t fields_size(const hl__band_plan *p) {
-  return rounded((p->band + TILE) * 4 * LANES);
+  size_t blocks = (p->band + TILE) * 4 * LANES, sixteen = (size_t)32 * p->lanes;
+  return rounded(blocks > sixteen ? blocks : sixteen);
 }
 
 static size_t sums_size(const hl__band_plan *p) {
@@ -44,8 +47,11 @@ static size_t lay_out(hl_band_dft *d, float *base) {
   float *losses, **to[] = {(float **)&p->row_cos,
                            (float **)&p->row_sin,
                            (float **)&p->columns,
+                           (float **)&p->turns,
                            &d->phase,
                            &d->folded,
+                           &d->spread,
+                           &d->line,
                            &d->fields,
                            &d->sums,
                            &d->job.rows,
@@ -54,8 +60,11 @@ static size_t lay_out(hl_band_dft *d, float *base) {
   size_t counts[] = {orders * p->padded,
                      orders * p->padded,
                      (p->padded / TILE * orders + 2 * TILE) * 2 * TILE,
+                     orders * 2 * rounded(p->sixteenth),
                      p->band * 2,
                      (p->band + TILE - 1) / TILE * TILE * orders * 4,
+                     orders * 4 * p->lanes,
+                     4 * p->band,
                      threads * fields_size(p),
                      threads * sums_size(p),
                      p->band * 4 * p->padded,
@@ -71,6 +80,7 @@ static size_t lay_out(hl_band_dft *d, float *base) {
 
 static void tables_fill(hl_band_dft *d, float *row_cos, float *row_sin, float *columns) {
   const hl__band_plan *p = &d->plan;
+  float *turns = (float *)p->turns;
   size_t even = p->n % 2 == 0;
   for (size_t k = 0; k <= p->half; k++)
     for (size_t t = 0; t < p->pairs; t++) {
@@ -82,6 +92,10 @@ static void tables_fill(hl_band_dft *d, float *row_cos, float *row_sin, float *c
       float *to = columns + (t / TILE * (p->half + 1) + k) * 2 * TILE + t % TILE;
       to[0] = c;
       to[TILE] = s;
+      if (t >= p->sixteenth) continue;
+      to = turns + (t / LANES * (p->half + 1) + k) * 2 * LANES + t % LANES;
+      to[0] = c;
+      to[LANES] = s;
     }
   for (size_t i = 0; i < p->band; i++) {
     double angle = even ? M_PI * ((double)i - (double)p->half) / (double)p->n : 0;
@@ -103,8 +117,13 @@ hl_status hl_band_dft_new(size_t n, size_t band, hl_team *team, hl_band_dft **re
     d->threads = hl_team_size(team);
     d->kernels = hl__band_kernels_select();
     size_t pairs = (n + 1) / 2;
-    d->plan = (hl__band_plan){
-        .n = n, .band = band, .half = band / 2, .pairs = pairs, .padded = rounded(pairs)};
+    d->plan = (hl__band_plan){.n = n,
+                              .band = band,
+                              .half = band / 2,
+                              .pairs = pairs,
+                              .padded = rounded(pairs),
+                              .lanes = rounded(band),
+                              .sixteenth = n % 16 == 0 ? n / 16 : 0};
     d->bytes = lay_out(d, NULL);
     d->memory = hl_pages_new(d->bytes);
   }
@@ -172,6 +191,49 @@ static void fold(hl_band_dft *d, const float *band) {
     }
 }
 
+/* x[4][band]: rows +u and -u of the band, re and im, with phase and scale. */
+static void turn_rows(const hl_band_dft *d, const float *band, size_t u, float *x) {
+  size_t count = d->plan.band, half = d->plan.half;
+  for (size_t side = 0; side < 2; side++) {
+    size_t row = side ? half - u : half + u;
+    const float *from = band + 2 * row * count, *b = d->phase;
+    float ar = d->phase[2 * row], ai = d->phase[2 * row + 1];
+    float *re = x + 2 * side * count, *im = re + count;
+    for (size_t v = 0; v < count; v++) {
+      float pr = ar * b[2 * v] - ai * b[2 * v + 1], pi = ar * b[2 * v + 1] + ai * b[2 * v];
+      re[v] = from[2 * v] * pr - from[2 * v + 1] * pi;
+      im[v] = from[2 * v] * pi + from[2 * v + 1] * pr;
+    }
+  }
+}
+
+/* What fold() makes, in lanes. */
+static void spread(hl_band_dft *d, const float *band) {
+  const hl__band_plan *p = &d->plan;
+  size_t count = p->band, half = p->half;
+  float *x = d->line;
+  for (size_t u = 0; u <= half; u++) {
+    turn_rows(d, band, u, x);
+    for (size_t part = 0; part < 2; part++) { /* re, im */
+      float *plus = x + part * count, *minus = plus + 2 * count;
+      float *sum = d->spread + (4 * u + part) * p->lanes, *difference = sum + 2 * p->lanes;
+      for (size_t v = 0; v < count; v++) {
+        float a = plus[v], b = u ? minus[v] : 0;
+        plus[v] = a + b;
+        minus[v] = u ? a - b : 0;
+      }
+      sum[0] = plus[half];
+      difference[0] = minus[half];
+      for (size_t v = 1; v <= half; v++) {
+        sum[v] = plus[half + v] + plus[half - v];
+        sum[half + v] = plus[half + v] - plus[half - v];
+        difference[v] = minus[half + v] + minus[half - v];
+        difference[half + v] = minus[half + v] - minus[half - v];
+      }
+    }
+  }
+}
+
 static void rows_run(void *context, size_t block, int part) {
   const hl_band_dft *d = context;
   hl__band_job job = d->job;
@@ -186,12 +248,28 @@ static void gradient_run(void *context, size_t v, int part) {
   d->kernels->gradient(&d->job, v);
 }
 
+static void sixteen_run(void *context, size_t t, int part) {
+  const hl_band_dft *d = context;
+  hl__band_job job = d->job;
+  job.fields = d->fields + (size_t)part * fields_size(&d->plan);
+  d->kernels->sixteen_rows(&job, t);
+}
+
+/* Whether the picture is one of turns by an eighth. */
+static bool turns_by_eighths(const hl_band_dft *d) {
+  return d->job.amplitude && d->plan.n % (2 * HL__BAND_EIGHTHS * d->kernels->width) == 0;
+}
+
 static size_t blocks_of(const hl_band_dft *d) {
   return (d->plan.pairs + d->kernels->width - 1) / d->kernels->width;
 }
 
 static void enter(void *context, hl_team *team, int part) {
   const hl_band_dft *d = context;
+  if (turns_by_eighths(d)) {
+    hl_team_loop(team, 0, d->plan.sixteenth, sixteen_run, context, part);
+    return;
+  }
   hl_team_loop(team, 0, blocks_of(d), rows_run, context, part);
   if (d->job.graded) hl_team_loop(team, 1, d->plan.band, gradient_run, context, part);
 }
@@ -203,13 +281,14 @@ typedef struct request {
 } request;
 
 static void run(hl_band_dft *d, const float complex *band, request r) {
-  fold(d, (const float *)band);
   d->job.plan = &d->plan;
   d->job.folded = d->folded;
+  d->job.spread = d->spread;
   d->job.flip = r.flip;
   d->job.graded = r.graded;
   d->job.amplitude = r.amplitude;
   d->job.target = r.target;
+  (turns_by_eighths(d) ? spread : fold)(d, (const float *)band);
   hl_team_run(d->team, enter, d);
 }
 

@@ -74,6 +74,45 @@ static void test_instruction_sets(void **state) {
   }
 }
 
+/* Against the definition in double, at some places: by blocks of pairs and by turns by an eighth,
+ * which each set of instructions takes where its vectors fit. */
+static void test_definition(void **state) {
+  (void)state;
+  static const char *const sets[] = {"baseline", "avx2", "avx512"};
+  static const size_t sizes[][2] = {{64, 11}, {96, 41}, {128, 41}, {256, 41}, {256, 1}, {512, 17}};
+  for (size_t c = 0; c < HL_COUNT(sizes); c++)
+    for (size_t i = 0; i < HL_COUNT(sets); i++) {
+      if (!hl__band_kernels_by_name(sets[i])) continue;
+      size_t n = sizes[c][0], band = sizes[c][1];
+      ptrdiff_t half = (ptrdiff_t)band / 2, middle = (ptrdiff_t)n / 2;
+      float *numbers = filled(2 * band * band, c), *plain = malloc(n * n * sizeof *plain);
+      float *flipped = malloc(n * n * sizeof *flipped);
+      float complex *x = (float complex *)numbers;
+      hl_band_dft *dft;
+      hl_team *team = hl_team_new(2);
+      assert_non_null(plain);
+      assert_non_null(flipped);
+      assert_int_equal(hl_band_dft_new(n, band, team, &dft, NULL), HL_OK);
+      hl__band_dft_use(dft, hl__band_kernels_by_name(sets[i]));
+      hl_band_dft_amplitude(dft, x, 0, plain);
+      hl_band_dft_amplitude(dft, x, HL_BAND_FLIP, flipped);
+      for (size_t at = 0; at < n * n; at += n * n / 400 + 1) {
+        ptrdiff_t p = (ptrdiff_t)(at / n) - middle, q = (ptrdiff_t)(at % n) - middle;
+        double complex sum = 0;
+        for (ptrdiff_t u = -half; u <= half; u++)
+          for (ptrdiff_t v = -half; v <= half; v++)
+            sum += x[(u + half) * (ptrdiff_t)band + v + half] *
+                   cexp(-2 * M_PI * I * (double)(u * p + v * q) / (double)n);
+        double expected = cabs(sum) / (double)n, most = 1e-6 * (double)band;
+        assert_true(fabs((double)plain[at] - expected) < most);
+        assert_true(fabs((double)flipped[n * n - 1 - at] - expected) < most);
+      }
+      hl_band_dft_free(dft);
+      hl_team_free(team);
+      free(numbers), free(plain), free(flipped);
+    }
+}
+
 /* Where the field or the difference is 0 there is no slope, and nothing is NaN. */
 static void test_nothing(void **state) {
   (void)state;
@@ -105,8 +144,8 @@ static void test_bad_sizes(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_instruction_sets),
-                                     cmocka_unit_test(test_nothing),
-                                     cmocka_unit_test(test_bad_sizes)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_instruction_sets), cmocka_unit_test(test_definition),
+      cmocka_unit_test(test_nothing), cmocka_unit_test(test_bad_sizes)};
   return cmocka_run_group_tests_name("numeric/band-dft", tests, NULL, NULL);
 }
