@@ -130,9 +130,9 @@ void hl__phase5_comparison_text(const hl_report_input *input, hl_text *out) {
     if (compare(input, scenarios[i], &c[i])) scenario_text(scenarios[i], &c[i], out);
   if (c[0].count) expected_text(&c[0], out);
   hl_text_append(
-      out, "Speed-up: time of a pass without any optimisation over that with all exact ones, the\n"
-           "Hodges-Lehmann estimate over passes in turns, with its interval at 95 %: by ranks, of\n"
-           "fewer than 6 pairs the mean log-ratio with Student's. Of several repetitions their "
-           "median and\n"
-           "the interval that holds all of theirs. phase5_checklist.txt has the acceptance.\n");
+      out,
+      "Speed-up: time of a pass without any optimisation over that with all exact ones, the\n"
+      "Hodges-Lehmann estimate over passes in turns, with its interval at 95 %: by ranks, of\n"
+      "fewer than 6 pairs the mean log-ratio with Student's. Pairs of several repetitions are\n"
+      "taken together. phase5_checklist.txt has the acceptance.\n");
 }

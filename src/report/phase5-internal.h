@@ -41,8 +41,9 @@ typedef struct hl__phase5_ratio {
 } hl__phase5_ratio;
 hl__phase5_ratio hl__phase5_compare(const hl_report_input *input, const hl_record *a,
                                     const hl_record *b);
-/* Of the sides' repetitions, in the order of the plan: their median, and the interval that holds
- * all of their intervals. `ret_each` has HL__PHASE5_ROWS places. */
+/* Of the sides' repetitions, in the order of the plan. Where their pairs of passes are 6 or more
+ * together, the Hodges-Lehmann estimate of all of them with its interval; else the repetitions'
+ * median, and the interval that holds all of theirs. `ret_each` has HL__PHASE5_ROWS places. */
 hl__phase5_ratio hl__phase5_compare_sides(const hl_report_input *input, const hl__phase5_side *a,
                                           const hl__phase5_side *b, hl__phase5_ratio *ret_each,
                                           size_t *ret_count);

@@ -2,9 +2,12 @@
 #include "report/number.h"
 #include "report/phase5-internal.h"
 #include "statistics/distribution.h"
+#include "statistics/paired.h"
 #include "statistics/percentile.h"
 #include <math.h>
 #include <string.h>
+
+enum { POOLED_MOST = 512 }; /* pairs of all repetitions */
 
 const hl__phase5_optimization hl__phase5_optimizations[HL__PHASE5_OPTIMIZATIONS] = {
     {"grid-cache", "1.05-1.1x", "Grid caching"},
@@ -110,13 +113,37 @@ hl__phase5_ratio hl__phase5_compare(const hl_report_input *input, const hl_recor
   return r;
 }
 
+/* Appends the log-ratios of two rows' passes in turns; false where they have none. */
+static bool add_ratios(const hl_record *a, const hl_record *b, double *logs, size_t *count) {
+  size_t n = a->sample_count;
+  if (n == 0 || n != b->sample_count || !a->samples_ns || !b->samples_ns) return false;
+  if (*count + n > POOLED_MOST) return false;
+  for (size_t i = 0; i < n; i++) {
+    if (!a->samples_ns[i] || !b->samples_ns[i]) return false;
+    logs[(*count)++] = log((double)a->samples_ns[i] / (double)b->samples_ns[i]);
+  }
+  return true;
+}
+
+/* All repetitions' pairs together, where they are enough for an interval by ranks. */
+static bool pool(const double *logs, size_t count, hl__phase5_ratio *ret_whole) {
+  hl_paired paired;
+  if (count < HL_PAIRS_FOR_INTERVAL || hl_paired_estimate(logs, count, &paired, NULL) != HL_OK)
+    return false;
+  *ret_whole = (hl__phase5_ratio){.value = exp(paired.estimate),
+                                  .low = exp(paired.low),
+                                  .high = exp(paired.high),
+                                  .pairs = (int64_t)count};
+  return true;
+}
+
 hl__phase5_ratio hl__phase5_compare_sides(const hl_report_input *input, const hl__phase5_side *a,
                                           const hl__phase5_side *b, hl__phase5_ratio *ret_each,
                                           size_t *ret_count) {
   hl__phase5_ratio whole = {.value = (double)NAN, .low = (double)NAN, .high = (double)NAN};
-  double values[HL__PHASE5_ROWS];
-  size_t count = 0;
-  bool unknown = false;
+  double values[HL__PHASE5_ROWS], logs[POOLED_MOST];
+  size_t count = 0, log_count = 0;
+  bool unknown = false, pooled = true;
   for (size_t i = 0; i < a->count; i++)
     for (size_t k = 0; k < b->count; k++) {
       if (strcmp(a->rows[i]->entry, b->rows[k]->entry) != 0 || count == HL__PHASE5_ROWS) continue;
@@ -126,12 +153,14 @@ hl__phase5_ratio hl__phase5_compare_sides(const hl_report_input *input, const hl
       whole.low = fmin(whole.low, r.low);
       whole.high = fmax(whole.high, r.high);
       whole.pairs += r.pairs;
+      pooled = pooled && add_ratios(a->rows[i], b->rows[k], logs, &log_count);
       values[count] = r.value;
       ret_each[count++] = r;
     }
   if (unknown) whole.low = whole.high = (double)NAN;
   if (count) whole.value = hl_median(values, count);
   *ret_count = count;
+  if (count > 1 && pooled) (void)pool(logs, log_count, &whole);
   return whole;
 }
 

@@ -258,6 +258,44 @@ static void three_pairs_have_an_interval(void **state) {
   json_decref(document);
 }
 
+static void take_passes(hl_record *row, const uint64_t samples[3]) {
+  row->samples_ns = malloc(3 * sizeof *samples);
+  assert_non_null(row->samples_ns);
+  memcpy(row->samples_ns, samples, 3 * sizeof *samples);
+  row->sample_count = 3;
+}
+
+/* Nine pairs of three repetitions: one estimate and interval by ranks, not those of three. */
+static void pairs_of_all_repetitions_count_together(void **state) {
+  fixture *f = *state;
+  static const uint64_t none[][3] = {
+      {3900, 4100, 4000}, {4050, 3950, 40000 /* disturbed */}, {4020, 3980, 4010}};
+  static const uint64_t all[] = {1000, 1000, 1000};
+  add_standard(f);
+  for (size_t i = 0; i < 3; i++) {
+    take_passes(&f->records.items[2 * i], none[i]);
+    take_passes(&f->records.items[2 * i + 1], all);
+  }
+  write_files(f);
+  json_t *document = load(f, "phase5_checklist.json");
+  const json_t *item = json_array_get(json_object_get(document, "items"), 0);
+  const json_t *interval = json_object_get(item, "interval");
+  assert_true(fabs(json_number_value(json_object_get(item, "value")) - 4.02) < 0.03);
+  assert_true(json_number_value(json_array_get(interval, 0)) > 3.9);
+  assert_true(json_number_value(json_array_get(interval, 1)) < 13);
+  assert_non_null(strstr(json_string_value(json_object_get(item, "sentence")), "9 interleaved"));
+  json_decref(document);
+  free(f->records.items[1].samples_ns); /* a pass less: no pairs of all */
+  f->records.items[1].samples_ns = NULL;
+  f->records.items[1].sample_count = 0;
+  write_files(f);
+  document = load(f, "phase5_checklist.json");
+  double value;
+  assert_int_equal(item_of(document, "Speed-up, standard", &value), 1);
+  assert_true(fabs(value - 4.01) < 1e-9);
+  json_decref(document);
+}
+
 static const json_t *named(const json_t *list, const char *name) {
   for (size_t i = 0; i < json_array_size(list); i++)
     if (strcmp(json_string_value(json_object_get(json_array_get(list, i), "name")), name) == 0)
@@ -358,6 +396,7 @@ int main(void) {
       TEST(performance_is_of_a_sample),
       TEST(the_checklist_has_numbers),
       TEST(what_is_not_met_is_no_pass),
+      TEST(pairs_of_all_repetitions_count_together),
       TEST(three_pairs_have_an_interval),
       TEST(ablation_is_alone_and_beside_all),
       TEST(caches_have_files_of_their_own),
