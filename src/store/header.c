@@ -66,7 +66,7 @@ hl_status hl__store_check_file(const char *path, hl_store_mode mode, hl_error *e
     ssize_t bytes = read(fd, header, sizeof header);
     status = bytes < 0 ? hl_error_errno(error, HL_IO, "%s: cannot read the store", path)
                        : check_header(path, header, bytes, error);
-  } else if (mode == HL_STORE_READ) {
+  } else if (mode != HL_STORE_WRITE) {
     status = hl_error_set(error, HL_BAD_DATA,
                           "%s: the store is empty (0 bytes), so it holds no runs. Name another "
                           "with --store; `hotlap sweep` begins one in this file",

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BUSY_MS = 10000 };
+enum { BUSY_MS = 10000, BUSY_WATCH_MS = 1000 };
 
 static hl_status check_identity(hl_store *store, int64_t *ret_version, hl_error *error) {
   int64_t id = 0, version = 0, tables = 0;
@@ -101,7 +101,7 @@ static hl_status enter_wal(hl_store *store, hl_error *error) {
 }
 
 static hl_status prepare_store(hl_store *store, hl_store_mode mode, hl_error *error) {
-  sqlite3_busy_timeout(store->db, BUSY_MS);
+  sqlite3_busy_timeout(store->db, mode == HL_STORE_WATCH ? BUSY_WATCH_MS : BUSY_MS);
   sqlite3_extended_result_codes(store->db, 1);
   /* A damaged or hostile file gets no chance to run what it says. */
   sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
@@ -116,6 +116,11 @@ static hl_status prepare_store(hl_store *store, hl_store_mode mode, hl_error *er
   if (status == HL_OK && version == hl_store_schema_count && mode == HL_STORE_WRITE)
     status = columns_missing(store, false, &missing, error);
   bool current = version == hl_store_schema_count && missing == 0;
+  if (status == HL_OK && mode == HL_STORE_WATCH && version < hl_store_schema_count)
+    return hl_error_set(error, HL_UNAVAILABLE,
+                        "%s: a store of an older hotlap. `hotlap history --store FILE` of this one "
+                        "converts it",
+                        store->path);
   if (sqlite3_db_readonly(store->db, "main") == 1) {
     if (status == HL_OK && version < hl_store_schema_count)
       return hl_error_set(error, HL_IO,
@@ -162,7 +167,7 @@ static int open_database(hl_store *store, int flags) {
  * read-only directory or medium) it is read as one that nobody changes, unless a log there says
  * that somebody does.
  */
-static hl_status open_immutable(hl_store *store, hl_error *error) {
+static hl_status open_immutable(hl_store *store, hl_store_mode mode, hl_error *error) {
   struct stat st;
   HL_CLEANUP(hl_free_pointer) char *log = hl_format("%s-wal", store->path);
   if (!log || (stat(log, &st) == 0 && st.st_size > 0))
@@ -184,8 +189,7 @@ static hl_status open_immutable(hl_store *store, hl_error *error) {
                          : sqlite3_open_v2(name.data, &store->db,
                                            SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
   hl_text_release(&name);
-  return code == SQLITE_OK ? prepare_store(store, HL_STORE_READ, error)
-                           : hl_sql_error(store, error);
+  return code == SQLITE_OK ? prepare_store(store, mode, error) : hl_sql_error(store, error);
 }
 
 hl_status hl_store_open(const char *path, hl_store_mode mode, hl_store **ret_store,
@@ -202,13 +206,15 @@ hl_status hl_store_open(const char *path, hl_store_mode mode, hl_store **ret_sto
     return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a store");
   }
   /* A reader, too, opens for writing where it may: WAL needs it, and so do older schemas. */
-  int flags = SQLITE_OPEN_READWRITE | (mode == HL_STORE_WRITE ? SQLITE_OPEN_CREATE : 0);
+  int flags = mode == HL_STORE_WATCH
+                  ? SQLITE_OPEN_READONLY
+                  : SQLITE_OPEN_READWRITE | (mode == HL_STORE_WRITE ? SQLITE_OPEN_CREATE : 0);
   if (open_database(store, flags) != SQLITE_OK)
     status = hl_sql_error(store, error);
   else
     status = prepare_store(store, mode, error);
-  if (status == HL_IO && mode == HL_STORE_READ && sqlite3_db_readonly(store->db, "main") == 1)
-    status = open_immutable(store, error);
+  if (status == HL_IO && mode != HL_STORE_WRITE && sqlite3_db_readonly(store->db, "main") == 1)
+    status = open_immutable(store, mode, error);
   if (status == HL_OK && mode == HL_STORE_WRITE && sqlite3_db_readonly(store->db, "main") == 1)
     status = hl_error_set(error, HL_IO,
                           "%s: the store is read-only. Change its permissions, or name another "

@@ -188,6 +188,7 @@ static hl_status append_run(hl_store_runs *runs, sqlite3_stmt *s, hl_error *erro
 
 hl_status hl__store_runs_append(hl_store *store, const hl_store_filter *filter, int64_t run,
                                 hl_store_runs *runs, hl_error *error) {
+  /* First which runs, then what their rows say: that of all runs would take seconds. */
   HL_CLEANUP(hl_free_pointer)
   char *sql = hl_format(
       "SELECT r.id, r.created, r.state, r.machine_id, r.cpu, r.command,"
@@ -196,13 +197,12 @@ hl_status hl__store_runs_append(hl_store *store, const hl_store_filter *filter, 
       " (SELECT count(*) FROM rows WHERE run_id = r.id),"
       " (SELECT count(*) FROM rows WHERE run_id = r.id AND outcome = 'PASSED'),"
       " b.model, b.engine, b.batch_size, b.throughput_ips"
-      " FROM runs r LEFT JOIN rows b ON b.row_id ="
+      " FROM (SELECT rowid AS number, * FROM runs r WHERE " HL__RUNS_FILTER
+      "   AND %s ORDER BY created DESC, rowid DESC LIMIT ?3 OFFSET ?5) r"
+      " LEFT JOIN rows b ON b.row_id ="
       "   (SELECT row_id FROM rows WHERE run_id = r.id AND outcome = 'PASSED'"
       "    AND throughput_ips IS NOT NULL ORDER BY throughput_ips DESC, batch_size LIMIT 1)"
-      " WHERE (?1 IS NULL OR EXISTS"
-      "   (SELECT 1 FROM rows WHERE run_id = r.id AND instr(model, ?1) > 0))"
-      " AND (?2 IS NULL OR r.machine_id = ?2 OR instr(lower(r.cpu), lower(?2)) > 0)"
-      " AND %s ORDER BY r.created DESC, r.rowid DESC LIMIT ?3",
+      " ORDER BY r.created DESC, r.number DESC",
       run ? "r.rowid = ?4" : "?4 = 0");
   if (!sql) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the list of runs");
   HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
@@ -212,6 +212,7 @@ hl_status hl__store_runs_append(hl_store *store, const hl_store_filter *filter, 
   hl_sql_bind_text(statement, 2, filter ? filter->machine : NULL);
   sqlite3_bind_int64(statement, 3, filter && filter->limit > 0 ? filter->limit : -1);
   sqlite3_bind_int64(statement, 4, run);
+  sqlite3_bind_int64(statement, 5, filter ? filter->skip : 0);
   bool row = false;
   while (status == HL_OK && (status = hl_sql_step(store, statement, &row, error)) == HL_OK && row)
     status = append_run(runs, statement, error);

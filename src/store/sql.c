@@ -14,6 +14,8 @@ hl_status hl_sql_error(hl_store *store, hl_error *error) {
                         "%s: another process holds the store for too long. Wait until it is done, "
                         "or name another with --store",
                         path);
+  case SQLITE_INTERRUPT:
+    return hl_error_set(error, HL_TIMED_OUT, "%s: reading the store took too long", path);
   case SQLITE_FULL:
     return hl_error_set(error, HL_IO,
                         "%s: the disk is full. Free some space, or name a store elsewhere with "

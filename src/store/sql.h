@@ -18,7 +18,8 @@
 struct hl_store {
   sqlite3 *db;
   char *path;
-  bool batch; /* a transaction of several writes is open */
+  bool batch;           /* a transaction of several writes is open */
+  uint64_t deadline_ns; /* of hl_store_time_limit; 0: none */
 };
 
 /* "HLAP" in the file's header, so that another program's database is not taken for a store. */
@@ -67,6 +68,14 @@ void hl_sql_read_fields(sqlite3_stmt *statement, const hl_store_table *table, vo
 hl_status hl__store_upsert(hl_store *store, const hl_store_table *table, const char *const *keys,
                            size_t key_count, const char *conflict, sqlite3_stmt **ret_statement,
                            hl_error *error);
+
+/* Whether the process that a statement names (columns 1 and 2: writer_pid, writer_start) lives. */
+bool hl__store_writer_lives(sqlite3_stmt *statement);
+
+/* The condition of a filter on runs r: ?1 its model, ?2 its machine. */
+#define HL__RUNS_FILTER                                                                            \
+  "(?1 IS NULL OR EXISTS (SELECT 1 FROM rows WHERE run_id = r.id AND instr(model, ?1) > 0))"       \
+  " AND (?2 IS NULL OR r.machine_id = ?2 OR instr(lower(r.cpu), lower(?2)) > 0)"
 
 /* Parts of what store.h reads, for a damaged store. Appends the run of this row id, or all runs
  * where it is 0; appends one row. */

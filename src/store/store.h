@@ -25,8 +25,11 @@
 typedef struct hl_store hl_store;
 
 typedef enum hl_store_mode {
-  HL_STORE_READ, /* the file has to exist */
-  HL_STORE_WRITE /* file and parent directories are made where they are missing */
+  HL_STORE_READ,  /* the file has to exist */
+  HL_STORE_WRITE, /* file and parent directories are made where they are missing */
+  /* As READ, but without the permission to write: an older schema is not brought up to date but
+   * refused, and nobody is waited for longer than a second. */
+  HL_STORE_WATCH
 } hl_store_mode;
 
 typedef enum hl_run_state { HL_RUN_RUNNING, HL_RUN_FINISHED, HL_RUN_INTERRUPTED } hl_run_state;
@@ -141,6 +144,7 @@ typedef struct hl_store_filter {
   const char *model;   /* part of a row's model */
   const char *machine; /* a machine's id, or part of its CPU's name */
   int64_t limit;       /* 0: all */
+  int64_t skip;        /* so many of the newest are left out before */
 } hl_store_filter;
 
 /* The newest runs first. */
@@ -151,6 +155,41 @@ hl_status hl_store_runs_list(hl_store *store, const hl_store_filter *filter,
  * be read, the last begun first, and how many more are known of. */
 hl_status hl_store_runs_salvage(hl_store *store, const hl_store_filter *filter,
                                 hl_store_runs *ret_runs, size_t *ret_lost, hl_error *error);
+
+/* ---- watching a store that others write ---- */
+
+/* Statements that begin from now on end after `ms` milliseconds from now with TIMED_OUT; 0: never.
+ */
+void hl_store_time_limit(hl_store *store, int ms);
+
+/* A number that is another one after every change that another process commits. */
+hl_status hl_store_version(hl_store *store, int64_t *ret_version, hl_error *error);
+
+/* What a line about a row needs. Texts are the callee's, NULL where they are null. */
+typedef struct hl_store_brief {
+  int64_t row_id; /* ascending in the order of measuring */
+  const char *outcome, *model, *workload, *engine, *dtype, *device, *reason;
+  int64_t batch_size, threads;                                      /* HL_INT_NULL: null */
+  double throughput_ips, latency_p50_ms, latency_p99_ms, memory_mb; /* NaN: null */
+} hl_store_brief;
+
+/* Calls `take` for each row of the run above row `after`, at most `limit` of them. */
+hl_status hl_store_rows_follow(hl_store *store, const char *run_id, int64_t after, int64_t limit,
+                               void (*take)(void *context, const hl_store_brief *row),
+                               void *context, hl_error *error);
+
+/* How a run stands. */
+typedef struct hl_store_standing {
+  char state[16]; /* "running", "finished", "interrupted"; "" where there is no such run */
+  bool abandoned; /* it is running, but no process of this host writes it any more */
+  int64_t rows, passed;
+} hl_store_standing;
+hl_status hl_store_run_standing(hl_store *store, const char *run_id,
+                                hl_store_standing *ret_standing, hl_error *error);
+
+/* How many runs the filter takes; its `limit` and `skip` are not used. */
+hl_status hl_store_runs_count(hl_store *store, const hl_store_filter *filter, int64_t *ret_count,
+                              hl_error *error);
 
 /* The newest description of a metric of the user's own, without its value; release it if it was
  * found. */

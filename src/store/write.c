@@ -182,7 +182,7 @@ hl_status hl_store_row_set_boundary(hl_store *store, const char *run_id, const c
 }
 
 /* Whether the process that wrote the run in this row (columns: pid, start) is still there. */
-static bool writer_lives(sqlite3_stmt *statement) {
+bool hl__store_writer_lives(sqlite3_stmt *statement) {
   const char *start = (const char *)sqlite3_column_text(statement, 2);
   int64_t pid = sqlite3_column_int64(statement, 1);
   char now[32];
@@ -207,7 +207,7 @@ hl_status hl_store_run_resumable(hl_store *store, const char *plan_hash, const c
          row) {
     const char *state = (const char *)sqlite3_column_text(statement, 3);
     bool running = state && strcmp(state, hl_run_state_name(HL_RUN_RUNNING)) == 0;
-    if (!running || !writer_lives(statement)) id = hl_sql_text(statement, 0);
+    if (!running || !hl__store_writer_lives(statement)) id = hl_sql_text(statement, 0);
   }
   if (status == HL_OK) *ret_id = id;
   return status;
