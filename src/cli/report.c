@@ -2,6 +2,7 @@
 #include "cli/report-files.h"
 #include "cli/run-plan.h"
 #include "cli/run-plots.h"
+#include "cli/serve.h"
 
 #include "analyse/analyse.h"
 #include "report/grid.h"
@@ -16,12 +17,16 @@
 static const char usage[] =
     "Usage: hotlap report [RUN] [--export-format LIST] [--plot-results] [--output-dir DIR]\n"
     "       hotlap report FILE.csv...\n"
+    "       hotlap report --serve [--listen ADDRESS:PORT] [--monitor LOG] [--token-file FILE]\n"
     "\n"
     "Shows a stored run again and writes its files. RUN is an id of `hotlap history`, the start "
     "of\n"
     "one, or latest (the default). FILE: results of 594Project's runner or of hotlap as CSV, all "
     "of\n"
-    "them together (see docs/analysis.md). With --output-dir alone every file is written.\n";
+    "them together (see docs/analysis.md). With --output-dir alone every file is written.\n"
+    "\n"
+    "--serve shows all runs in a browser, and those that go on as they go (see "
+    "docs/dashboard.md).\n";
 
 /* What can still be read of a damaged run; `error` stays and says so. */
 static void salvage(hl_store *store, const char *id, hl_run_info *ret_info, hl_records *ret_records,
@@ -148,6 +153,7 @@ int hl_cli_report(int argc, char **argv) {
   hl_options options;
   int exit_status = hl_cli_options('R', usage, argc, argv, &options);
   if (exit_status >= 0) return exit_status;
+  if (hl_cli_serves(&options)) return hl_cli_serve(&options);
   hl_error error = {0};
   hl_run_info info;
   hl_records records = {0};

@@ -1,0 +1,38 @@
+#include "web/internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+void hl__web_store_close(hl__web *web) {
+  hl_store_free(web->store);
+  web->store = NULL;
+}
+
+/* Whether it is the file that is open, as far as can be seen without reading it. */
+static bool is_same(const struct stat *a, const struct stat *b) {
+  return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+hl_status hl__web_store(hl__web *web, hl_store **ret_store, hl_error *error) {
+  const char *path = web->config->store;
+  struct stat now;
+  bool there = stat(path, &now) == 0;
+  if (web->store && (!there || !is_same(&now, &web->file))) {
+    hl__web_store_close(web);
+    web->version++;
+  }
+  if (!web->store) {
+    hl_error inner = {0};
+    hl_status status = hl_store_open(path, HL_STORE_WATCH, &web->store, &inner);
+    if (status != HL_OK) {
+      web->store = NULL;
+      return hl_error_set(error, status == HL_OUT_OF_MEMORY ? status : HL_UNAVAILABLE, "%s",
+                          inner.msg);
+    }
+    if (stat(path, &web->file) != 0) memset(&web->file, 0, sizeof web->file);
+    web->data_version = 0;
+  }
+  hl_store_time_limit(web->store, HL__WEB_QUERY_MS);
+  *ret_store = web->store;
+  return HL_OK;
+}

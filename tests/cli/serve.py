@@ -1,0 +1,258 @@
+"""The dashboard: what it answers, whom, and what strangers can do to it."""
+import os
+import pathlib
+import socket
+import subprocess
+import time
+
+import harness
+from harness import HOME, SANITIZED, case, environment, hotlap, main, refused
+from serve_kit import Dashboard, Events, read_all
+
+STORE = HOME / 'runs.db'
+BAD_NAME = 'x" onload="alert(1)<script>alert(2)</script>&amp;\'.db'
+QUICK = ('--engine', 'null', '--simulated-clock', '1000000+100000', '--max-time', '0.2', '--store')
+
+
+def store():
+    if not STORE.exists():
+        hotlap('sweep', 'mlp', '--batch-sizes', '1,2', *QUICK, STORE).passes()
+    return STORE
+
+
+@case
+def it_serves_until_an_interrupt():
+    with Dashboard('--store', store()) as d:
+        assert d.url == f'http://127.0.0.1:{d.port}/' and d.port > 0
+        assert d.page('/healthz').text == 'ok\n'
+        assert d.end() == 0 and d.err == '', d.err
+
+
+@case
+def runs_and_rows_as_json():
+    with Dashboard('--store', store()) as d:
+        runs = d.page('/api/runs').document
+        assert runs['count'] == 1 and runs['runs'][0]['rows'] == 2, runs
+        run = d.page('/api/runs/' + runs['runs'][0]['id']).document
+        assert [row['batch_size'] for row in run['rows']] == [1, 2]
+        assert run == hotlap('report', '--store', STORE, '--json').document
+        assert d.page('/api/runs/latest').document == run
+        assert d.page('/api/runs?model=nothing').document == {'count': 0, 'skipped': 0, 'runs': []}
+        assert d.page('/api/runs?limit=0', status=400).text.startswith('limit')
+        d.page('/api/runs/nothing', status=404)
+
+
+@case
+def metrics_are_openmetrics():
+    with Dashboard('--store', store()) as d:
+        answer = d.page('/metrics')
+        assert answer.headers['content-type'].startswith('application/openmetrics-text')
+        assert answer.text.endswith('# EOF\n') and answer.text.count('# EOF') == 1
+        assert 'hotlap_dashboard_runs 1\n' in answer.text and 'hotlap_throughput' in answer.text
+
+
+@case
+def events_of_a_sweep_that_runs():
+    name = HOME / 'live.db'
+    hotlap('sweep', 'mlp', '--batch-sizes', '1', *QUICK, name).passes()
+    with Dashboard('--store', name) as d:
+        everything = Events(d, '/events')
+        hang = HOME / 'hang'
+        os.mkfifo(hang)
+        sweep = subprocess.Popen([harness.PROGRAM, 'sweep', 'mlp', '--plugin', harness.FAULTY, '--engine', 'faulty',
+                                  '--engine-option', 'fault=none', '--batch-sizes', '1,2,4', '--iterations', '20',
+                                  '--store', str(name)], env=environment(), stdout=subprocess.DEVNULL)
+        try:
+            assert everything.next('changed')[0] == 'changed'
+            followed = Events(d, '/runs/latest/events')
+            rows = []
+            while (event := followed.next())[0]:
+                if event[0] == 'row':
+                    rows.append(event[1])
+                else:
+                    last = event[1]
+            assert sweep.wait(60) == 0
+            assert [row['batch_size'] for row in rows] == [1, 2, 4], rows
+            assert last == {'state': 'finished', 'rows': 3, 'passed': 3}, last
+        finally:
+            sweep.kill()
+            sweep.wait()
+
+
+@case
+def headers_that_keep_a_browser_safe():
+    with Dashboard('--store', store()) as d:
+        for path in ('/api/runs', '/nothing', '/healthz'):
+            h = d.get(path).headers
+            assert "default-src 'none'" in h['content-security-policy']
+            assert "frame-ancestors 'none'" in h['content-security-policy'] and 'unsafe' not in str(h)
+            assert h['x-content-type-options'] == 'nosniff' and h['referrer-policy'] == 'no-referrer'
+
+
+@case
+def only_get_and_head():
+    with Dashboard('--store', store()) as d:
+        for method in ('POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'PATCH', 'CONNECT', 'FROBNICATE', 'get'):
+            answer = d.get('/api/runs', method=method)
+            assert answer.status == 405 and answer.headers['allow'] == 'GET, HEAD', (method, answer.raw)
+        whole, head = d.page('/api/runs'), d.get('/api/runs', method='HEAD')
+        assert head.status == 200 and head.body == b'' and head.headers['content-length'] == str(len(whole.body))
+        assert d.get('/api/runs', 'Content-Length: 5').status == 413
+        assert d.get('/api/runs', 'Transfer-Encoding: chunked').status == 413
+        d.page('/healthz')
+
+
+@case
+def hostile_targets():
+    targets = ['/../etc/passwd', '/%2e%2e/%2e%2e/etc/passwd', '//etc/passwd', '/api/runs/..', '/%00', '/api/runs/a%00b',
+               '/%', '/%4', '/%zz', '/\x01', '/%01', '/%ff', '/%c0%af', '/api/runs?%ff=1', '/api/runs?a=1&a=2',
+               'http://127.0.0.1/', '*', 'runs', '/a/b/c/d/e/f/g/h', '/?' + '&'.join(f'k{i}=1' for i in range(40)),
+               '/api/runs?limit=-1', '/api/runs?limit=99999999999999999999', '/api/runs?limit=1e3',
+               '/api/runs?skip=%2d1', '/' + 'a' * 3000, '/#x']
+    with Dashboard('--store', store()) as d:
+        for target in targets:
+            assert d.get(target).status in (400, 404), target
+        assert d.get('/' + 'a' * 100000).status in (0, 400, 414, 431)
+        assert d.get("/api/runs?model='%3B%20DROP%20TABLE%20runs%3B--").document['count'] == 0
+        assert d.get('/api/runs?model=%25').document['count'] == 0  # no wild card
+        assert d.page('/api/runs').document['count'] == 1
+
+
+@case
+def hostile_requests():
+    big = b'X-A: ' + b'a' * 8000 + b'\r\n'
+    requests = [b'', b'\r\n\r\n', b'\x00' * 100, b'GET\r\n\r\n', b'GET / HTTP/9.9\r\n\r\n', b'GET / HTTP/1.1\r\n\r\n',
+                b'\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03' + bytes(200), b'GET / HTTP/1.1\r\nHost\r\n\r\n',
+                b'GET / HTTP/1.1\r\nHost: localhost\r\n' + big * 10 + b'\r\n',
+                b'GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n',
+                b'GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999999999999\r\n\r\n',
+                b'GET / HTTP/1.1\r\n' + b''.join(b'A%d: b\r\n' % i for i in range(5000)) + b'\r\n']
+    with Dashboard('--store', store(), '--client-timeout', '1') as d:
+        for request in requests:
+            with d.connect() as s:
+                try:
+                    s.sendall(request)
+                    s.shutdown(socket.SHUT_WR)
+                    answer = read_all(s)
+                except OSError:
+                    continue
+                assert answer == b'' or answer.split()[1][:1] in (b'4', b'5'), (request[:60], answer[:200])
+        d.page('/healthz')
+
+
+@case
+def names_of_other_machines():
+    with Dashboard('--store', store()) as d:
+        for host in ('localhost', 'LOCALHOST:1', f'127.0.0.1:{d.port}', '[::1]', '[::1]:8080', '127.0.0.1'):
+            assert d.get('/api/runs', host=host).status == 200, host
+        for host in ('evil.example', 'localhost.evil.example', '127.0.0.1.evil.example', 'evil.example:8080', ' ', 'a b',
+                     'localhost:x', '[::1', 'localhost@evil.example', 'xn--', '127.0.0.1:80:80'):
+            assert d.get('/api/runs', host=host).status == 421, host
+
+
+@case
+def tokens():
+    token = 'correct-horse-battery'
+    path = harness.file('token', token.encode() + b'\nsecond line\n')
+    with Dashboard('--store', store(), '--token-file', path) as d:
+        assert d.process.args[-1] == str(path) and token not in d.url
+        d.page('/healthz')
+        for path in ('/', '/api/runs', '/metrics', '/events', '/api/runs/latest', '/nothing'):
+            assert d.get(path).status == 401, path
+        assert d.get('/api/runs', 'Authorization: Bearer wrong').status == 401
+        assert d.get('/api/runs', 'Authorization: Bearer ' + token + 'x').status == 401
+        assert d.get('/api/runs', 'Authorization: Bearer ' + token[:-1]).status == 401
+        assert d.get('/api/runs', 'Authorization: Basic ' + token).status == 401
+        assert d.get('/api/runs?token=' + token).status == 401
+        d.page('/api/runs', 'Authorization: Bearer ' + token)
+        assert d.get('/login?token=wrong').status == 403
+        login = d.get('/login?token=' + token)
+        cookie = login.headers['set-cookie']
+        assert login.status == 303 and login.headers['location'] == '/' and token not in cookie
+        assert 'HttpOnly' in cookie and 'SameSite=Strict' in cookie
+        d.page('/api/runs', 'Cookie: a=b; ' + cookie.split(';')[0])
+        assert d.get('/api/runs', 'Cookie: ' + cookie.split(';')[0] + '0').status == 401
+        assert d.get('/api/runs', 'Cookie: ' + cookie.split('=')[0] + '=').status == 401
+
+
+@case
+def who_must_have_a_token():
+    serve = ('--serve', '--store', store(), '--listen')
+    refused((*serve, '0.0.0.0:0'), 'others can reach', '--token-file', command='report')
+    refused((*serve, '0.0.0.0:0', '--token', 'short'), 'needs 16', command='report')
+    refused((*serve, 'nonsense'), 'no ADDRESS:PORT', command='report')
+    refused((*serve, '127.0.0.1:99999'), 'no ADDRESS:PORT', command='report')
+    refused((*serve, '::1:8080'), 'no ADDRESS:PORT', command='report')
+    refused((*serve, '192.0.2.1:0'), 'no address of this machine', command='report')
+    refused(('--listen', '127.0.0.1:0'), '--serve', command='report')
+    refused(('--serve', 'latest'), 'latest', command='report')
+    refused(('--serve', '--json'), '--json', command='report')
+    refused(('--serve', '--store', 'none'), 'none', command='report')
+    with socket.socket() as taken:
+        taken.bind(('127.0.0.1', 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        refused((*serve, f'127.0.0.1:{port}'), f'127.0.0.1:{port}', 'in use', '--listen', status=3, command='report')
+
+
+@case
+def slow_clients_are_let_go():
+    with Dashboard('--store', store(), '--client-timeout', '1') as d:
+        with d.connect() as silent, d.connect() as dripping, d.connect() as kept:
+            kept.sendall(b'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n')
+            assert b'ok\n' in kept.recv(4096)
+            dripping.sendall(b'GET /healthz HT')
+            deadline = time.monotonic() + 60
+            try:
+                while time.monotonic() < deadline:  # a byte now and then is no request
+                    dripping.sendall(b'T')
+                    time.sleep(0.05)
+                raise AssertionError('a client that drips is still served')
+            except (BrokenPipeError, ConnectionResetError):
+                pass
+            assert read_all(silent) == b'' and read_all(kept) == b''
+        d.page('/healthz')
+
+
+@case
+def many_clients():
+    with Dashboard('--store', store()) as d:
+        idle = [d.connect() for _ in range(100 if SANITIZED else 400)]
+        d.page('/api/runs')
+        followers = []
+        for _ in range(64):
+            followers.append(Events(d, '/events'))
+            next(followers[-1].lines)
+        assert d.get('/events').status == 503
+        for s in idle:
+            s.close()
+        followers.pop().close()
+        assert d.end() == 0, d.err
+
+
+@case
+def a_store_that_is_not_there_goes_and_returns():
+    name = HOME / 'moving.db'
+    with Dashboard('--store', name) as d:
+        assert 'no store here yet' in d.page('/api/runs', status=503).text
+        d.page('/healthz', status=503)
+        hotlap('sweep', 'mlp', '--batch-sizes', '1', *QUICK, name).passes()
+        assert d.page('/api/runs').document['count'] == 1
+        for path in HOME.glob('moving.db*'):
+            path.unlink()
+        assert 'no store here' in d.page('/api/runs', status=503).text
+        hotlap('sweep', 'mlp', '--batch-sizes', '1,2', *QUICK, name).passes()
+        assert d.page('/api/runs').document['runs'][0]['rows'] == 2
+        other = HOME / 'other.db'
+        for _ in range(2):
+            hotlap('sweep', 'mlp', '--batch-sizes', '4', *QUICK, other).passes()
+        os.replace(other, name)
+        for suffix in ('-wal', '-shm'):
+            pathlib.Path(str(name) + suffix).unlink(missing_ok=True)
+        assert d.page('/api/runs').document['count'] == 2
+        name.write_bytes(b'nothing of a store' * 100)
+        assert d.get('/api/runs').status == 503
+        assert 'hotlap_dashboard_store_readable 0' in d.page('/metrics').text
+
+
+main()
