@@ -62,12 +62,12 @@ def files(text):
 
 
 def known(text):
-    """What columns `here` name like a metric is one, or a name of another page."""
-    metrics = set(re.findall(r'`(\w+)', (SOURCE / 'docs/metrics.md').read_text()))
+    """What columns `here` name like a number of ours is one."""
+    metrics = {name for page in ('metrics', 'results') for name in re.findall(r'`(\w+)', (SOURCE / f'docs/{page}.md').read_text())}
     for head, rows in tables(text):
         if 'here' in head:
             for name in re.findall(r'`([a-z0-9]+(?:_[a-z0-9]+)+)`', ' '.join(row[head.index('here')] for row in rows)):
-                assert name in metrics, f'{name} is no metric'
+                assert name in metrics, f'{name} is no number of ours'
 
 
 def run(command, place):
@@ -132,8 +132,19 @@ def of_prism(place):
     png(place / 'moon.png', 64, 64, (90, 90, 90))
 
 
+def of_ptychopinn(place):
+    """A trained network, the plan's matrix, and the log of a service."""
+    hotlap('models', 'export', 'ptychopinn', place / 'model.onnx').passes()
+    matrix = re.search(r'```yaml\n(.*?)```', (SOURCE / 'docs/from-ptychopinn.md').read_text(), re.S)[1]
+    (place / 'matrix.yaml').write_text(matrix)
+    (place / 'logs').mkdir()
+    (place / 'logs/inference.jsonl').write_text('{"timestamp":"2026-11-29T01:48:42.999578Z","batch_size":32,'
+                                                '"elapsed_time":0.0127,"memory_usage":812.5,"throughput":2513.77}\n')
+
+
 install()
 page('from-594project', of_594project)
 page('from-neurallayers', of_neurallayers)
 page('from-prism', of_prism)
+page('from-ptychopinn', of_ptychopinn)
 main()

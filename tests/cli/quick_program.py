@@ -8,12 +8,12 @@ it, so that model, plan and every option are those of the document. Then they ar
 
     any command             of --batch-sizes the first and the last
     sweep, tune, compare    on engines that compute nothing, by a simulated clock: `native` is `null`,
-                            what has a fake is that
-    run PLAN                the same, a few steps for each row, and the plan's small form (--quick); once,
-                            where two lines come to the same
+                            what has a fake is that; of --n-images 16 at most
+    run PLAN                the same, a few steps for each row, and the plan's small form (--quick), of
+                            a matrix one data set and network; once, where two lines come to the same
     progressive imaging     in 64 x 64 pixels, with few apertures, on its own engine
     train, profile          2 steps
-    load                    seconds in place of minutes
+    load                    a second
 
 HOTLAP_TEST_REAL=1 leaves everything as it stands.
 """
@@ -103,6 +103,11 @@ def plan(words):
         words = [word for word in words if not word.startswith('progressive.samples')]
         return [str(FAKES / 'prism-phase5.yaml'), *words[1:], 'samples=4', 'aperture-radius=4', 'iterations=1',
                 'progressive.rounds=5']
+    if 'matrix' in words[0] or words[0] == 'ptychopinn-throughput':
+        # A matrix: one data set and network of it, of 16 patterns.
+        only = value(words, '--only')
+        words = without(words, '--only') + ['n-images=16', 'min-time=0.01', 'test-data=synthetic']
+        words += ['--only', ','.join(dict.fromkeys((*filter(None, (only or '').split(',')), 'dataset=small', 'model=standard')))]
     own = [word.partition('=')[0] for word in words]
     changes = ['engine=null', 'memory.engine=native', 'memory.hidden=256', 'training.engine=native', 'iterations=3',
                'max-time=0.2']
@@ -116,8 +121,23 @@ def quick(command, words):
         words = small_prism(without(words, '--samples', '--aperture-radius', '--steps'))
         words += ['--samples=2', '--aperture-radius=4', *(['--steps=1'] if command == 'profile' else ['--max-time=1'])]
         return words + {'sweep': ['--iterations=1'], 'compare': ['--progressive', '--pairs=2', '--processes=1']}.get(command, [])
+    few = [f'--n-images={min(16, int(n))}'] if (n := value(words, '--n-images')) else []
+    if command == 'data':
+        return without(words, '--n-images') + few
     if command == 'sweep':
-        return without(fewer(words), '--engine') + engines(words) + ['--no-check', CLOCK]
+        words = without(fewer(words), '--engine', '--n-images') + few + engines(words) + ['--no-check', CLOCK]
+        return words + (['--max-batch=512'] if '--adaptive-sizing' in words else [])
+    if command == 'tune':
+        limit = ['--memory-limit=20'] if value(words, '--memory-limit') else []
+        return without(words, '--engine', '--max-batch', '--memory-limit') + limit + engines(words) + [
+            '--no-check', CLOCK, '--search-time=1', '--max-time=0.2', '--verify-seconds=0', '--pairs=6', '--threads=1',
+            '--max-batch=8']
+    if command == 'load':
+        return without(words, '--duration') + ['--engine=null', '--duration=1', '--no-check']
+    if command == 'profile' and not value(words, '--import'):
+        return words + ['--steps=2']
+    if command == 'train':
+        return without(words, '--epochs') + ['--steps=2']
     if command == 'compare':
         return without(fewer(words), '--engine') + engines(words) + ['--no-check', CLOCK, '--pairs=6', '--processes=1']
     if command == 'memory':
