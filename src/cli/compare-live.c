@@ -1,5 +1,7 @@
 #include "cli/compare.h"
 
+#include "cli/elsewhere.h"
+
 /* The sides as configurations. */
 typedef struct live {
   hl_compare *compare;
@@ -20,6 +22,18 @@ static hl_status read_side(live *l, size_t i, hl_error *error) {
       hl_compare_configuration(c, c->texts[i], &c->operands[i], &l->machine, &l->plans[i], error);
   if (status == HL_OK) l->configurations[i] = &l->plans[i].items[0];
   return status;
+}
+
+/* A commit is built here, for the engines of this machine. */
+static hl_status check_places(const hl_compare *c, hl_error *error) {
+  for (size_t i = 0; i < c->count; i++)
+    if (c->operands[i].kind == HL_OPERAND_GIT && hl_cli_is_far(&c->operands[i].options))
+      return hl_error_set(
+          error, HL_INVALID_ARGUMENT,
+          "operand '%.300s' is checked out on this machine, and --launcher leads to "
+          "another: compare commits there, 'ssh box hotlap compare ...'",
+          c->texts[i]);
+  return HL_OK;
 }
 
 /* Before anything is checked out. */
@@ -49,7 +63,9 @@ hl_status hl_compare_live_operands(hl_compare *compare, hl_error *error) {
   live l = {.compare = compare};
   hl_run_info_init(&l.info);
   hl_status status = check_models(compare, error);
-  if (status == HL_OK) status = hl_machine_read(&l.machine, error);
+  if (status == HL_OK) status = check_places(compare, error);
+  if (status == HL_OK)
+    status = hl_compare_machine(&compare->operands[0].options, &l.machine, error);
   if (status == HL_OK) status = hl_compare_checkout(compare, error);
   for (size_t i = 0; i < compare->count && status == HL_OK; i++) status = read_side(&l, i, error);
   if (status == HL_OK) status = measure(&l, error);

@@ -2,12 +2,33 @@
 #include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/compare.h"
+#include "cli/elsewhere.h"
 #include "cli/interrupt.h"
 #include "cli/plan.h"
 #include "run/git.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+hl_status hl_compare_machine(const hl_options *options, hl_machine *ret_machine, hl_error *error) {
+  HL_CLEANUP(hl_free_pointer) char *unreachable = NULL;
+  hl_status status = hl_cli_machine_read(options, ret_machine, &unreachable, error);
+  if (status != HL_OK || !unreachable) return status;
+  return hl_error_set(error, HL_UNAVAILABLE, "%s", unreachable);
+}
+
+/* What takes turns does so on one machine: two of them are two runs. */
+static hl_status check_launcher(const hl_compare *compare, const hl_plan *plan, hl_error *error) {
+  const char *given = hl_options_get(&compare->options, HL_OPTION_LAUNCHER);
+  const hl_launcher *l = plan->items[0].launcher;
+  if (!l || !l->far || (given && strcmp(given, l->text) == 0)) return HL_OK;
+  return hl_error_set(error, HL_INVALID_ARGUMENT,
+                      "--launcher '%.200s' leads to another machine, and what is compared takes "
+                      "turns on one: give it outside the operands. Two machines are two runs: "
+                      "'hotlap compare run:ID run:ID --force'",
+                      l->text);
+}
 
 hl_status hl_compare_method(const hl_compare *compare, const hl_plan_model *model,
                             const hl_machine *machine, hl_method_options *ret_method,
@@ -26,8 +47,9 @@ hl_status hl_compare_configuration(const hl_compare *compare, const char *text,
   hl_error inner = {0};
   hl_plan_model model = {0};
   hl_plan plan = {0};
-  hl_status status = hl_cli_model(operand->model, &model, &inner);
+  hl_status status = hl_cli_model_of(&operand->options, operand->model, &model, &inner);
   if (status == HL_OK) status = hl_cli_plan(&operand->options, &model, 1, machine, &plan, &inner);
+  if (status == HL_OK) status = check_launcher(compare, &plan, &inner);
   if (status == HL_OK) status = hl_compare_method(compare, &model, machine, &plan.method, &inner);
   free((char *)(uintptr_t)model.name);
   if (status != HL_OK)
@@ -50,6 +72,7 @@ hl_run_environment hl_compare_environment(const hl_compare *compare, char **ret_
   *ret_commit = hl_git_commit();
   return (hl_run_environment){.program = "/proc/self/exe",
                               .cache_directory = *ret_cache,
+                              .search_path = getenv("PATH"),
                               .verbose = hl_options_on(&compare->options, HL_OPTION_VERBOSE),
                               .wake_fd = hl_interrupt_catch(),
                               .start_ns = hl_clock_ns(),

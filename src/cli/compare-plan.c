@@ -108,7 +108,7 @@ hl_status hl_compare_plan_operands(hl_compare *compare, hl_error *error) {
   if (hl_compare_is_rows(&compare->operands[0]) || hl_compare_is_rows(&compare->operands[1]))
     return hl_compare_plan_rows(compare, error);
   status = read_files(&l, error);
-  if (status == HL_OK) status = hl_machine_read(&l.machine, error);
+  if (status == HL_OK) status = hl_compare_machine(&compare->options, &l.machine, error);
   if (status == HL_OK) status = read_lines(&l, error);
   if (status == HL_OK) status = compare_lines(&l, error);
   for (size_t i = 0; l.items && i < l.count; i++) {

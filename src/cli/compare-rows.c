@@ -79,7 +79,7 @@ static hl_status read_file(rows *r, size_t index, hl_error *error) {
 static hl_status read_side(rows *r, size_t index, hl_error *error) {
   side *s = &r->sides[index];
   hl_status status = read_file(r, index, error);
-  if (status == HL_OK) status = hl_machine_read(&s->sweep.machine, error);
+  if (status == HL_OK) status = hl_compare_machine(&r->compare->options, &s->sweep.machine, error);
   if (status == HL_OK) status = hl_cli_plan_from_file(&s->sweep, &s->file, error);
   if (status != HL_OK) return status;
   s->partner = calloc(s->sweep.plan.count + 1, sizeof *s->partner);

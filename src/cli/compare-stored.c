@@ -106,10 +106,10 @@ static hl_status measure_side(stored *s, size_t i, hl_error *error) {
   hl_plan_model model = {0};
   hl_machine machine = {0};
   hl_error inner = {0};
-  hl_status status = hl_machine_read(&machine, &inner);
-  if (status == HL_OK) status = hl_cli_model(c->operands[i].model, &model, &inner);
-  if (status == HL_OK)
-    status = hl_cli_plan(&c->operands[i].options, &model, 1, &machine, &plan, &inner);
+  const hl_options *options = &c->operands[i].options;
+  hl_status status = hl_compare_machine(options, &machine, &inner);
+  if (status == HL_OK) status = hl_cli_model_of(options, c->operands[i].model, &model, &inner);
+  if (status == HL_OK) status = hl_cli_plan(options, &model, 1, &machine, &plan, &inner);
   if (status == HL_OK) status = hl_compare_method(c, &model, &machine, &plan.method, &inner);
   if (status == HL_OK)
     status =

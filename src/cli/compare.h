@@ -48,6 +48,10 @@ hl_status hl_compare_method(const hl_compare *compare, const hl_plan_model *mode
                             const hl_machine *machine, hl_method_options *ret_method,
                             hl_error *error);
 
+/* The machine that the operand's launcher leads to, this one without. UNAVAILABLE, in its words,
+ * where nothing can be started there. */
+hl_status hl_compare_machine(const hl_options *options, hl_machine *ret_machine, hl_error *error);
+
 /* Reads the positional arguments into texts and operands. */
 hl_status hl_compare_read_operands(hl_compare *compare, hl_error *error);
 

@@ -1,5 +1,6 @@
 #include "cli/plan.h"
 
+#include "cli/elsewhere.h"
 #include "cli/knowledge.h"
 #include "models/models.h"
 #include "plan/foreign.h"
@@ -37,6 +38,25 @@ hl_status hl_cli_model(const char *name, hl_plan_model *ret_model, hl_error *err
   return HL_OK;
 }
 
+hl_status hl_cli_model_of(const hl_options *options, const char *name, hl_plan_model *ret_model,
+                          hl_error *error) {
+  bool elsewhere = hl_cli_is_far(options) && hl_cli_model_is_file(name);
+  if (!elsewhere) return hl_cli_model(name, ret_model, error);
+  *ret_model = (hl_plan_model){.name = hl_strdup(name), .is_foreign = hl_foreign_is_path(name)};
+  return ret_model->name ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for models");
+}
+
+/* Of another machine only what its worker told is known; its engines say at each row what they
+ * lack.
+ */
+static hl_status plan_elsewhere(const hl_options *options, const hl_plan_model *models,
+                                size_t model_count, const hl_machine *machine, hl_plan *ret_plan,
+                                hl_error *error) {
+  const hl_gpu_set *gpus = &machine->gpus;
+  const hl_device_inventory there = {.cuda_count = gpus->count, .cuda_reason = gpus->reason};
+  return hl_plan_build(options, models, model_count, machine->cores, NULL, &there, ret_plan, error);
+}
+
 hl_status hl_cli_plan(const hl_options *options, const hl_plan_model *models, size_t model_count,
                       const hl_machine *machine, hl_plan *ret_plan, hl_error *error) {
   hl_knowledge knowledge = {.options = options};
@@ -47,8 +67,10 @@ hl_status hl_cli_plan(const hl_options *options, const hl_plan_model *models, si
       .devices_of = hl_knowledge_devices,
       .context = &knowledge,
       .cuda_reason = gpus->count ? "CUDA_VISIBLE_DEVICES shows no GPU" : gpus->reason};
-  hl_status status =
-      hl_plan_build(options, models, model_count, machine->cores, &engines, &here, ret_plan, error);
+  hl_status status = hl_cli_is_far(options)
+                         ? plan_elsewhere(options, models, model_count, machine, ret_plan, error)
+                         : hl_plan_build(options, models, model_count, machine->cores, &engines,
+                                         &here, ret_plan, error);
   hl_knowledge_release(&knowledge);
   if (status != HL_OK) return status;
   const hl_method_options *method = &ret_plan->method;

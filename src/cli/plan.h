@@ -11,6 +11,10 @@
  * INVALID_ARGUMENT for a bad parameter. */
 hl_status hl_cli_model(const char *name, hl_plan_model *ret_model, hl_error *error);
 
+/* The same where --launcher may lead to another machine, whose files nobody here can look for. */
+hl_status hl_cli_model_of(const hl_options *options, const char *name, hl_plan_model *ret_model,
+                          hl_error *error);
+
 /* Whether a model that was named is a file, there or not. */
 bool hl_cli_model_is_file(const char *name);
 

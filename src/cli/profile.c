@@ -2,6 +2,7 @@
 #include "report/profile.h"
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/elsewhere.h"
 #include "cli/interrupt.h"
 #include "cli/plan.h"
 #include "formats/profile-read.h"
@@ -24,6 +25,7 @@ static const char usage[] =
 typedef struct command {
   hl_options options;
   hl_machine machine;
+  char *unreachable; /* why nothing runs there, or NULL */
   hl_plan plan;
   hl_plan_model model;
   char *cache;
@@ -71,8 +73,8 @@ static hl_status read_model(command *c, hl_error *error) {
   size_t count = o->positional_count + (named != NULL);
   if (count != 1)
     return hl_error_set(error, HL_INVALID_ARGUMENT, "profile needs one MODEL, not %zu", count);
-  hl_status status = hl_cli_model(named ? named : o->positionals[0], &c->model, error);
-  if (status == HL_OK) status = hl_machine_read(&c->machine, error);
+  hl_status status = hl_cli_model_of(o, named ? named : o->positionals[0], &c->model, error);
+  if (status == HL_OK) status = hl_cli_machine_read(o, &c->machine, &c->unreachable, error);
   if (status == HL_OK) status = hl_cli_plan(o, &c->model, 1, &c->machine, &c->plan, error);
   if (status != HL_OK) return status;
   c->request.setup_s = c->request.step_s = c->plan.method.setup_s;
@@ -103,6 +105,9 @@ static hl_status run_all(command *c, hl_error *error) {
   hl_cli_cache_directory(&c->cache, NULL);
   const hl_run_environment environment = {.program = "/proc/self/exe",
                                           .cache_directory = c->cache,
+                                          .search_path = getenv("PATH"),
+                                          .launch_s = c->request.setup_s,
+                                          .unreachable = c->unreachable,
                                           .verbose = hl_options_on(&c->options, HL_OPTION_VERBOSE),
                                           .wake_fd = hl_interrupt_catch()};
   c->profiles = calloc(c->plan.count, sizeof *c->profiles);
@@ -115,7 +120,7 @@ static hl_status run_all(command *c, hl_error *error) {
     hl_status status = hl_profile_run(&environment, &c->request, &profile, &failure);
     if (profile) c->profiles[c->count++] = profile;
     if (profile && profile->step_count && !hl_cli_without_limits())
-      hl_profile_measure_limits(profile);
+      hl_profile_measure_limits(&environment, c->plan.items[i].launcher, profile);
     if (status != HL_OK && worst == HL_OK) {
       worst = status;
       *error = failure;
@@ -204,6 +209,7 @@ int hl_cli_profile(int argc, char **argv) {
   free(c.profiles);
   free((char *)(uintptr_t)c.model.name);
   free(c.cache);
+  free(c.unreachable);
   hl_plan_release(&c.plan);
   hl_machine_release(&c.machine);
   hl_options_release(&c.options);

@@ -14,6 +14,11 @@ static char *command_line(int argc, char **argv) {
   return hl_text_take(&text);
 }
 
+/* A machine that could not be asked has no names. */
+static char *known(const char *text) {
+  return text[0] ? hl_strdup(text) : NULL;
+}
+
 hl_status hl_cli_run_info(int argc, char **argv, const hl_options *options,
                           const hl_machine *machine, const hl_method_options *method,
                           hl_run_info *info, hl_error *error) {
@@ -25,16 +30,16 @@ hl_status hl_cli_run_info(int argc, char **argv, const hl_options *options,
   info->created = hl_strdup(created);
   info->hotlap_version = hl_strdup(HL_VERSION);
   info->command = command_line(argc, argv);
-  info->machine_id = hl_strdup(machine->id);
-  info->cpu = hl_strdup(machine->cpu);
-  info->os = hl_strdup(machine->os);
-  info->kernel = hl_strdup(machine->kernel);
+  info->machine_id = known(machine->id);
+  info->cpu = known(machine->cpu);
+  info->os = known(machine->os);
+  info->kernel = known(machine->kernel);
   hl_text gpus = HL_TEXT_INIT;
   for (int i = 0; i < machine->gpus.count; i++)
     hl_text_format(&gpus, "%s%s", i ? "\n" : "", machine->gpus.items[i].name);
   info->gpus = hl_text_take(&gpus);
-  info->cores = machine->cores;
-  info->memory_bytes = (int64_t)machine->memory_bytes;
+  if (machine->total_cores || machine->allowed_cores) info->cores = machine->cores;
+  if (machine->memory_bytes) info->memory_bytes = (int64_t)machine->memory_bytes;
   info->percentiles = hl_strdup(options->command == 'L' ? "loadgen" : "linear");
   info->warmup = hl_strdup(hl_options_get(options, HL_OPTION_WARMUP_ITERATIONS));
   info->max_time_s = method->max_time_s;

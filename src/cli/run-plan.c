@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { words_bytes = 64 << 20 };
+
 typedef struct builder {
   hl_sweep *sweep;
   const hl_plan_file *file;
@@ -26,12 +28,34 @@ static hl_status find_model(const char *name, hl_plan_model *ret_model, hl_error
   return ret_model->name ? HL_OK : no_memory(error);
 }
 
+/* The entry's words, and what holds for all entries alike: where they run. */
+static hl_status make_words(const hl_sweep *s, const hl_plan_step *step, hl_arena *arena,
+                            const char ***ret_words, size_t *ret_count, hl_error *error) {
+  static const hl_option_id common[] = {HL_OPTION_LAUNCHER, HL_OPTION_REMOTE_PROGRAM};
+  const char **words = hl_arena_array(arena, step->word_count + HL_COUNT(common), sizeof *words);
+  if (!words) return no_memory(error);
+  size_t count = 0;
+  for (; count < step->word_count; count++) words[count] = step->words[count];
+  for (size_t i = 0; i < HL_COUNT(common); i++) {
+    const char *value = hl_options_get(&s->options, common[i]);
+    HL_CLEANUP(hl_free_pointer)
+    char *word = value ? hl_format("--%s=%s", hl_option_name(common[i]), value) : NULL;
+    if (value && !(word && (words[count++] = hl_arena_text(arena, word)))) return no_memory(error);
+  }
+  *ret_words = words;
+  *ret_count = count;
+  return HL_OK;
+}
+
 static hl_status build_part(builder *b, const hl_plan_step *step, hl_sweep_part *part,
                             hl_error *error) {
+  const char **words = NULL;
+  size_t count = 0;
+  hl_status status = make_words(b->sweep, step, &b->sweep->plan.arena, &words, &count, error);
+  if (status != HL_OK) return status;
   /* The parser takes argv as main() has it, and leaves it alone. */
-  char **argv = (char **)(uintptr_t)step->words;
-  hl_status status =
-      hl_options_parse(step->command, (int)step->word_count, argv, &part->options, error);
+  char **argv = (char **)(uintptr_t)words;
+  status = hl_options_parse(step->command, (int)count, argv, &part->options, error);
   if (status != HL_OK) return status;
   hl_plan_model model = {0};
   status = hl_cli_settings_apply(&part->options, &part->settings, error);
@@ -155,7 +179,7 @@ hl_status hl_cli_plan_from_file(hl_sweep *sweep, const hl_plan_file *file, hl_er
   sweep->parts = calloc(file->step_count, sizeof *sweep->parts);
   b.methods = calloc(file->step_count, sizeof *b.methods);
   b.rows = calloc(b.row_slots, sizeof *b.rows);
-  hl_arena_init(&sweep->plan.arena, (size_t)HL_PLAN_ROWS * sizeof(hl_configuration) + 4096);
+  hl_arena_init(&sweep->plan.arena, (size_t)HL_PLAN_ROWS * sizeof(hl_configuration) + words_bytes);
   sweep->plan.items = hl_arena_array(&sweep->plan.arena, HL_PLAN_ROWS, sizeof(hl_configuration));
   bool whole = sweep->parts && b.methods && b.rows && sweep->plan.items;
   hl_status status = whole ? check_parameters(file, error) : no_memory(error);

@@ -1,6 +1,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/elsewhere.h"
 #include "cli/interrupt.h"
 #include "cli/run-beside.h"
 #include "cli/run-plan.h"
@@ -75,7 +76,7 @@ static hl_status read_plan(const hl_options *options, hl_arena *arena, hl_plan_f
 
 static hl_status prepare(hl_sweep *s, const hl_plan_file *file, int argc, char **argv,
                          hl_error *error) {
-  hl_status status = hl_machine_read(&s->machine, error);
+  hl_status status = hl_cli_machine_read(&s->options, &s->machine, &s->unreachable, error);
   if (status == HL_OK) status = hl_cli_plots_check(file, error);
   if (status == HL_OK) status = hl_cli_plan_from_file(s, file, error);
   if (status == HL_OK)

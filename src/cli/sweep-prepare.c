@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/elsewhere.h"
 #include "cli/interrupt.h"
 #include "cli/plan.h"
 #include "cli/run-info.h"
@@ -35,6 +36,7 @@ void hl_sweep_release(hl_sweep *sweep) {
   hl_cli_settings_free(s->settings);
   free(s->cache_directory);
   free(s->commit);
+  free(s->unreachable);
 }
 
 static hl_status add_model(hl_sweep *s, const char *name, hl_error *error) {
@@ -46,7 +48,7 @@ static hl_status add_model(hl_sweep *s, const char *name, hl_error *error) {
   if (!models) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for models");
   s->models = models;
   hl_plan_model model;
-  hl_status status = hl_cli_model(name, &model, error);
+  hl_status status = hl_cli_model_of(&s->options, name, &model, error);
   if (status != HL_OK) return status;
   for (size_t i = 0; i < s->model_count; i++)
     if (strcmp(s->models[i].name, model.name) == 0) { /* named twice, measured once */
@@ -138,7 +140,8 @@ hl_status hl_sweep_prepare(hl_sweep *sweep, int argc, char **argv, hl_error *err
   hl_sweep *s = sweep;
   hl_status status = hl_cli_settings_apply(&s->options, &s->settings, error);
   if (status == HL_OK) status = read_models(s, error);
-  if (status == HL_OK) status = hl_machine_read(&s->machine, error);
+  if (status == HL_OK && s->machine.cores == 0) /* tune has asked for it */
+    status = hl_cli_machine_read(&s->options, &s->machine, &s->unreachable, error);
   if (status == HL_OK) hl_cli_settings_tell(s->settings, s->machine.id);
   if (status == HL_OK)
     status = hl_cli_plan(&s->options, s->models, s->model_count, &s->machine, &s->plan, error);
@@ -194,6 +197,8 @@ hl_status hl_sweep_begin(hl_sweep *sweep, int argc, char **argv, hl_error *error
 hl_run_environment hl_sweep_environment(const hl_sweep *s) {
   return (hl_run_environment){.program = "/proc/self/exe",
                               .search_path = getenv("PATH"),
+                              .launch_s = s->plan.method.setup_s,
+                              .unreachable = s->unreachable,
                               .cache_directory = s->cache_directory,
                               .verbose = hl_options_on(&s->options, HL_OPTION_VERBOSE),
                               .wake_fd = hl_interrupt_catch(),

@@ -29,6 +29,7 @@ typedef struct hl_sweep {
   hl_sweep_part *parts;     /* of a plan from a file; one for each of its steps */
   size_t part_count;
   hl_machine machine;
+  char *unreachable; /* why nothing runs there, or NULL; owned */
   hl_run_info info;
   hl_records records;
   hl_comparisons comparisons;

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/elsewhere.h"
 #include "cli/interrupt.h"
 #include "report/report.h"
 #include "search/settings-json.h"
@@ -42,11 +43,9 @@ static hl_status fill_defaults(hl_tune *t, hl_error *error) {
   snprintf(t->sizes, sizeof t->sizes, "1-%" PRId64 "*2", most);
   if (t->search.refine) o->value[HL_OPTION_BATCH_SIZES] = t->sizes;
   if (hl_options_given(o, HL_OPTION_THREADS)) return HL_OK;
-  hl_machine machine;
-  status = hl_machine_read(&machine, error);
+  status = hl_cli_machine_read(o, &t->sweep.machine, &t->sweep.unreachable, error);
   if (status != HL_OK) return status;
-  default_threads(t, machine.cores);
-  hl_machine_release(&machine);
+  default_threads(t, t->sweep.machine.cores);
   o->value[HL_OPTION_THREADS] = t->threads;
   return HL_OK;
 }

@@ -64,6 +64,7 @@ static void append_identity(hl_text *out, const hl_configuration *c) {
     hl_text_append(out, "--model "); /* else it would be taken for an option */
   hl_shell_quote(out, c->model);
   for (size_t i = 0; i < c->plugin_count; i++) option_text(out, "plugin", c->plugins[i]);
+  if (c->launcher) hl_launcher_options(c->launcher, out);
   option_text(out, "engine", c->engine);
   for (size_t i = 0; i < c->engine_option_count; i++) {
     const char *key = c->engine_options[i].key;

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "plan/device.h"
 #include "plan/input-shape.h"
+#include "plan/launcher.h"
 #include "plan/load-spec.h"
 #include "plan/options.h"
 #include "plan/pipeline-spec.h"
@@ -55,6 +56,7 @@ typedef struct hl_configuration {
   const hl_train_spec *train;             /* a training run, or NULL */
   const hl_pipeline_spec *pipeline;       /* whole scans, or NULL: batch_size is predict's */
   const hl_progressive_spec *progressive; /* progressive imaging, or NULL */
+  const hl_launcher *launcher;            /* what the worker is started through, or NULL */
   bool simulated;                         /* a simulated clock: a step takes t0 + t1 * batch */
   double simulated_t0_ns, simulated_t1_ns;
 } hl_configuration;

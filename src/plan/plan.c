@@ -132,6 +132,7 @@ static hl_status read_base(const hl_options *o, hl_arena *arena, hl_configuratio
   if (status == HL_OK)
     status = hl_input_shapes_read(o, arena, &base->input_shapes, &base->input_shape_count, error);
   if (status == HL_OK) status = read_simulated(o, base, error);
+  if (status == HL_OK) status = hl_launcher_read(o, arena, &base->launcher, error);
   return status;
 }
 

@@ -10,7 +10,8 @@
 #include <unistd.h>
 
 void hl_channel_init(hl_channel *channel, int in, int out) {
-  *channel = (hl_channel){.in = in, .out = out, .peer = -1, .received = HL_TEXT_INIT};
+  *channel = (hl_channel){
+      .in = in, .out = out, .peer = -1, .received = HL_TEXT_INIT, .chatter = HL_TEXT_INIT};
 }
 
 void hl_channel_release(hl_channel *channel) {
@@ -18,6 +19,7 @@ void hl_channel_release(hl_channel *channel) {
   if (channel->out >= 0 && channel->out != channel->in) close(channel->out);
   if (channel->peer >= 0) close(channel->peer);
   hl_text_release(&channel->received);
+  hl_text_release(&channel->chatter);
   hl_message_release(&channel->pending);
   channel->in = channel->out = channel->peer = -1;
 }
@@ -80,8 +82,9 @@ static hl_status read_some(hl_channel *channel, void *buffer, size_t limit, uint
   }
 }
 
-static hl_status receive_line(hl_channel *channel, uint64_t deadline_ns, int wake_fd,
-                              json_t **ret_object, hl_error *error) {
+/* Waits for a whole line; its length without the end. */
+static hl_status wait_line(hl_channel *channel, uint64_t deadline_ns, int wake_fd,
+                           size_t *ret_length, hl_error *error) {
   char part[4096];
   char *end;
   while (!(end = memchr(channel->received.data, '\n', channel->received.length))) {
@@ -95,19 +98,64 @@ static hl_status receive_line(hl_channel *channel, uint64_t deadline_ns, int wak
     if (channel->received.failed)
       return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a message");
   }
-  size_t length = (size_t)(end - channel->received.data);
+  *ret_length = (size_t)(end - channel->received.data);
+  return HL_OK;
+}
+
+static json_t *parse_object(const char *line, size_t length) {
   json_error_t json_error;
-  json_t *object = json_loadb(channel->received.data, length, JSON_REJECT_DUPLICATES, &json_error);
-  if (!object || !json_is_object(object)) {
-    json_decref(object);
-    return hl_error_set(error, HL_BAD_DATA, "not a message: '%.60s'", channel->received.data);
-  }
+  json_t *object = json_loadb(line, length, JSON_REJECT_DUPLICATES, &json_error);
+  if (json_is_object(object)) return object;
+  json_decref(object);
+  return NULL;
+}
+
+/* Takes the line out; the text goes on behind it. */
+static void drop_line(hl_channel *channel, size_t length) {
   size_t rest = channel->received.length - length - 1;
-  memmove(channel->received.data, end + 1, rest);
+  memmove(channel->received.data, channel->received.data + length + 1, rest);
   channel->received.length = rest;
   channel->received.data[rest] = '\0';
-  *ret_object = object;
+}
+
+/* The message behind what a shell wrote without ending its line. */
+static json_t *parse_behind(const char *line, size_t length) {
+  static const char begin[] = "{\"id\":";
+  const char *at = memmem(line, length, begin, sizeof begin - 1);
+  return at ? parse_object(at, length - (size_t)(at - line)) : NULL;
+}
+
+static hl_status keep_chatter(hl_channel *channel, size_t length, hl_error *error) {
+  enum { kept = 300 };
+  hl_text *chatter = &channel->chatter;
+  chatter->cap_bytes = HL_CHANNEL_LINE;
+  hl_text_format(chatter, "%s%.*s", chatter->length ? " " : "",
+                 (int)(length < kept ? length : kept), channel->received.data);
+  if (chatter->failed)
+    return hl_error_set(error, HL_BAD_DATA, "no message, but more than %zu bytes: '%.60s'",
+                        HL_CHANNEL_LINE, chatter->data);
   return HL_OK;
+}
+
+static hl_status receive_line(hl_channel *channel, uint64_t deadline_ns, int wake_fd,
+                              json_t **ret_object, hl_error *error) {
+  for (;;) {
+    size_t length = 0;
+    hl_status status = wait_line(channel, deadline_ns, wake_fd, &length, error);
+    if (status != HL_OK) return status;
+    const char *line = channel->received.data;
+    json_t *object = parse_object(line, length);
+    if (!object && channel->skips_chatter) object = parse_behind(line, length);
+    if (!object && !channel->skips_chatter)
+      return hl_error_set(error, HL_BAD_DATA, "not a message: '%.60s'", line);
+    if (!object) status = keep_chatter(channel, length, error);
+    if (status != HL_OK) return status;
+    drop_line(channel, length);
+    if (!object) continue;
+    channel->skips_chatter = false;
+    *ret_object = object;
+    return HL_OK;
+  }
 }
 
 /* The next size of an attachment's buffer: memory follows what arrives, not what is announced. */

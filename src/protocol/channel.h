@@ -32,6 +32,10 @@ typedef struct hl_channel {
   hl_text received;
   hl_message pending; /* a message whose bytes have not all come */
   size_t pending_got, pending_capacity;
+  /* Lines that are no messages are left out until one is, as a login shell's greetings are; what
+   * they said, in part. Set by the owner, at the beginning. */
+  bool skips_chatter;
+  hl_text chatter;
 } hl_channel;
 
 void hl_channel_init(hl_channel *channel, int in, int out);

@@ -99,6 +99,12 @@ hl_status hl_profile_log_open(const char *path, hl_profile_log **ret_log, hl_err
   return HL_OK;
 }
 
+const void *hl_profile_log_whole(const hl_profile_log *log, size_t *ret_bytes) {
+  uint64_t used = atomic_load_explicit(&log->header->used, memory_order_acquire);
+  *ret_bytes = sizeof(header) + (size_t)used;
+  return log->header;
+}
+
 void hl_profile_log_free(hl_profile_log *log) {
   if (!log) return;
   if (log->header) munmap(log->header, log->mapped);

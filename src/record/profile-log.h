@@ -34,6 +34,10 @@ void hl_profile_log_step(hl_profile_log *log, uint64_t start_ns, uint64_t durati
 void hl_profile_log_scalar(hl_profile_log *log, const char *name, int64_t step, double value);
 void hl_profile_log_picture(hl_profile_log *log, const hl_profile_picture *picture);
 
+/* All of it so far, in one piece, for a reader on another machine, which writes it to the beginning
+ * of a log of its own (hl_profile_log_create). */
+const void *hl_profile_log_whole(const hl_profile_log *log, size_t *ret_bytes);
+
 /* Adds what the log holds. BAD_DATA where its writer spoilt it: what stands before that is in the
  * profile; IO, OUT_OF_MEMORY. A log that nobody opened holds nothing. */
 hl_status hl_profile_log_read(int fd, hl_profile *profile, hl_error *error);

@@ -44,7 +44,7 @@ static hl_status write_file(importing *im, const hl_configuration *c, const char
   hl_import_result *r = im->result;
   hl_process process;
   hl_message reply = {0};
-  hl_status status = hl_process_start_guarded(im->environment, &process, error);
+  hl_status status = hl_process_start_guarded(im->environment, c, &process, error);
   if (status != HL_OK) return status;
   process.setup_s = im->setup_s;
   status = hl_process_configure(&process, c, im->environment->cache_directory, im->setup_s, &reply,
@@ -84,7 +84,7 @@ static hl_status run_file(importing *im, const hl_configuration *foreign, const 
   c.weights = NULL;
   hl_process process;
   hl_message reply = {0};
-  hl_status status = hl_process_start_guarded(im->environment, &process, error);
+  hl_status status = hl_process_start_guarded(im->environment, &c, &process, error);
   if (status != HL_OK) return status;
   status = hl_process_configure(&process, &c, im->environment->cache_directory, im->setup_s, &reply,
                                 error);

@@ -193,7 +193,7 @@ hl_status hl_predict_run(const hl_run_environment *environment, const hl_predict
                          .device_mb = nan_s};
   for (int i = 0; i < HL_PREDICT_PARTS; i++) r.first_s[i] = nan_s;
   hl_process process;
-  hl_status status = hl_process_start_guarded(environment, &process, error);
+  hl_status status = hl_process_start_guarded(environment, request->configuration, &process, error);
   if (status == HL_OK) {
     status = begin(&process, environment, request, &r, error);
     if (status == HL_OK) status = open_volumes(&process, request, &r, error);

@@ -4,6 +4,7 @@
 #include "machine/memory.h"
 #include "protocol/messages.h"
 #include "run/child.h"
+#include "run/launch.h"
 #include "run/ranks.h"
 #include "run/said.h"
 #include <errno.h>
@@ -23,6 +24,8 @@
  * the ranks find each other first: on a busy machine that takes many times as long as on an idle
  * one. */
 enum { hello_s = 60, ranks_hello_s = 120, grace_s = 2 };
+/* A far worker without a sign of life ends itself after so long; it gets one so many times. */
+enum { least_idle_s = 3, most_idle_s = 60, alive_share = 6 };
 
 /* The streams of a worker: index 0 its standard input, 1 its standard output. */
 typedef struct pipes {
@@ -62,34 +65,54 @@ static void run_child(char **words, char **environment, const hl_process *proces
   hl_child_begin(parent);
   /* mpirun ends its ranks and removes their files before it goes. */
   if (process->by_mpirun) prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (limit->kind != HL_LIMIT_NONE && hl_memory_limit_enter(limit) != 0) _exit(126);
+  bool here = !process->launcher || !process->launcher->far;
+  if (here && limit->kind != HL_LIMIT_NONE && hl_memory_limit_enter(limit) != 0) _exit(126);
   if (dup2(p->child[0], STDIN_FILENO) < 0 || dup2(p->child[1], STDOUT_FILENO) < 0) _exit(127);
   if (process->said_fd >= 0) dup2(process->said_fd, STDERR_FILENO);
   execve(words[0], words, environment);
   _exit(127);
 }
 
+/* Alone, behind a launcher, or as ranks of an mpirun. `alone` is used for the first. */
+static hl_status make_command(const hl_launch *launch, char **alone, hl_ranks_command *command,
+                              hl_error *error) {
+  *command = (hl_ranks_command){.words = alone, .environment = environ};
+  if (launch->ranks.count > 0) return hl_ranks_command_make(launch, command, error);
+  return launch->launcher ? hl_launch_words(launch, &command->words, error) : HL_OK;
+}
+
+static void release_command(const hl_launch *launch, hl_ranks_command *command) {
+  if (launch->ranks.count > 0)
+    hl_ranks_command_release(command);
+  else if (launch->launcher)
+    hl_launch_words_free(command->words);
+}
+
 static hl_status start(const hl_launch *launch, hl_process *process, pipes *p, hl_error *error) {
   hl_status status = open_pipes(p, error);
+  bool far = launch->launcher && launch->launcher->far;
   if (status != HL_OK) return status;
-  if (launch->memory_limit_bytes)
+  if (launch->memory_limit_bytes && far) /* the worker's own: see hl_launch_hello */
+    status = hl_memory_limit_prepare_data(launch->memory_limit_bytes, &process->limit, error);
+  else if (launch->memory_limit_bytes)
     status = hl_memory_limit_prepare(launch->memory_limit_bytes, &process->limit, error);
   if (status != HL_OK) return status;
   if (!launch->verbose) process->said_fd = memfd_create("hotlap-worker-said", MFD_CLOEXEC);
   if (process->said_fd >= 0) fcntl(process->said_fd, F_SETFL, O_APPEND);
   char *alone[] = {(char *)(uintptr_t)launch->program, "worker", NULL};
-  hl_ranks_command command = {.words = alone, .environment = environ};
+  hl_ranks_command command;
   process->by_mpirun = launch->ranks.count > 0;
-  if (process->by_mpirun) status = hl_ranks_command_make(launch, &command, error);
+  status = make_command(launch, alone, &command, error);
   if (status != HL_OK) return status;
   pid_t parent = getpid();
   process->pid = fork();
   if (process->pid == 0) run_child(command.words, command.environment, process, p, parent);
   if (process->pid < 0) status = hl_error_errno(error, HL_INTERNAL, "cannot start a worker");
-  if (process->by_mpirun) hl_ranks_command_release(&command);
+  release_command(launch, &command);
   if (status != HL_OK) return status;
   setpgid(process->pid, process->pid); /* in both, so that neither is too late */
   hl_channel_init(&process->channel, p->parent[1], p->parent[0]);
+  process->channel.skips_chatter = launch->launcher != NULL;
   /* Where it cannot be had, only the end of the pipe tells. */
   process->channel.peer = (int)syscall(SYS_pidfd_open, process->pid, 0);
   p->parent[0] = p->parent[1] = -1;
@@ -98,6 +121,7 @@ static hl_status start(const hl_launch *launch, hl_process *process, pipes *p, h
 
 static double hello_of(const hl_launch *launch) {
   int64_t ranks = launch->ranks.count;
+  if (launch->launcher && launch->start_s > hello_s) return launch->start_s; /* srun has a queue */
   return ranks > 0 ? ranks_hello_s + (double)ranks : hello_s;
 }
 
@@ -112,16 +136,36 @@ static hl_status distrust_mpirun(const hl_launch *launch, hl_error *error) {
       launch->ranks.mpirun, what);
 }
 
-static hl_status say_hello(hl_process *process, double timeout_s, hl_error *error) {
-  hl_message reply = {0};
+/* A far worker is waited for by nobody else: it is to end where this side is gone. */
+static hl_status begin_far(hl_process *process, const json_t *reply, hl_error *error) {
+  const char *cache = hl_json_get_text(reply, "cache_directory", NULL);
+  process->far = true;
+  process->cache_directory = hl_strdup(cache);
+  if (cache && !process->cache_directory)
+    return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
   hl_status status =
-      hl_process_call(process, "hello", json_pack("{s:i}", "protocol", HL_PROTOCOL_VERSION),
-                      timeout_s, &reply, error);
+      hl_alive_start(process->channel.out, process->idle_s / alive_share, &process->alive, error);
+  if (status == HL_OK) hl_alive_speak(process->alive);
+  return status;
+}
+
+static hl_status say_hello(hl_process *process, const hl_launch *launch, hl_error *error) {
+  hl_message reply = {0};
+  json_t *members = json_pack("{s:i}", "protocol", HL_PROTOCOL_VERSION);
+  if (members) hl_launch_hello(launch, process->idle_s, members);
+  hl_status status = hl_process_call(process, "hello", members, hello_of(launch), &reply, error);
   if (status != HL_OK) return status;
+  if (json_object_get(reply.object, "verb"))
+    status = hl_error_set(error, HL_BAD_DATA,
+                          "'%.120s' gives the worker a terminal, which sends back what it gets: "
+                          "leave out the option for one (ssh -t, docker -t, srun --pty)",
+                          launch->launcher ? launch->launcher->text : "");
   process->clock_read_ns = hl_json_get_real(reply.object, "clock_read_ns", (double)NAN);
   process->clock_resolution_ns = hl_json_get_real(reply.object, "clock_resolution_ns", (double)NAN);
+  if (status == HL_OK && launch->launcher && launch->launcher->far)
+    status = begin_far(process, reply.object, error);
   hl_message_release(&reply);
-  return HL_OK;
+  return status;
 }
 
 uint64_t hl_process_memory_guard(void) {
@@ -130,12 +174,14 @@ uint64_t hl_process_memory_guard(void) {
 }
 
 hl_status hl_process_start(const hl_launch *launch, hl_process *ret_process, hl_error *error) {
-  hl_process process = {.pid = -1, .said_fd = -1, .wake_fd = launch->wake_fd};
+  hl_process process = {
+      .pid = -1, .said_fd = -1, .wake_fd = launch->wake_fd, .launcher = launch->launcher};
+  process.idle_s = fmin(fmax(launch->start_s, least_idle_s), most_idle_s);
   hl_channel_init(&process.channel, -1, -1);
   pipes p;
   hl_status status = start(launch, &process, &p, error);
   close_pipes(&p);
-  if (status == HL_OK) status = say_hello(&process, hello_of(launch), error);
+  if (status == HL_OK) status = say_hello(&process, launch, error);
   if (status == HL_BAD_DATA && process.by_mpirun) status = distrust_mpirun(launch, error);
   if (status != HL_OK) return hl_process_end(&process, status, error);
   *ret_process = process;
@@ -160,6 +206,12 @@ static hl_status too_late(const hl_process *process, hl_error *error) {
                         "the engine's Python interpreter did not begin within %g s; if importing "
                         "may take so long, raise --setup-timeout",
                         process->setup_s);
+  if (process->launcher && strcmp(process->verb, "hello") == 0)
+    return hl_error_set(error, HL_TIMED_OUT,
+                        "'%.120s' did not start a worker within %g s; a launcher must not ask for "
+                        "a password (ssh -o BatchMode=yes says what it would ask), and what waits "
+                        "in a queue wants a longer --setup-timeout",
+                        process->launcher->text, process->timeout_s);
   HL_CLEANUP(hl_free_pointer)
   char *who = process->by_mpirun ? hl_ranks_late(process->said_fd, process->ranks) : NULL;
   if (process->by_mpirun && strcmp(process->verb, "hello") == 0)
@@ -176,13 +228,27 @@ static void keep_whole(hl_process *process, const json_t *reply) {
   process->whole = strlen(message) >= sizeof(hl_error){0}.msg ? hl_strdup(message) : NULL;
 }
 
-hl_status hl_process_start_guarded(const hl_run_environment *environment, hl_process *ret_process,
-                                   hl_error *error) {
-  const hl_launch launch = {.program = environment->program,
-                            .memory_limit_bytes = hl_process_memory_guard(),
+hl_status hl_launch_init(const hl_run_environment *environment,
+                         const hl_configuration *configuration, hl_launch *ret_launch,
+                         hl_error *error) {
+  *ret_launch = (hl_launch){.program = environment->program,
                             .verbose = environment->verbose,
-                            .wake_fd = environment->wake_fd};
-  return hl_process_start(&launch, ret_process, error);
+                            .wake_fd = environment->wake_fd,
+                            .launcher = configuration->launcher,
+                            .search_path = environment->search_path,
+                            .start_s = environment->launch_s};
+  if (!configuration->launcher || !environment->unreachable) return HL_OK;
+  return hl_error_set(error, HL_UNAVAILABLE, "%s", environment->unreachable);
+}
+
+hl_status hl_process_start_guarded(const hl_run_environment *environment,
+                                   const hl_configuration *configuration, hl_process *ret_process,
+                                   hl_error *error) {
+  hl_launch launch;
+  hl_status status = hl_launch_init(environment, configuration, &launch, error);
+  launch.memory_limit_bytes = hl_process_memory_guard();
+  launch.guards = true;
+  return status == HL_OK ? hl_process_start(&launch, ret_process, error) : status;
 }
 
 /* A message before the reply: the worker becomes an interpreter, or goes on as one. */
@@ -211,10 +277,11 @@ static hl_status wait_for_reply(hl_process *process, hl_message *ret_reply, hl_e
     status = hl_error_set(error, HL_BAD_DATA, "the worker answered another request");
   else
     status = hl_message_status(reply.object, error);
+  hl_alive_speak(process->alive);
   if (status != HL_OK) {
     keep_whole(process, reply.object);
     hl_message_release(&reply);
-    return status;
+    return process->far ? hl_launch_name_place(process->launcher, status, error) : status;
   }
   *ret_reply = reply;
   return HL_OK;
@@ -231,6 +298,9 @@ hl_status hl_process_call(hl_process *process, const char *verb, json_t *members
   json_object_set_new(request, "id", json_integer(id));
   json_object_set_new(request, "verb", json_string(verb));
   json_object_set_new(request, "deadline_ns", json_integer((json_int_t)(timeout_s * 1e9)));
+  if (process->far) /* again, for an interpreter that takes the worker's place */
+    hl_json_set_int(request, "idle_ns", (uint64_t)(process->idle_s * 1e9));
+  hl_alive_hush(process->alive);
   hl_status status = hl_channel_send(&process->channel, request, NULL, 0, error);
   json_decref(request);
   if (status != HL_OK) return hl_error_set(error, HL_CRASHED, "the worker is gone");
@@ -253,6 +323,7 @@ char *hl_process_take_whole(hl_process *process, const hl_error *error) {
 hl_status hl_process_configure(hl_process *process, const hl_configuration *configuration,
                                const char *cache_directory, double timeout_s, hl_message *ret_reply,
                                hl_error *error) {
+  if (process->far) cache_directory = process->cache_directory;
   json_t *members = hl_message_from_configuration(configuration, cache_directory);
   if (!members) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a message");
   hl_status status = hl_process_call(process, "configure", members, timeout_s, ret_reply, error);
@@ -262,16 +333,30 @@ hl_status hl_process_configure(hl_process *process, const hl_configuration *conf
   return HL_OK;
 }
 
+static bool is_far(const hl_process *process) {
+  return process->launcher && process->launcher->far;
+}
+
 static bool has_ended(pid_t pid) {
   siginfo_t ended = {0};
   return waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == pid;
 }
 
+static void wait_for_end(const hl_process *process, int most_ms) {
+  for (int i = 0; i < most_ms && !has_ended(process->pid); i++) usleep(1000);
+}
+
 static int reap(const hl_process *process) {
   /* A worker that has closed its pipe is about to end by itself; let its own status be seen. mpirun
    * also has ranks to end, and files of theirs to remove. */
-  int most_ms = process->by_mpirun ? 3000 : 100;
-  for (int i = 0; i < most_ms && !has_ended(process->pid); i++) usleep(1000);
+  wait_for_end(process, process->by_mpirun ? 3000 : 100);
+  /* What is asked to end tells its worker: srun and docker pass signals on, a killed one does not.
+   */
+  if (is_far(process)) wait_for_end(process, 1900);
+  if (is_far(process) && !has_ended(process->pid)) {
+    kill(-process->pid, SIGTERM);
+    wait_for_end(process, 1000);
+  }
   /* What it left behind, too; before its id is given back and may be another's. */
   kill(-process->pid, SIGKILL);
   int wait_status = 0;
@@ -280,9 +365,11 @@ static int reap(const hl_process *process) {
   return wait_status;
 }
 
-static hl_status explain_death(const hl_process *process, int wait_status, hl_error *error) {
+static hl_status explain_death(const hl_process *process, int wait_status, const char *chatter,
+                               hl_error *error) {
   char said[300];
   hl_said_words(process->said_fd, said, sizeof said);
+  if (!said[0] && chatter) snprintf(said, sizeof said, "%s", chatter);
   uint64_t kills = process->limit.kind == HL_LIMIT_NONE
                        ? UINT64_MAX
                        : hl_memory_limit_oom_kills(&process->limit);
@@ -299,15 +386,17 @@ static hl_status explain_death(const hl_process *process, int wait_status, hl_er
   if (process->by_mpirun && hl_ranks_death(process->said_fd, process->ranks, error))
     return HL_CRASHED;
   int code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1;
+  if (is_far(process)) return hl_launch_explain(process->launcher, code, said, error);
   if (code == 127 && !said[0])
     return hl_error_set(error, HL_CRASHED, "%s cannot be run (exit status 127)", who);
   return hl_error_set(error, HL_CRASHED, "%s ended with exit status %d%s%s", who, code, separator,
                       said);
 }
 
-/* Until the kernel says that it stands: SIGSTOP reaches the threads one by one. */
+/* Until the kernel says that it stands: SIGSTOP reaches the threads one by one. A far worker sleeps
+ * between requests, and signals do not reach it. */
 void hl_process_pause(hl_process *process) {
-  if (process->pid <= 0 || process->paused) return;
+  if (process->pid <= 0 || process->paused || is_far(process)) return;
   if (kill(-process->pid, SIGSTOP) != 0) return;
   process->paused = true;
   for (int i = 0; i < 100; i++) {
@@ -327,13 +416,19 @@ void hl_process_resume(hl_process *process) {
 hl_status hl_process_end(hl_process *process, hl_status cause, hl_error *error) {
   hl_status status = cause;
   bool must_kill = cause == HL_TIMED_OUT || cause == HL_INTERRUPTED || cause == HL_BAD_DATA;
-  hl_process_resume(process);            /* to see the end of file */
+  hl_process_resume(process); /* to see the end of file */
+  hl_alive_stop(process->alive);
+  process->alive = NULL;
+  char *chatter = is_far(process) ? hl_text_take(&process->channel.chatter) : NULL;
   hl_channel_release(&process->channel); /* end of file ends the worker */
   if (process->pid > 0) {
-    if (must_kill) kill(-process->pid, process->by_mpirun ? SIGTERM : SIGKILL);
+    if (must_kill && !is_far(process)) kill(-process->pid, process->by_mpirun ? SIGTERM : SIGKILL);
     int wait_status = reap(process);
-    if (cause == HL_CRASHED) status = explain_death(process, wait_status, error);
+    if (cause == HL_CRASHED) status = explain_death(process, wait_status, chatter, error);
   }
+  free(chatter);
+  free(process->cache_directory);
+  process->cache_directory = NULL;
   if (process->limit.kind != HL_LIMIT_NONE) hl_memory_limit_release(&process->limit);
   close_fd(&process->said_fd);
   free(process->whole);

@@ -15,6 +15,7 @@
 #include "machine/limit.h"
 #include "plan/configuration.h"
 #include "protocol/channel.h"
+#include "run/alive.h"
 #include "run/run.h"
 #include <sys/types.h>
 
@@ -31,6 +32,10 @@ typedef struct hl_launch {
   bool verbose;                /* let the worker's standard error through */
   int wake_fd;                 /* a byte on it interrupts waiting; -1: none */
   hl_ranks_launch ranks;
+  const hl_launcher *launcher; /* what it is started through, or NULL */
+  const char *search_path;     /* PATH, to find the launcher in */
+  bool guards;                 /* the limit only keeps the machine from its last memory */
+  double start_s;              /* longest until it says hello; 0: the usual */
 } hl_launch;
 
 typedef struct hl_process {
@@ -46,7 +51,12 @@ typedef struct hl_process {
   bool becoming;  /* the worker is about to be one */
   double clock_read_ns, clock_resolution_ns; /* as the worker measured them */
   bool paused;
-  json_t *ranks;  /* who they are: pid and host of each; owned, NULL: one process */
+  json_t *ranks;               /* who they are: pid and host of each; owned, NULL: one process */
+  const hl_launcher *launcher; /* or NULL; borrowed */
+  bool far;                    /* the launcher's, once it has said hello */
+  double idle_s;         /* longest that the worker, if it is far, waits without a sign of life */
+  hl_alive *alive;       /* which gives it; owned, NULL of a near one */
+  char *cache_directory; /* of a far worker's own machine; owned, or NULL */
   bool by_mpirun; /* it is asked to end before it is killed: it has processes to end itself */
   char *whole; /* the message of the last failure, if it is longer than an error holds; or NULL */
 } hl_process;
@@ -58,8 +68,15 @@ uint64_t hl_process_memory_guard(void);
 /* Starts `PROGRAM worker` and says hello. Wakes and failures as hl_process_call. */
 hl_status hl_process_start(const hl_launch *launch, hl_process *ret_process, hl_error *error);
 
+/* What all workers of a configuration have in common: program, launcher, and whether there is
+ * anything at the other end of it. UNAVAILABLE where it is known that there is not. */
+hl_status hl_launch_init(const hl_run_environment *environment,
+                         const hl_configuration *configuration, hl_launch *ret_launch,
+                         hl_error *error);
+
 /* The same for a question about a model, with the memory guard as its limit. */
-hl_status hl_process_start_guarded(const hl_run_environment *environment, hl_process *ret_process,
+hl_status hl_process_start_guarded(const hl_run_environment *environment,
+                                   const hl_configuration *configuration, hl_process *ret_process,
                                    hl_error *error);
 
 /* Sends a request and waits for its reply. `members` (may be NULL) is taken. The worker is told to
@@ -77,7 +94,8 @@ hl_status hl_process_call_on(hl_process *process, hl_message *ret_reply, hl_erro
  * error holds all. */
 char *hl_process_take_whole(hl_process *process, const hl_error *error);
 
-/* The request `configure`; also OUT_OF_MEMORY if there is none for the message. */
+/* The request `configure`, with the cache of the worker's own side; also OUT_OF_MEMORY if there is
+ * none for the message. */
 hl_status hl_process_configure(hl_process *process, const hl_configuration *configuration,
                                const char *cache_directory, double timeout_s, hl_message *ret_reply,
                                hl_error *error);

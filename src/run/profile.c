@@ -1,8 +1,8 @@
 #include "run/profile.h"
 
-#include "machine/roofline.h"
 #include "protocol/messages.h"
 #include "record/profile-log.h"
+#include "run/elsewhere.h"
 #include "run/process.h"
 #include "statistics/paired.h"
 #include <math.h>
@@ -73,12 +73,25 @@ static hl_status compare_steps(hl_profile *p, const uint64_t *profiled, const ui
   return status;
 }
 
-static hl_status read_reply(const hl_message *reply, hl_profile *p, hl_error *error) {
+/* Of a worker on another machine, behind the `first` bytes. */
+static hl_status take_log(const hl_message *reply, size_t first, int log, hl_error *error) {
+  int64_t bytes = hl_json_get_int(reply->object, "log_bytes", 0);
+  if (bytes == 0) return HL_OK;
+  if (bytes < 0 || (uint64_t)bytes > reply->byte_count - first ||
+      (uint64_t)bytes > HL_PROFILE_LOG_BYTES)
+    return hl_error_set(error, HL_BAD_DATA, "the worker's profile has not the bytes it says");
+  if (pwrite(log, reply->bytes + first, (size_t)bytes, 0) == bytes) return HL_OK;
+  return hl_error_errno(error, HL_IO, "cannot keep a profile in memory");
+}
+
+static hl_status read_reply(const hl_message *reply, int log, hl_profile *p, hl_error *error) {
   int64_t profiled = hl_json_get_int(reply->object, "profiled_steps", 0);
   int64_t plain = hl_json_get_int(reply->object, "plain_steps", 0);
   int64_t room = (int64_t)(reply->byte_count / sizeof(uint64_t));
   if (profiled < 0 || plain < 0 || profiled > room || plain > room - profiled)
     return hl_error_set(error, HL_BAD_DATA, "the worker's profile has not the bytes it says");
+  hl_status status = take_log(reply, (size_t)(profiled + plain) * sizeof(uint64_t), log, error);
+  if (status != HL_OK) return status;
   int64_t pairs = profiled < plain ? profiled : plain;
   const uint64_t *ns = (const uint64_t *)(const void *)reply->bytes;
   return pairs ? compare_steps(p, ns, ns + profiled, (size_t)pairs, error) : HL_OK;
@@ -90,7 +103,8 @@ static hl_status profile_steps(hl_process *process, const hl_profile_request *q,
   char *path = hl_format("/proc/%d/fd/%d", (int)getpid(), log);
   json_t *members = path ? json_object() : NULL;
   if (!members) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a message");
-  hl_json_set_text(members, "log", path);
+  /* Memory is shared on one machine only; from another the log comes with the reply. */
+  hl_json_set_text(members, "log", process->far ? NULL : path);
   hl_json_set_int(members, "max_steps", (uint64_t)q->max_steps);
   hl_json_set_int(members, "max_ns", (uint64_t)(q->max_s * 1e9));
   hl_json_set_int(members, "warmup", (uint64_t)q->warmup);
@@ -99,7 +113,7 @@ static hl_status profile_steps(hl_process *process, const hl_profile_request *q,
   hl_status status =
       hl_process_call(process, "profile", members, q->max_s + q->step_s, &reply, error);
   if (status == HL_OK) {
-    status = read_reply(&reply, p, error);
+    status = read_reply(&reply, log, p, error);
     hl_message_release(&reply);
   }
   return status;
@@ -108,7 +122,7 @@ static hl_status profile_steps(hl_process *process, const hl_profile_request *q,
 static hl_status in_worker(const hl_run_environment *environment, const hl_profile_request *q,
                            int log, hl_profile *p, hl_error *error) {
   hl_process process;
-  hl_status status = hl_process_start_guarded(environment, &process, error);
+  hl_status status = hl_process_start_guarded(environment, q->configuration, &process, error);
   if (status != HL_OK) return status;
   status = begin(&process, environment, q, p, error);
   if (status == HL_OK) status = profile_steps(&process, q, log, p, error);
@@ -140,11 +154,14 @@ hl_status hl_profile_run(const hl_run_environment *environment, const hl_profile
   return status;
 }
 
-void hl_profile_measure_limits(hl_profile *profile) {
+void hl_profile_measure_limits(const hl_run_environment *environment, const hl_launcher *launcher,
+                               hl_profile *profile) {
   hl_roofline roofline;
   int threads = profile->threads > 0 && profile->threads <= 1024 ? (int)profile->threads : 1;
-  if (strcmp(profile->device, "cpu") != 0 || hl_roofline_measure(threads, &roofline, NULL) != HL_OK)
-    return;
+  if (strcmp(profile->device, "cpu") != 0) return;
+  hl_status status = launcher ? hl_elsewhere_limits(environment, launcher, threads, &roofline, NULL)
+                              : hl_roofline_measure(threads, &roofline, NULL);
+  if (status != HL_OK) return;
   bool narrow = strcmp(profile->dtype, "bfloat16") == 0 && !isnan(roofline.bfloat16_gflops);
   profile->peak_gflops = narrow ? roofline.bfloat16_gflops : roofline.compute_gflops;
   profile->bandwidth_gbs = roofline.bandwidth_gbs;

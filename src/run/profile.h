@@ -28,7 +28,9 @@ typedef struct hl_profile_request {
 hl_status hl_profile_run(const hl_run_environment *environment, const hl_profile_request *request,
                          hl_profile **ret_profile, hl_error *error);
 
-/* Sets the limits of the roofline for the profile's type; nothing where they cannot be measured. */
-void hl_profile_measure_limits(hl_profile *profile);
+/* Sets the limits of the roofline for the profile's type, as measured here or behind the launcher
+ * (NULL: here); nothing where they cannot be measured. */
+void hl_profile_measure_limits(const hl_run_environment *environment, const hl_launcher *launcher,
+                               hl_profile *profile);
 
 #endif

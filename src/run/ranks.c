@@ -50,6 +50,11 @@ hl_status hl_ranks_find(const hl_configuration *configuration,
                         hl_launch *launch, hl_error *error) {
   *place = (hl_ranks_place){0};
   if (!configuration->train || strcmp(configuration->train->trainer, "ddp") != 0) return HL_OK;
+  if (configuration->launcher)
+    return hl_error_set(
+        error, HL_UNAVAILABLE,
+        "--trainer ddp starts its --ranks itself, by an mpirun of this machine, and "
+        "not behind --launcher");
   if (is_given("OMPI_COMM_WORLD_RANK"))
     return hl_error_set(error, HL_UNAVAILABLE,
                         "--trainer ddp: this hotlap was started by an mpirun (OMPI_COMM_WORLD_RANK "

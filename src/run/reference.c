@@ -170,7 +170,7 @@ static hl_status evaluate(const hl_configuration *configuration, int64_t batch,
   if (!c.test_data && !c.n_images) c.n_images = configuration->batch_size;
   hl_process process;
   hl_message reply = {0};
-  hl_status status = hl_process_start_guarded(environment, &process, error);
+  hl_status status = hl_process_start_guarded(environment, configuration, &process, error);
   if (status != HL_OK) return status;
   status =
       hl_process_configure(&process, &c, environment->cache_directory, evaluate_s, &reply, error);

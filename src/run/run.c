@@ -4,6 +4,7 @@
 #include "method/pairing.h"
 #include "record/requirement.h"
 #include "run/custom.h"
+#include "run/elsewhere.h"
 #include "run/interleave.h"
 #include "run/order.h"
 #include "run/row.h"
@@ -237,7 +238,11 @@ static void measure_limits(const runner *r) {
     first++;
   if (first == r->plan->count) return;
   hl_roofline roofline;
-  if (hl_roofline_measure((int)r->plan->items[first].threads, &roofline, NULL) != HL_OK) return;
+  const hl_configuration *c = &r->plan->items[first];
+  hl_status status = c->launcher ? hl_elsewhere_limits(r->context.environment, c->launcher,
+                                                       (int)c->threads, &roofline, NULL)
+                                 : hl_roofline_measure((int)c->threads, &roofline, NULL);
+  if (status != HL_OK) return;
   r->context.info->peak_gflops = roofline.compute_gflops;
   r->context.info->peak_bfloat16_gflops = roofline.bfloat16_gflops;
   r->context.info->peak_bandwidth_gbs = roofline.bandwidth_gbs;

@@ -17,7 +17,9 @@
 typedef struct hl_run_environment {
   const char *program;         /* the hotlap program, for workers */
   const char *cache_directory; /* models and reference outputs; may be NULL */
-  const char *search_path;     /* PATH, to find mpirun in; NULL: nowhere */
+  const char *search_path;     /* PATH, to find mpirun and launchers in; NULL: nowhere */
+  double launch_s;             /* longest that a launcher may take; 0: the usual */
+  const char *unreachable;     /* why no worker can be started through the launcher, or NULL */
   bool verbose;
   int wake_fd;            /* readable once the run shall end; -1: never */
   uint64_t start_ns;      /* hl_clock_ns when the command began; 0: unknown */

@@ -98,7 +98,7 @@ static hl_status find_copy(const hl_row_context *context, const hl_configuration
   hl_configuration c = hl_configuration_without_engine(configuration, 1);
   hl_process process;
   hl_message reply = {0};
-  hl_status status = hl_process_start_guarded(environment, &process, error);
+  hl_status status = hl_process_start_guarded(environment, configuration, &process, error);
   if (status != HL_OK) return status;
   status = hl_process_configure(&process, &c, environment->cache_directory, read_s, &reply, error);
   bool quantized = status == HL_OK && hl_json_get_bool(reply.object, "quantized", false);
@@ -165,12 +165,13 @@ hl_status hl_session_open(const hl_row_context *context, const hl_configuration 
     if (found != HL_OK) return found;
     configuration = session->configuration;
   }
-  hl_launch launch = {.program = environment->program,
-                      .memory_limit_bytes = worker_limit(method),
-                      .verbose = environment->verbose,
-                      .wake_fd = environment->wake_fd};
+  hl_launch launch;
   hl_ranks_place place = {0};
-  hl_status status = hl_ranks_find(configuration, environment, &place, &launch, error);
+  hl_status status = hl_launch_init(environment, configuration, &launch, error);
+  launch.memory_limit_bytes = worker_limit(method);
+  launch.guards = method->memory_limit_mb == 0;
+  launch.start_s = session->setup_s;
+  if (status == HL_OK) status = hl_ranks_find(configuration, environment, &place, &launch, error);
   if (status == HL_OK) status = hl_process_start(&launch, &session->process, error);
   hl_ranks_place_release(&place);
   if (status != HL_OK) return status;
@@ -225,8 +226,10 @@ static bool samples_add_up(const hl_session_samples *s) {
 }
 
 /* What the worker may still use: its limit, or what the machine has left. */
-static double memory_headroom(const hl_row_context *context) {
+static double memory_headroom(const hl_session *s, const hl_row_context *context,
+                              const json_t *reply) {
   if (context->method->memory_limit_mb) return (double)context->method->memory_limit_mb * 1e6;
+  if (s->process.far) return hl_json_get_real(reply, "available_bytes", (double)INFINITY);
   uint64_t available = hl_memory_available(NULL);
   return available == UINT64_MAX ? (double)INFINITY : (double)available;
 }
@@ -246,7 +249,7 @@ static hl_status check_plan(hl_session *s, const hl_row_context *context, const 
     if (traffic > 0) record->traffic_mb_per_step = traffic / 1e6;
   }
   s->planned_bytes = planned;
-  double need = planned + (double)s->baseline_bytes, headroom = memory_headroom(context);
+  double need = planned + (double)s->baseline_bytes, headroom = memory_headroom(s, context, reply);
   if (!context->method->predict || need <= headroom) return HL_OK;
   return hl_error_set(error, HL_OUT_OF_MEMORY,
                       HL_REASON_PREDICTED

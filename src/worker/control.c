@@ -21,9 +21,22 @@ static void hand_over(hl_control *control, const hl_message *message) {
     fputs("hotlap worker: a request came before the last was answered\n", stderr);
     _exit(2);
   }
+  control->deadline_ns = UINT64_MAX;
   control->message = *message;
   control->has_message = control->outstanding = true;
   pthread_cond_broadcast(&control->changed);
+  pthread_mutex_unlock(&control->lock);
+}
+
+static bool is_sign_of_life(const hl_message *message) {
+  return json_is_true(json_object_get(message->object, "alive"));
+}
+
+/* Between requests only: one that is served has a deadline of its own. */
+static void go_on_waiting(hl_control *control) {
+  pthread_mutex_lock(&control->lock);
+  if (!control->outstanding && control->idle_ns)
+    control->deadline_ns = hl_clock_ns() + control->idle_ns;
   pthread_mutex_unlock(&control->lock);
 }
 
@@ -42,7 +55,12 @@ static void *listen_thread(void *argument) {
                                           control->wake[0], &message, &error);
     switch (status) {
     case HL_OK:
-      hand_over(control, &message);
+      if (!is_sign_of_life(&message)) {
+        hand_over(control, &message);
+        break;
+      }
+      hl_message_release(&message);
+      go_on_waiting(control);
       break;
     case HL_INTERRUPTED:
       drain(control->wake[0]);
@@ -86,18 +104,35 @@ void hl_control_next(hl_control *control, hl_message *ret_message) {
   pthread_mutex_unlock(&control->lock);
 }
 
-void hl_control_answer(hl_control *control) {
-  pthread_mutex_lock(&control->lock);
-  control->outstanding = false;
-  pthread_mutex_unlock(&control->lock);
+/* The listener may be waiting for an earlier deadline, or for none. */
+static void wake(hl_control *control) {
+  ssize_t ignored = write(control->wake[1], "", 1); /* a full pipe wakes as well */
+  (void)ignored;
 }
 
 void hl_control_deadline(hl_control *control, uint64_t deadline_ns) {
   pthread_mutex_lock(&control->lock);
   control->deadline_ns = deadline_ns;
   pthread_mutex_unlock(&control->lock);
-  ssize_t ignored = write(control->wake[1], "", 1); /* a full pipe wakes as well */
-  (void)ignored;
+  wake(control);
+}
+
+void hl_control_begin(hl_control *control, const json_t *request) {
+  int64_t allowed_ns = hl_json_get_int(request, "deadline_ns", 0);
+  int64_t idle_ns = hl_json_get_int(request, "idle_ns", 0);
+  pthread_mutex_lock(&control->lock);
+  if (idle_ns > 0) control->idle_ns = (uint64_t)idle_ns;
+  control->deadline_ns = allowed_ns > 0 ? hl_clock_ns() + (uint64_t)allowed_ns : UINT64_MAX;
+  pthread_mutex_unlock(&control->lock);
+  wake(control);
+}
+
+void hl_control_answer(hl_control *control) {
+  pthread_mutex_lock(&control->lock);
+  control->outstanding = false;
+  control->deadline_ns = control->idle_ns ? hl_clock_ns() + control->idle_ns : UINT64_MAX;
+  pthread_mutex_unlock(&control->lock);
+  wake(control);
 }
 
 hl_status hl_worker_move_streams(hl_channel *channel, hl_error *error) {

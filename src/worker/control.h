@@ -20,6 +20,7 @@ typedef struct hl_control {
   hl_message message; /* the one request outstanding, until it is taken */
   bool has_message, outstanding;
   uint64_t deadline_ns; /* UINT64_MAX: none */
+  uint64_t idle_ns;     /* longest between an answer and the next sign of life; 0: for ever */
   int wake[2];
   void (*late)(void *context); /* called before a deadline ends the process; may be NULL */
   void *late_context;
@@ -32,12 +33,17 @@ hl_status hl_control_start(hl_control *control, hl_channel *channel, void (*late
 /* Waits for the next request. Another before its answer ends the process with status 2. */
 void hl_control_next(hl_control *control, hl_message *ret_message);
 
-/* The answer is about to be sent: the next request may come. */
-void hl_control_answer(hl_control *control);
+/* A request is about to be served: the process ends (status HL_WORKER_EXIT_DEADLINE) unless it is
+ * answered within its `deadline_ns`, if it has one. Its `idle_ns` holds from its answer on: the
+ * process ends, too, if so long nothing is heard, not even a message {"alive": true}. */
+void hl_control_begin(hl_control *control, const json_t *request);
 
 /* The process ends (status HL_WORKER_EXIT_DEADLINE) unless the deadline is moved before
  * `deadline_ns` of hl_clock_ns; UINT64_MAX lifts it. */
 void hl_control_deadline(hl_control *control, uint64_t deadline_ns);
+
+/* The answer is about to be sent: the next request may come. */
+void hl_control_answer(hl_control *control);
 
 /* Moves the protocol off the standard streams, to `channel`; what libraries print goes to standard
  * error. IO. */

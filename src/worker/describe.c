@@ -1,12 +1,11 @@
 #include "worker/describe.h"
 
-#include "base/clock.h"
+#include "machine/memory.h"
 #include "worker/host.h"
 #include "workloads/quantize.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* "8x1x64x64"; of several inputs "ids=8x128,mask=8x128". */
 static void shapes_text(const hl_model_file *file, int64_t batch, hl_text *out) {
@@ -96,24 +95,6 @@ hl_status hl_worker_check_type(const hl_model_file *file, const hl_configuration
                       c->model, c->dtype);
 }
 
-hl_status hl_worker_hello(const json_t *request, json_t *reply, hl_error *error) {
-  int64_t protocol = hl_json_get_int(request, "protocol", 0);
-  if (protocol != HL_PROTOCOL_VERSION)
-    return hl_error_set(error, HL_UNAVAILABLE, "the runner speaks protocol %lld, this worker %d",
-                        (long long)protocol, HL_PROTOCOL_VERSION);
-  hl_clock_cost cost = hl_clock_calibrate();
-  if (isinf(cost.resolution_ns))
-    return hl_error_set(error, HL_IO,
-                        "the clock stands still or runs backwards, so that nothing can be timed; "
-                        "see /sys/devices/system/clocksource/clocksource0");
-  hl_json_set_int(reply, "protocol", HL_PROTOCOL_VERSION);
-  hl_json_set_text(reply, "hotlap_version", HL_VERSION);
-  hl_json_set_int(reply, "pid", (uint64_t)getpid());
-  hl_json_set_real(reply, "clock_read_ns", cost.read_ns);
-  hl_json_set_real(reply, "clock_resolution_ns", cost.resolution_ns);
-  return HL_OK;
-}
-
 void hl_worker_describe_plan(const hl_program_plan *plan, bool known, json_t *reply) {
   hl_json_set_bool(reply, "known", known);
   hl_json_set_int(reply, "weight_bytes", plan->weight_bytes);
@@ -121,6 +102,8 @@ void hl_worker_describe_plan(const hl_program_plan *plan, bool known, json_t *re
   hl_json_set_int(reply, "io_bytes", plan->io_bytes);
   hl_json_set_real(reply, "executed_flops", plan->executed_flops);
   hl_json_set_int(reply, "traffic_bytes", plan->traffic_bytes);
+  uint64_t available = hl_memory_available(NULL);
+  if (available != UINT64_MAX) hl_json_set_int(reply, "available_bytes", available);
 }
 
 hl_status hl_worker_quantize(const hl_configuration *configuration, const hl_model_file *file,

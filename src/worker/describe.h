@@ -16,9 +16,6 @@ void hl_worker_describe_model(const hl_model_file *file, int64_t batch, json_t *
  * where `elements`, which belong to the first image, are not all of that. */
 json_t *hl_worker_output_shape(const hl_model_file *file, size_t output, size_t elements);
 
-/* The verb `hello`. UNAVAILABLE for another protocol; IO where the clock cannot time. */
-hl_status hl_worker_hello(const json_t *request, json_t *reply, hl_error *error);
-
 /* The verb `plan`. */
 void hl_worker_describe_plan(const hl_program_plan *plan, bool known, json_t *reply);
 

@@ -1,6 +1,7 @@
 #include "worker/profile.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "protocol/channel.h"
 #include "record/profile-log.h"
 #include "workloads/layer-costs.h"
@@ -8,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { most_steps = 100000 };
 
@@ -190,6 +192,7 @@ typedef struct run {
   hl_engine_ops *ops; /* of the workload: `submit` and `wait` are others while it is profiled */
   uint64_t max_steps, max_ns;
   bool compares; /* with plain steps, by turns */
+  bool sends_log;
   uint64_t *profiled_ns, *plain_ns;
   size_t profiled, plain;
 } run;
@@ -284,13 +287,17 @@ static hl_status attach(const run *r, json_t *reply, void **ret_bytes, size_t *r
   hl_json_set_int(reply, "profiled_steps", r->profiled);
   hl_json_set_int(reply, "plain_steps", r->plain);
   hl_json_set_bool(reply, "operators", tap.has_spans);
-  if (first + second == 0) return HL_OK;
-  char *bytes = malloc(first + second);
+  size_t log_bytes = 0;
+  const void *log = r->sends_log ? hl_profile_log_whole(tap.log, &log_bytes) : NULL;
+  if (log) hl_json_set_int(reply, "log_bytes", log_bytes);
+  if (first + second + log_bytes == 0) return HL_OK;
+  char *bytes = malloc(first + second + log_bytes);
   if (!bytes) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for steps");
   memcpy(bytes, r->profiled_ns, first);
   memcpy(bytes + first, r->plain_ns, second);
+  if (log) memcpy(bytes + first + second, log, log_bytes);
   *ret_bytes = bytes;
-  *ret_byte_count = first + second;
+  *ret_byte_count = first + second + log_bytes;
   return HL_OK;
 }
 
@@ -319,20 +326,34 @@ static hl_status run_all(run *r, int64_t warmup, hl_error *error) {
   return status == HL_OK ? told : status;
 }
 
+/* The runner's, or, where it is on another machine and names none, one of this process. */
+static hl_status open_log(const char *path, hl_error *error) {
+  if (path) return hl_profile_log_open(path, &tap.log, error);
+  int fd = -1;
+  hl_status status = hl_profile_log_create(HL_PROFILE_LOG_BYTES, &fd, error);
+  if (status != HL_OK) return status;
+  HL_CLEANUP(hl_free_pointer) char *own = hl_format("/proc/self/fd/%d", fd);
+  status = own ? hl_profile_log_open(own, &tap.log, error)
+               : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a path");
+  close(fd);
+  return status;
+}
+
 hl_status hl_worker_profile_run(const hl_worker_profile *what, const json_t *request, json_t *reply,
                                 void **ret_bytes, size_t *ret_byte_count, hl_error *error) {
   const char *path = hl_json_get_text(request, "log", NULL);
   int64_t steps = hl_json_get_int(request, "max_steps", 1);
   int64_t max_ns = hl_json_get_int(request, "max_ns", INT64_MAX);
   int64_t warmup = hl_json_get_int(request, "warmup", 1);
-  if (!path || steps < 1 || steps > most_steps || max_ns < 1 || warmup < 0 || warmup > most_steps)
+  if (steps < 1 || steps > most_steps || max_ns < 1 || warmup < 0 || warmup > most_steps)
     return hl_error_set(error, HL_INVALID_ARGUMENT, "profile: a member is out of range");
-  hl_status status = hl_profile_log_open(path, &tap.log, error);
+  hl_status status = open_log(path, error);
   if (status != HL_OK) return status;
   run r = {.what = what,
            .ops = what->training ? &what->training->ops : &what->inference->ops,
            .max_steps = (uint64_t)steps,
            .max_ns = (uint64_t)max_ns,
+           .sends_log = path == NULL,
            .compares = hl_json_get_bool(request, "compare", false)};
   tap.real = *r.ops;
   tap.has_spans = r.ops->spans != NULL;

@@ -4,6 +4,7 @@
 #include "base/dtype.h"
 #include "machine/memory.h"
 #include "protocol/messages.h"
+#include "worker/about.h"
 #include "worker/compilations.h"
 #include "worker/control.h"
 #include "worker/describe.h"
@@ -502,14 +503,11 @@ static hl_status serve(worker *w, const json_t *request, hl_error *error) {
   void *bytes = NULL;
   size_t byte_count = 0;
   hl_error failure = {0};
-  int64_t allowed_ns = hl_json_get_int(request, "deadline_ns", 0);
   bool speaks = hl_ranks_speaks(&w->ranks);
-  if (allowed_ns > 0 && speaks)
-    hl_control_deadline(&w->control, hl_clock_ns() + (uint64_t)allowed_ns);
+  if (speaks) hl_control_begin(&w->control, request);
   hl_status status = v ? v->run(w, request, reply, &bytes, &byte_count, &failure)
-                       : hl_error_set(&failure, HL_INVALID_ARGUMENT, "no verb '%s'", name);
+                       : hl_worker_about(name, request, reply, &failure);
   status = hl_ranks_agree(&w->ranks, status, reply, &failure);
-  if (allowed_ns > 0 && speaks) hl_control_deadline(&w->control, UINT64_MAX);
   hl_json_set_bool(reply, "ok", status == HL_OK);
   if (status != HL_OK) {
     free(bytes);

@@ -104,6 +104,46 @@ static void what_is_no_message_is_told(void **state) {
   }
 }
 
+static void greetings_before_the_first_message_are_left_out(void **state) {
+  (void)state;
+  static const char *const greeted[] = {
+      "{\"id\": 1}\n", "Welcome\n\n * motd [x] {y}\n{\"id\": 1}\n", "\x1b[0m{\"id\": 1}\n",
+      "[1]\nnull\n no end {\"id\":1,\"bytes\":2}\nab"};
+  for (size_t i = 0; i < HL_COUNT(greeted); i++) {
+    feed f;
+    hl_message message;
+    hl_text data = HL_TEXT_INIT;
+    hl_text_format(&data, "%snonsense\n", greeted[i]);
+    feed_start(&f, data.data, data.length, 5);
+    f.channel.skips_chatter = true;
+    assert_int_equal(hl_channel_receive(&f.channel, soon(10), -1, &message, NULL), HL_OK);
+    assert_int_equal(hl_json_get_int(message.object, "id", 0), 1);
+    hl_message_release(&message);
+    assert_int_equal(hl_channel_receive(&f.channel, soon(10), -1, &message, NULL), HL_BAD_DATA);
+    if (i == 1) assert_string_equal(f.channel.chatter.data, "Welcome   * motd [x] {y}");
+    feed_end(&f);
+    hl_text_release(&data);
+  }
+}
+
+static void an_endless_greeting_is_refused(void **state) {
+  (void)state;
+  size_t lines = 2 * HL_CHANNEL_LINE / 16;
+  char *data = malloc(lines * 16);
+  assert_non_null(data);
+  for (size_t i = 0; i < lines; i++) memcpy(data + 16 * i, "welcome to box.\n", 16);
+  signal(SIGPIPE, SIG_IGN);
+  feed f;
+  hl_message message;
+  hl_error error = {0};
+  feed_start(&f, data, lines * 16, 65536);
+  f.channel.skips_chatter = true;
+  assert_int_equal(hl_channel_receive(&f.channel, soon(20), -1, &message, &error), HL_BAD_DATA);
+  assert_non_null(strstr(error.msg, "'welcome to box."));
+  feed_end(&f);
+  free(data);
+}
+
 static void the_end_within_a_message_is_the_end(void **state) {
   (void)state;
   static const char *const cut[] = {"", "{\"id\": 1", "{\"bytes\": 5}\nabcd",
@@ -222,6 +262,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(messages_arrive_in_pieces),
       cmocka_unit_test(what_is_no_message_is_told),
+      cmocka_unit_test(greetings_before_the_first_message_are_left_out),
+      cmocka_unit_test(an_endless_greeting_is_refused),
       cmocka_unit_test(the_end_within_a_message_is_the_end),
       cmocka_unit_test(long_lines_are_refused),
       cmocka_unit_test(large_attachments_arrive_whole),

@@ -164,6 +164,39 @@ static void a_request_before_the_answer_ends_the_worker(void **state) {
   assert_int_equal(end(&idle), 2);
 }
 
+/* Answers a request that says how long the next may be awaited. */
+static void answer_and_wait(hl_control *control, int answer) {
+  hl_message message;
+  hl_control_next(control, &message);
+  hl_control_begin(control, message.object);
+  hl_message_release(&message);
+  usleep(300000); /* longer than idle: a request that is served is not idle */
+  hl_control_answer(control);
+  if (write(answer, "", 1) != 1) _exit(98);
+  hl_control_next(control, &message);
+}
+
+static void silence_ends_a_worker_that_waits(void **state) {
+  (void)state;
+  child c = start(answer_and_wait);
+  say(&c, "{\"id\": 1, \"idle_ns\": 100000000}\n");
+  hear(&c);
+  assert_int_equal(end(&c), HL_WORKER_EXIT_DEADLINE);
+}
+
+static void signs_of_life_keep_it(void **state) {
+  (void)state;
+  child c = start(answer_and_wait);
+  say(&c, "{\"alive\": true}\n{\"id\": 1, \"idle_ns\": 3000000000}\n");
+  hear(&c);
+  for (int i = 0; i < 8; i++) { /* 4 s */
+    usleep(500000);
+    say(&c, "{\"alive\": true}\n");
+  }
+  say(&c, "{\"id\": 2}\n");
+  assert_int_equal(end(&c), child_done);
+}
+
 int main(void) {
   signal(SIGPIPE, SIG_IGN);
   const struct CMUnitTest tests[] = {
@@ -173,6 +206,8 @@ int main(void) {
       cmocka_unit_test(a_lifted_deadline_does_not),
       cmocka_unit_test(messages_are_handed_over_in_order),
       cmocka_unit_test(a_request_before_the_answer_ends_the_worker),
+      cmocka_unit_test(silence_ends_a_worker_that_waits),
+      cmocka_unit_test(signs_of_life_keep_it),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
