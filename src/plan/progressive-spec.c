@@ -18,6 +18,8 @@ static const hl_progressive_spec scenarios[] = {
      .epochs = 1,
      .radius = 20,
      .pattern = "fermat",
+     .optimizer = HL_OPTIMIZER_ADAM,
+     .rate = 1e-3,
      .cache_mb = 256},
     {.scenario = "progressive",
      .samples = 20,
@@ -25,6 +27,8 @@ static const hl_progressive_spec scenarios[] = {
      .epochs = 1,
      .radius = 20,
      .pattern = "fermat",
+     .optimizer = HL_OPTIMIZER_ADAM,
+     .rate = 1e-3,
      .cache_mb = 256},
 };
 
@@ -49,12 +53,16 @@ static const hl_progressive_spec *find_scenario(const char *name) {
   return NULL;
 }
 
+static bool same_rate(const hl_progressive_spec *a, const hl_progressive_spec *b) {
+  return !(a->rate < b->rate) && !(a->rate > b->rate);
+}
+
 const char *hl_progressive_spec_name(const hl_progressive_spec *spec) {
   const hl_progressive_spec *s = find_scenario(spec->scenario);
   bool same = s && s->samples == spec->samples && s->rounds == spec->rounds &&
               s->epochs == spec->epochs && !(s->radius < spec->radius) &&
               !(s->radius > spec->radius) && strcmp(s->pattern, spec->pattern) == 0 &&
-              isnan(spec->snr_db);
+              isnan(spec->snr_db) && s->optimizer == spec->optimizer && same_rate(s, spec);
   return same ? s->scenario : "custom";
 }
 
@@ -139,17 +147,34 @@ static hl_status read_numbers(const hl_options *o, hl_progressive_spec *spec, hl
   return status;
 }
 
+static hl_status read_optimizer(const hl_options *o, hl_progressive_spec *spec, hl_error *error) {
+  const char *name = hl_options_get(o, HL_OPTION_OPTIMIZER);
+  bool known = !name || hl_optimizer_from_name(name, &spec->optimizer);
+  if (!known || spec->optimizer == HL_OPTIMIZER_ADAMW)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "--optimizer: '%.60s' is none of adam, sgd, which progressive imaging has",
+                        name);
+  return hl_options_real(o, HL_OPTION_LEARNING_RATE, 0, 1e6, spec->rate, &spec->rate, error);
+}
+
 static hl_status check_alone(const hl_options *o, hl_error *error) {
   static const hl_option_id of_imaging[] = {
       HL_OPTION_SAMPLES,         HL_OPTION_ROUNDS,   HL_OPTION_OBJECT,
       HL_OPTION_APERTURE_RADIUS, HL_OPTION_PATTERN,  HL_OPTION_SNR,
       HL_OPTION_CACHE_LIMIT,     HL_OPTION_OPTIMIZE, HL_OPTION_NO_OPTIMIZE};
-  static const hl_option_id shared[] = {HL_OPTION_SCENARIO, HL_OPTION_EPOCHS};
-  bool other = o->command == 'L' || o->command == 'T' || o->command == 'K'; /* their own */
+  static const struct {
+    hl_option_id id;
+    const char *others; /* commands that have one of their own */
+  } shared[] = {{HL_OPTION_SCENARIO, "LTK"},
+                {HL_OPTION_EPOCHS, "LTK"},
+                {HL_OPTION_OPTIMIZER, "TYFK"},
+                {HL_OPTION_LEARNING_RATE, "TYFK"}};
   for (size_t i = 0; i < HL_COUNT(of_imaging) + HL_COUNT(shared); i++) {
     bool is_shared = i >= HL_COUNT(of_imaging);
-    hl_option_id id = is_shared ? shared[i - HL_COUNT(of_imaging)] : of_imaging[i];
-    if (hl_options_given(o, id) && !(is_shared && other))
+    size_t k = is_shared ? i - HL_COUNT(of_imaging) : 0;
+    hl_option_id id = is_shared ? shared[k].id : of_imaging[i];
+    bool other = is_shared && o->command && strchr(shared[k].others, o->command);
+    if (hl_options_given(o, id) && !other)
       return hl_error_set(error, HL_INVALID_ARGUMENT,
                           "--%s is of progressive imaging: give --progressive, too",
                           hl_option_name(id));
@@ -196,6 +221,7 @@ hl_status hl_progressive_spec_read(const hl_options *options, hl_arena *arena,
   unsigned left_out = 0;
   status = read_numbers(o, spec, error);
   if (status == HL_OK) status = read_pattern(o, arena, spec, error);
+  if (status == HL_OK) status = read_optimizer(o, spec, error);
   if (status == HL_OK)
     status = read_optimizations(o, HL_OPTION_OPTIMIZE, &spec->optimizations, error);
   if (status == HL_OK) status = read_optimizations(o, HL_OPTION_NO_OPTIMIZE, &left_out, error);
@@ -230,6 +256,9 @@ void hl_progressive_spec_options(const hl_progressive_spec *spec, hl_text *out) 
     append_real(out, "aperture-radius", spec->radius);
   if (strcmp(spec->pattern, s->pattern) != 0) hl_text_format(out, " --pattern %s", spec->pattern);
   if (!isnan(spec->snr_db)) append_real(out, "snr", spec->snr_db);
+  if (spec->optimizer != s->optimizer)
+    hl_text_format(out, " --optimizer %s", hl_optimizer_name(spec->optimizer));
+  if (!same_rate(spec, s)) append_real(out, "learning-rate", spec->rate);
   if (spec->cache_mb != s->cache_mb) hl_text_format(out, " --cache-limit %" PRId64, spec->cache_mb);
   if (spec->optimizations == HL_OPTIMIZE_ALL) return;
   hl_text_append(out, " --optimize ");

@@ -10,6 +10,7 @@
 #define HL_PLAN_PROGRESSIVE_SPEC_H
 
 #include "base/arena.h"
+#include "base/training-names.h"
 #include "plan/options.h"
 
 enum {
@@ -44,6 +45,8 @@ typedef struct hl_progressive_spec {
   double radius;          /* of an aperture, in pixels of the spectrum */
   const char *pattern;    /* "fermat", "random", "star", "grid" */
   double snr_db;          /* NaN: no noise */
+  hl_optimizer optimizer; /* Adam, begun anew for each sample, or SGD without momentum */
+  double rate;            /* of its updates */
   unsigned optimizations; /* HL_OPTIMIZE_* */
   int64_t cache_mb;       /* of measurements, 10^6 bytes; 0: none is kept */
 } hl_progressive_spec;

@@ -54,6 +54,8 @@ static json_t *progressive_of(const hl_progressive_spec *s) {
   if (!object) return NULL;
   hl_json_set_text(object, "object", s->object);
   hl_json_set_real(object, "snr_db", s->snr_db);
+  hl_json_set_text(object, "optimizer", hl_optimizer_name(s->optimizer));
+  hl_json_set_real(object, "rate", s->rate);
   return object;
 }
 
@@ -182,8 +184,14 @@ static hl_status read_progressive(const json_t *object, hl_arena *arena, hl_conf
   s->object = hl_json_get_text(from, "object", NULL);
   s->snr_db = hl_json_get_real(from, "snr_db", (double)NAN);
   s->radius = hl_json_get_real(from, "radius", 0);
+  s->rate = hl_json_get_real(from, "rate", (double)NAN);
   hl_status status = need_text(from, "scenario", &s->scenario, error);
   if (status == HL_OK) status = need_text(from, "pattern", &s->pattern, error);
+  const char *optimizer = NULL;
+  if (status == HL_OK) status = need_text(from, "optimizer", &optimizer, error);
+  if (status == HL_OK && (!hl_optimizer_from_name(optimizer, &s->optimizer) || !(s->rate >= 0)))
+    status = hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "configure: 'optimizer' or 'rate' of progressive imaging is none");
   const struct {
     const char *key;
     int64_t least, most, *value;

@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "workloads/progressive.h"
 
-#define HL__PROGRESSIVE_RATE 1e-3 /* of Adam */
 #define HL__PROGRESSIVE_DONE 1e-3 /* losses below this end a sample */
 
 /* What the engine's call for a loss is to do. */

@@ -143,7 +143,7 @@ hl_status hl_progressive_open(const hl_configuration *configuration, const hl_mo
   p->spec = configuration->progressive;
   p->file = file;
   p->inference = inference;
-  p->rate = (float)HL__PROGRESSIVE_RATE;
+  p->rate = (float)p->spec->rate;
   hl_status status = check_network(p, error);
   if (status == HL_OK) status = check_engine(p, error);
   if (status == HL_OK) status = find_object_size(p, error);
@@ -184,18 +184,18 @@ void hl_progressive_free(hl_progressive *progressive) {
 static hl_program_spec specify(const hl_progressive *p, hl_port *ports,
                                hl_training_spec *ret_training) {
   hl_program_spec spec = hl_inference_specify(p->inference, 1, ports);
-  *ret_training =
-      (hl_training_spec){.size = sizeof *ret_training,
-                         .loss = HL_LOSS_HOST,
-                         .optimizer = HL_OPTIMIZER_ADAM,
-                         .beta1 = 0.9,
-                         .beta2 = 0.999,
-                         .epsilon = 1e-8,
-                         .seed = (uint64_t)p->configuration->seed,
-                         .host_loss = hl__progressive_lose,
-                         .host_loss_context = (void *)(uintptr_t)p,
-                         .restarts = p->spec->epochs == 1 &&
-                                     (p->spec->optimizations & HL_OPTIMIZE_FUSED_GENERATOR) != 0};
+  *ret_training = (hl_training_spec){
+      .size = sizeof *ret_training,
+      .loss = HL_LOSS_HOST,
+      .optimizer = p->spec->optimizer,
+      .beta1 = 0.9,
+      .beta2 = 0.999,
+      .epsilon = 1e-8,
+      .seed = (uint64_t)p->configuration->seed,
+      .host_loss = hl__progressive_lose,
+      .host_loss_context = (void *)(uintptr_t)p,
+      .restarts = p->spec->epochs == 1 && p->spec->optimizer == HL_OPTIMIZER_ADAM &&
+                  (p->spec->optimizations & HL_OPTIMIZE_FUSED_GENERATOR) != 0};
   spec.mode = HL_MODE_TRAINING;
   spec.training = ret_training;
   return spec;

@@ -12,10 +12,11 @@
  *
  * A pass begins with the weights of the model file, an empty cumulative mask and an empty cache of
  * measurements. Each sample measures (imaging/telescope.h) the generator's present picture through
- * the cumulative mask and the truth through its aperture; trains with a fresh Adam of rate 1e-3 on
- * the sum of both losses, `epochs` updates or until both are below 1e-3; opens the cumulative mask
- * there; and judges the picture that the generator shows then (imaging/quality.h). The generator's
- * input is zeros, which leaves its learnable vector; its norms are those of training.
+ * the cumulative mask and the truth through its aperture; trains with a fresh Adam of rate 1e-3 (or
+ * SGD) on the sum of both losses, `epochs` updates or until both are below 1e-3; opens the
+ * cumulative mask there; and judges the picture that the generator shows then (imaging/quality.h).
+ * The generator's input is zeros, which leaves its learnable vector; its norms are those of
+ * training.
  *
  * Not thread-safe; a pass allocates nothing itself.
  */

@@ -53,6 +53,24 @@ def what_is_optimised_gives_the_same_measurements():
 
 
 @case
+def why_pictures_differ():
+    """Sixty updates. What computes each number as the baseline does gives its picture, bit by bit. What rounds
+    otherwise gives it to 1e-5 where an update follows the gradient (SGD); Adam's first follows its signs, so
+    pictures part there: nothing else is between them."""
+    numbers = ('psnr_db', 'mse', 'ssim', 'new_loss')
+    rounds = ('--rounds', 10, *SIMULATED)
+    sgd = ('--optimizer', 'sgd')
+    base, followed = row('--optimize', 'none', *rounds), row('--optimize', 'none', *sgd, *rounds)
+    same = row('--no-optimize', 'matrix-dft,real-input,fused-generator', *rounds)
+    assert base['updates'] == 60 and all(base[k] == same[k] for k in ('psnr_db', 'mse', 'new_loss'))
+    other = row(*sgd, *rounds)
+    assert '--optimizer sgd' in other['reproduce'] and followed['psnr_db'] - row(*sgd, *SIMULATED)['psnr_db'] > 1
+    for k in numbers:
+        assert math.isclose(other[k], followed[k], rel_tol=1e-5), (k, other[k], followed[k])
+    assert abs(row(*rounds)['mse'] / base['mse'] - 1) > 1e-4  # else this test shows nothing
+
+
+@case
 def the_cache_counts_exactly():
     """Six apertures in four rounds: the first misses all, the others find all."""
     r = row('--rounds', 4, *SIMULATED)
@@ -117,13 +135,15 @@ def what_cannot_be_imaged_is_told():
                           (('--object', HOME / 'none.png'), 'none.png')):
         run = hotlap('sweep', *SMALL, *options)
         assert run.status not in (0, None) and says in run.err + run.out, run.explain()
-    for options, says in ((('--pattern', 'spiral'), 'fermat'), (('--optimize', 'magic'), 'matrix-dft'),
+    for options, says in ((('--pattern', 'spiral'), 'fermat'), (('--optimizer', 'adamw'), 'adam, sgd'), (('--optimize', 'magic'), 'matrix-dft'),
                           (('--scenario', 'server'), 'standard, progressive'), (('--pipeline',), 'two workloads'),
                           (('--batch-sizes', '2'), 'one picture'), (('--samples', 0), '--samples'),
                           (('--test-data', 'x.npz'), '--object')):
         run = hotlap('sweep', *SMALL, *options)
         assert run.status == 2 and says in run.err, run.explain()
     run = hotlap('sweep', 'mlp', '--samples', 5)
+    assert run.status == 2 and 'give --progressive, too' in run.err, run.explain()
+    run = hotlap('sweep', 'mlp', '--learning-rate', 5)
     assert run.status == 2 and 'give --progressive, too' in run.err, run.explain()
 
 
