@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 
+from git_kit import git, write
 from harness import ENGINES, HOME, PROGRAM, SOURCE, Skip, case, environment, file, hotlap, main
 from pictures_kit import png
 from python_kit import FAKE_ENGINE
@@ -142,9 +143,41 @@ def of_ptychopinn(place):
                                                 '"elapsed_time":0.0127,"memory_usage":812.5,"throughput":2513.77}\n')
 
 
+TASK = '''import json, os, sys
+words = dict(word.split('=', 1) for word in sys.argv[1:])
+if words.get('ckpt_path'):
+    open(words['ckpt_path']).close()
+json.dump({'first_epoch': 1.5, 'results': {'loss': 0.25}}, open(os.environ['HOTLAP_METRICS'], 'w'))
+'''
+
+
+def of_cytodl(place):
+    """A repository with the branches, experiments and tables of the readme."""
+    both = 'claude/all-optimizations-combined-014viXtwt7gNsiG4xedaMKNA'
+    head = 'branch,experiment,trainer,max_epochs,batch_size,overrides\n'
+    seg, free = 'im2im/segmentation', 'im2im/label_free'
+    paths = 'path/to/checkpoint.ckpt,path/to/data,gpu,16,'
+    for name, text in {
+            'cyto_dl/train.py': TASK, 'cyto_dl/eval.py': TASK, 'build.sh': 'true\n', 'path/to/data/a.txt': '',
+            f'configs/experiment/{seg}.yaml': 'a: 1\n', f'configs/experiment/{free}.yaml': 'a: 1\n',
+            'path/to/checkpoint.ckpt': '', '.gitignore': 'results\n.store\n.done\nbenchmark_results\n',
+            'benchmarks/train_tasks.csv': f'{head}main,{seg},gpu,5,8,\nphase-branch-name,{seg},gpu,5,8,custom_override=value\n',
+            'benchmarks/inference_tasks.csv': 'branch,experiment,checkpoint_path,data_path,trainer,batch_size,overrides\n'
+                                              f'main,{seg},{paths}\nphase-branch-name,{seg},{paths}\n',
+            'custom_benchmark.csv': f'{head}main,{seg},gpu,10,16,\n{both},{seg},gpu,10,16,\n',
+            'several.csv': head + ''.join(f'{b},{e},gpu,5,8,\n' for b in ('main', both) for e in (seg, free))}.items():
+        write(place, name, text)
+    git('init', '-q', '-b', 'main', cwd=place)
+    git('add', '-A', cwd=place)
+    git('commit', '-q', '-m', 'all', cwd=place)
+    for branch in ('phase-branch-name', both):
+        git('branch', branch, cwd=place)
+
+
 install()
 page('from-594project', of_594project)
 page('from-neurallayers', of_neurallayers)
 page('from-prism', of_prism)
 page('from-ptychopinn', of_ptychopinn)
+page('from-cytodl', of_cytodl)
 main()
