@@ -108,10 +108,7 @@ void hl__phase5_ablation_text(const hl_report_input *input, hl_text *out) {
   hl__phase5_text_head(input, "PRISM phase 5: what each optimisation gains", out);
   const hl_record *r = find_row(input, "ablation-alone", "none");
   if (!r) r = find_row(input, "ablation-without", "all");
-  if (r)
-    hl_text_format(out, "Passes of %.0f samples: %lld apertures, each visited %lld time%s.\n\n",
-                   hl__phase5_samples(r), (long long)r->apertures, (long long)r->rounds,
-                   r->rounds == 1 ? "" : "s");
+  if (r) hl__phase5_passes_text(r, out);
   static const char *const heads[] = {"optimisation", "the document", "alone", "beside all others"};
   static const int widths[] = {20, 14, 26, 26};
   for (size_t i = 0; i < HL_COUNT(heads); i++) hl_report_pad(out, heads[i], widths[i]);

@@ -73,6 +73,7 @@ void hl__phase5_fft_cache_text(const hl_report_input *input, hl_text *out) {
   pair pairs[HL__PHASE5_ROWS];
   size_t count = find_pairs(input, "fft-cache", "fft-plan-cache", pairs);
   hl__phase5_text_head(input, "FFT plan cache alone", out);
+  if (count) hl__phase5_passes_text(pairs[0].on, out);
   static const char *const heads[] = {"image", "off, ms", "on, ms", "ratio",
                                       "hits",  "tables",  "MB",     "whole sample"};
   for (size_t i = 0; i < HL_COUNT(heads); i++) hl_report_pad(out, heads[i], i < 7 ? -10 : -24);
@@ -107,9 +108,7 @@ void hl__phase5_measurement_cache_text(const hl_report_input *input, hl_text *ou
     const hl_record *on = p[i].on;
     double off_ms = measure_ms(p[i].off), on_ms = measure_ms(on);
     char number[HL_NUMBER_BYTES];
-    hl_text_format(out, "%.0f samples: %lld apertures, each visited %lld times; image %lld\n\n",
-                   hl__phase5_samples(on), (long long)on->apertures, (long long)on->rounds,
-                   (long long)on->image_size);
+    hl__phase5_passes_text(on, out);
     hl_text_format(out, "  Measurement, cache off  %10s samples/s\n",
                    hl_report_number(1e3 / off_ms, "-", number));
     hl_text_format(out, "  Measurement, cache on   %10s samples/s\n",
@@ -126,6 +125,8 @@ void hl__phase5_measurement_cache_text(const hl_report_input *input, hl_text *ou
                    hl_report_int(on->cache_evictions, "-", number));
     hl_text_format(out, "  Size                    %10s MB\n",
                    hl_report_number(on->cache_mb, "-", number));
+    hl_text_format(out, "  Image                   %10s pixels a side\n",
+                   hl_report_int(on->image_size, "-", number));
     hl_text_append(out, "  Whole sample, generator included: ");
     hl__phase5_ratio ratio = hl__phase5_compare(input, p[i].off, on);
     hl__phase5_ratio_text(&ratio, out);

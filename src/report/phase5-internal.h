@@ -50,6 +50,9 @@ hl__phase5_ratio hl__phase5_compare_sides(const hl_report_input *input, const hl
 
 /* Members of the open object: value, its ends and pairs. */
 void hl__phase5_json_ratio(hl_json *json, const char *key, const hl__phase5_ratio *ratio);
+/* What stands behind a row: "3 passes of each row in turns, of 10 samples: ...", and an
+ * empty line. */
+void hl__phase5_passes_text(const hl_record *record, hl_text *out);
 /* "3.21x [3.10, 3.33]", "3.21x (no interval)" or "-". */
 void hl__phase5_ratio_text(const hl__phase5_ratio *ratio, hl_text *out);
 

@@ -181,6 +181,15 @@ void hl__phase5_ratio_text(const hl__phase5_ratio *ratio, hl_text *out) {
     hl_text_format(out, "%.3gx [%.3g, %.3g]", ratio->value, ratio->low, ratio->high);
 }
 
+void hl__phase5_passes_text(const hl_record *r, hl_text *out) {
+  char passes[HL_NUMBER_BYTES];
+  hl_text_format(out, "%s passes of each row in turns, of %.0f samples: %lld aperture%s, ",
+                 hl_report_int(r->measurement_iterations, "-", passes), hl__phase5_samples(r),
+                 (long long)r->apertures, r->apertures == 1 ? "" : "s");
+  hl_text_format(out, "each visited %lld time%s.\n\n", (long long)r->rounds,
+                 r->rounds == 1 ? "" : "s");
+}
+
 /* -- heads ------------------------------------------------------------------------------------- */
 
 void hl__phase5_json_head(const hl_report_input *input, const char *report, hl_json *json) {

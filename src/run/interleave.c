@@ -137,7 +137,9 @@ static uint64_t fixed_steps(const turns *t) {
 /* Without a warm-up the first call is all that is known. */
 static double step_estimate(const hl_row *row) {
   if (row->warmup.step_ns > 0) return row->warmup.step_ns;
-  return isfinite(row->record->first_call_ms) ? row->record->first_call_ms * 1e6 : 0;
+  const hl_progressive_spec *imaging = row->configuration->progressive;
+  double calls = imaging ? (double)(imaging->samples * imaging->rounds) : 1;
+  return isfinite(row->record->first_call_ms) ? row->record->first_call_ms * calls * 1e6 : 0;
 }
 
 /* The budgets of all rows that are there, less what warming up took of each. */

@@ -84,11 +84,16 @@ static hl_status add_to_warmup(hl_row *r, const hl_session_samples *s, hl_error 
   return hl_warmup_add(&r->warmup, &slice, error);
 }
 
-/* The first step of all: apart from warming up, and part of it unless no warm-up was asked for. */
+/* The first step of all: apart from warming up, and part of it unless no warm-up was asked for. Of
+ * progressive imaging a sample, which goes through everything: a pass may take a minute. */
 static hl_status first_call(hl_row *r, hl_error *error) {
   const hl_run_environment *environment = r->context->environment;
   hl_run_info *info = r->context->info;
-  const hl_session_request one = {.max_samples = 1, .max_ns = 1, .group = 1, .restart = true};
+  const hl_session_request one = {.max_samples = 1,
+                                  .max_ns = 1,
+                                  .group = 1,
+                                  .restart = true,
+                                  .part = r->configuration->progressive != NULL};
   hl_session_samples s;
   hl_slice_request request;
   hl_status status = hl_session_run(&r->session, &one, &s, error);
@@ -96,7 +101,7 @@ static hl_status first_call(hl_row *r, hl_error *error) {
   r->record->first_call_ms = (double)s.elapsed_ns / 1e6;
   if (environment->start_ns && isnan(info->first_step_ms))
     info->first_step_ms = (double)(hl_clock_ns() - environment->start_ns) / 1e6;
-  if (hl_warmup_next(&r->warmup, &request)) status = add_to_warmup(r, &s, error);
+  if (!one.part && hl_warmup_next(&r->warmup, &request)) status = add_to_warmup(r, &s, error);
   hl_session_samples_release(&s);
   return status;
 }

@@ -314,10 +314,11 @@ hl_status hl_session_run(hl_session *session, const hl_session_request *request,
   if (max_ns > slice_ns) max_ns = slice_ns;
   if (max_ns == 0) max_ns = 1; /* one step is run in any case */
   hl_session_samples s = {0};
-  json_t *members = json_pack(
-      "{s:I, s:I, s:I, s:b, s:b, s:I}", "max_samples", (json_int_t)max_samples, "max_ns",
-      (json_int_t)max_ns, "group", (json_int_t)request->group, "full_only", request->group > 1,
-      "restart", request->restart, "discard_steps", (json_int_t)request->discard_steps);
+  json_t *members =
+      json_pack("{s:I, s:I, s:I, s:b, s:b, s:b, s:I}", "max_samples", (json_int_t)max_samples,
+                "max_ns", (json_int_t)max_ns, "group", (json_int_t)request->group, "full_only",
+                request->group > 1, "restart", request->restart, "part", request->part,
+                "discard_steps", (json_int_t)request->discard_steps);
   double timeout_s = session->step_timeout_s + (double)max_ns / 1e9;
   hl_status status =
       hl_process_call(&session->process, "run", members, timeout_s, &s.message, error);

@@ -60,6 +60,7 @@ typedef struct hl_session_request {
   uint64_t max_samples, max_ns;
   uint32_t group;         /* steps of a sample */
   bool restart;           /* begin at the first image */
+  bool part;              /* of progressive imaging the first sample of a pass alone */
   uint64_t discard_steps; /* run before, neither timed one by one nor counted */
 } hl_session_request;
 

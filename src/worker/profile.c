@@ -203,7 +203,9 @@ static hl_status take_step(const hl_worker_profile *what, hl_error *error) {
   hl_pipeline_times times = {0};
   hl_progressive_times stages = {0};
   if (what->training) return hl_training_step(what->training, &sample, error);
-  if (what->progressive) return hl_progressive_pass(what->progressive, &stages, error);
+  if (what->progressive)
+    return hl_progressive_pass(what->progressive, hl_progressive_samples(what->progressive),
+                               &stages, error);
   if (what->pipeline) return hl_pipeline_pass(what->pipeline, &times, error);
   return hl_inference_step(what->inference, &images, error);
 }

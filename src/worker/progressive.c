@@ -8,16 +8,15 @@ enum { most_checks = 12 }; /* samples that are compared */
 
 /* Of a simulated clock a pass takes t0 and t1 for each sample, all of it in forward. */
 static hl_status run_simulated(hl_progressive *progressive, const hl_configuration *c,
-                               const hl_timed_request *request, uint64_t *ret_ns,
+                               const hl_timed_request *request, int64_t images, uint64_t *ret_ns,
                                uint64_t *ret_images, hl_timed_result *result,
                                hl_progressive_times *times, hl_error *error) {
-  int64_t images = hl_progressive_samples(progressive);
   double pass = c->simulated_t0_ns + c->simulated_t1_ns * (double)images;
   uint64_t pass_ns = pass < 1 ? 1 : (uint64_t)pass;
   while (result->samples < request->max_samples && result->elapsed_ns < request->max_ns) {
     for (uint32_t i = 0; i < request->group; i++) {
       hl_progressive_times real = {0};
-      hl_status status = hl_progressive_pass(progressive, &real, error);
+      hl_status status = hl_progressive_pass(progressive, images, &real, error);
       if (status != HL_OK) return status;
     }
     uint64_t ns = pass_ns * request->group;
@@ -31,27 +30,29 @@ static hl_status run_simulated(hl_progressive *progressive, const hl_configurati
 
 typedef struct timed_pass {
   hl_progressive *progressive;
+  int64_t samples;
   hl_progressive_times *times;
 } timed_pass;
 
 static hl_status make_pass(void *context, hl_error *error) {
   const timed_pass *what = context;
-  return hl_progressive_pass(what->progressive, what->times, error);
+  return hl_progressive_pass(what->progressive, what->samples, what->times, error);
 }
 
 hl_status hl_worker_progressive_run(hl_progressive *progressive,
                                     const hl_configuration *configuration,
-                                    const hl_timed_request *request, uint64_t *ret_ns,
+                                    const hl_timed_request *request, bool part, uint64_t *ret_ns,
                                     uint64_t *ret_images, hl_timed_result *ret_result,
                                     hl_progressive_times *ret_times, hl_error *error) {
   *ret_result = (hl_timed_result){0};
   *ret_times = (hl_progressive_times){0};
+  int64_t samples = part ? 1 : hl_progressive_samples(progressive);
   if (configuration->simulated)
-    return run_simulated(progressive, configuration, request, ret_ns, ret_images, ret_result,
-                         ret_times, error);
-  timed_pass what = {progressive, ret_times};
-  return hl_timed_passes(make_pass, &what, (uint64_t)hl_progressive_samples(progressive), request,
-                         ret_ns, ret_images, ret_result, error);
+    return run_simulated(progressive, configuration, request, samples, ret_ns, ret_images,
+                         ret_result, ret_times, error);
+  timed_pass what = {progressive, samples, ret_times};
+  return hl_timed_passes(make_pass, &what, (uint64_t)samples, request, ret_ns, ret_images,
+                         ret_result, error);
 }
 
 static void report_caches(const hl_progressive_result *r, json_t *to) {

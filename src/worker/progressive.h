@@ -10,10 +10,11 @@
 #include <jansson.h>
 
 /* As hl_timed_run with a pass as the step and samples as its images: one stamp a pass, and those
- * between its stages. `ret_times` has the stages of all passes. */
+ * between its stages. `ret_times` has the stages of all passes. `part`: a pass is its first sample
+ * alone. */
 hl_status hl_worker_progressive_run(hl_progressive *progressive,
                                     const hl_configuration *configuration,
-                                    const hl_timed_request *request, uint64_t *ret_ns,
+                                    const hl_timed_request *request, bool part, uint64_t *ret_ns,
                                     uint64_t *ret_images, hl_timed_result *ret_result,
                                     hl_progressive_times *ret_times, hl_error *error);
 

@@ -325,7 +325,8 @@ static hl_status verb_run(worker *w, const json_t *request, json_t *reply, void 
       w->pipeline ? hl_worker_pipeline_run(w->pipeline, &w->configuration, &slice, w->sample_ns,
                                            w->sample_images, &result, &times, error)
       : w->progressive
-          ? hl_worker_progressive_run(w->progressive, &w->configuration, &slice, w->sample_ns,
+          ? hl_worker_progressive_run(w->progressive, &w->configuration, &slice,
+                                      hl_json_get_bool(request, "part", false), w->sample_ns,
                                       w->sample_images, &result, &stages, error)
           : hl_timed_run(&w->inference, &slice, w->sample_ns, w->sample_images, &result, error);
   hl_worker_perf_end(&w->perf, reply);

@@ -202,10 +202,10 @@ hl_status hl__progressive_run(hl_progressive *p, int64_t visits, hl_error *error
   return status;
 }
 
-hl_status hl_progressive_pass(hl_progressive *progressive, hl_progressive_times *times,
-                              hl_error *error) {
+hl_status hl_progressive_pass(hl_progressive *progressive, int64_t samples,
+                              hl_progressive_times *times, hl_error *error) {
   progressive->times = times;
-  return hl__progressive_run(progressive, hl_progressive_samples(progressive), error);
+  return hl__progressive_run(progressive, samples, error);
 }
 
 /* -- what it is -------------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
  *     hl_inference_load(&inference, error);
  *     hl_progressive_prepare(progressive, error);
  *     hl_progressive_times times = {0};
- *     hl_progressive_pass(progressive, &times, error);
+ *     hl_progressive_pass(progressive, hl_progressive_samples(progressive), &times, error);
  *     hl_progressive_free(progressive);                  (before the inference is released)
  *
  * A pass begins with the weights of the model file, an empty cumulative mask and an empty cache of
@@ -66,9 +66,9 @@ void hl_progressive_free(hl_progressive *progressive); /* NULL is fine */
 /* Compiles; after hl_inference_load. */
 hl_status hl_progressive_prepare(hl_progressive *progressive, hl_error *error);
 
-/* One pass; adds to `times`. BAD_DATA where the loss is not finite. */
-hl_status hl_progressive_pass(hl_progressive *progressive, hl_progressive_times *times,
-                              hl_error *error);
+/* One pass, or its first `samples`; adds to `times`. BAD_DATA where the loss is not finite. */
+hl_status hl_progressive_pass(hl_progressive *progressive, int64_t samples,
+                              hl_progressive_times *times, hl_error *error);
 
 /* What the generator's program needs by the engine's plan. */
 hl_status hl_progressive_plan(hl_progressive *progressive, hl_program_plan *ret_plan,
