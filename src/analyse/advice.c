@@ -400,10 +400,34 @@ static bool mistrusted(const hl_analysis_input *input, hl_analysis_group *g) {
                        one ? "it takes" : "they take"));
 }
 
+/* Of progressive imaging, which has no batch to choose: where a pass goes. */
+static bool stages(const hl_analysis_input *input, hl_analysis_group *g) {
+  const hl_record *r = hl__analysis_record(input, g->points[g->best_point].row);
+  const struct {
+    const char *name;
+    double ms;
+  } all[] = {{"measurement", r->stage_measure_ms}, {"forward", r->stage_forward_ms},
+             {"losses", r->stage_loss_ms},         {"backward", r->stage_backward_ms},
+             {"optimizer", r->stage_optimizer_ms}, {"metrics", r->stage_metrics_ms},
+             {"other", r->stage_other_ms}};
+  double sum = 0;
+  for (size_t i = 0; i < HL_COUNT(all); i++) sum += isfinite(all[i].ms) ? all[i].ms : 0;
+  if (!(sum > 0)) return true;
+  hl_text text = HL_TEXT_INIT;
+  hl_text_append(&text, "Time: of a pass");
+  for (size_t i = 0, said = 0; i < HL_COUNT(all); i++)
+    if (isfinite(all[i].ms))
+      hl_text_format(&text, "%s %s %.0f %%", said++ ? "," : "", all[i].name, 100 * all[i].ms / sum);
+  return add(g, HL_ADVICE_HINT, HL_INT_NULL, hl_text_take(&text));
+}
+
 bool hl__analyse_advice(const hl_analysis_input *input, hl_analysis_group *g) {
   g->recommendations = calloc(ADVICE_MOST, sizeof *g->recommendations);
   if (!g->recommendations) return false;
   if (g->point_count == 0) return fallback(input, g) && limit(input, g) && mistrusted(input, g);
+  if (hl_workload_is_progressive(g->workload))
+    return stages(input, g) && accuracy(input, g) && limit(input, g) && mistrusted(input, g) &&
+           hints(input, g);
   return speed(g) && latency(input, g) && memory(g) && energy(input, g) && balance(g) &&
          under_limit(input, g) && accuracy(input, g) && limit(input, g) && mistrusted(input, g) &&
          hints(input, g) && data_hint(input, g);

@@ -6,6 +6,13 @@
 
 static const char *const bold = "\033[1m", *const plain = "\033[0m", *const green = "\033[1;32m";
 
+static void interval(const hl_analysis_point *p, hl_text *out) {
+  char low[HL_NUMBER_BYTES], high[HL_NUMBER_BYTES];
+  if (isfinite(p->throughput_ci_ips.low) && isfinite(p->throughput_ci_ips.high))
+    hl_text_format(out, " [%s, %s]", hl_report_number(p->throughput_ci_ips.low, "-", low),
+                   hl_report_number(p->throughput_ci_ips.high, "-", high));
+}
+
 static void headline(const hl_analysis_group *group, bool colour, hl_text *out) {
   char a[HL_NUMBER_BYTES], b[HL_NUMBER_BYTES], c[HL_NUMBER_BYTES], d[HL_NUMBER_BYTES];
   if (group->optimal_point == SIZE_MAX || group->optimal_point >= group->point_count) {
@@ -13,12 +20,18 @@ static void headline(const hl_analysis_group *group, bool colour, hl_text *out) 
     return;
   }
   const hl_analysis_point *p = &group->points[group->optimal_point];
+  if (hl_workload_is_progressive(group->workload)) {
+    hl_text_format(out, "%s samples/s", hl_report_number(p->throughput_ips, "-", a));
+    interval(p, out);
+    hl_text_format(
+        out, ", %s ms a pass, %s ms a sample, %s MB.\n", hl_report_number(p->latency_ms, "?", b),
+        hl_report_number(p->latency_per_image_ms, "?", c), hl_report_number(p->memory_mb, "?", d));
+    return;
+  }
   hl_text_format(out, "%sBatch size %lld%s: %s images/s", colour ? green : "",
                  (long long)p->batch_size, colour ? plain : "",
                  hl_report_number(p->throughput_ips, "-", a));
-  if (isfinite(p->throughput_ci_ips.low) && isfinite(p->throughput_ci_ips.high))
-    hl_text_format(out, " [%s, %s]", hl_report_number(p->throughput_ci_ips.low, "-", b),
-                   hl_report_number(p->throughput_ci_ips.high, "-", c));
+  interval(p, out);
   hl_text_format(
       out, ", %s ms a step, %s ms an image, %s MB", hl_report_number(p->latency_ms, "?", b),
       hl_report_number(p->latency_per_image_ms, "?", c), hl_report_number(p->memory_mb, "?", d));

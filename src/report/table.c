@@ -26,7 +26,8 @@ typedef struct column {
 #define TEXT(title, width, field)                                                                  \
   { title, width, COLUMN_TEXT, offsetof(hl_record, field) }
 
-/* Of steps, of load tests, of training runs, and of where memory goes (10^6 bytes). */
+/* Of steps, of load tests, of progressive imaging (a pass and its stage in ms), of training runs,
+ * and of where memory goes (10^6 bytes). */
 static const column step_columns[] = {
     REAL("images/s", 9, throughput_ips),
     {"± %", 5, COLUMN_INTERVAL, offsetof(hl_record, throughput_ips)},
@@ -44,6 +45,17 @@ static const column load_columns[] = {
     REAL("q/batch", 7, queries_per_batch), REAL("p50 ms", 7, latency_p50_ms),
     REAL("p90 ms", 7, latency_p90_ms),     REAL("p99 ms", 7, latency_p99_ms),
     TEXT("result", 7, validity),
+};
+static const column imaging_columns[] = {
+    REAL("samples/s", 9, throughput_ips),
+    {"± %", 5, COLUMN_INTERVAL, offsetof(hl_record, throughput_ips)},
+    REAL("pass p50", 9, latency_p50_ms),
+    REAL("ms/sample", 9, latency_per_image_ms),
+    REAL("measure", 8, stage_measure_ms),
+    REAL("hits %", 6, cache_hit_percent),
+    REAL("PSNR dB", 8, psnr_db),
+    REAL("memory MB", 9, memory_mb),
+    INT("passes", 6, measurement_iterations),
 };
 static const column training_columns[] = {
     REAL("samples/s", 9, throughput_ips),
@@ -79,13 +91,15 @@ static const struct {
 } kinds[] = {{step_columns, HL_COUNT(step_columns)},
              {load_columns, HL_COUNT(load_columns)},
              {training_columns, HL_COUNT(training_columns)},
-             {memory_columns, HL_COUNT(memory_columns)}};
+             {memory_columns, HL_COUNT(memory_columns)},
+             {imaging_columns, HL_COUNT(imaging_columns)}};
 
 static int kind_of(const char *workload) {
-  return hl_workload_is_load(workload)       ? 1
-         : hl_workload_is_training(workload) ? 2
-         : hl_workload_is_memory(workload)   ? 3
-                                             : 0;
+  return hl_workload_is_load(workload)          ? 1
+         : hl_workload_is_training(workload)    ? 2
+         : hl_workload_is_memory(workload)      ? 3
+         : hl_workload_is_progressive(workload) ? 4
+                                                : 0;
 }
 
 /* Whether the rows are of several: then the header is of the rows that follow it. */

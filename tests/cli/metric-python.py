@@ -73,6 +73,8 @@ def what_is_no_plug_in_is_refused():
     for body, part in (('', 'it has no metrics: no function with @metric'), ('x = (', "line 3: SyntaxError"), ('import no_such_module', 'line 3: ModuleNotFoundError'),
                        ('raise ValueError("not today")', 'line 3: ValueError: not today'), ('sys.exit(3)', 'it ended its process'),
                        ('@metric(better="more")\ndef m(row): pass', "better is 'higher', 'lower' or 'neither'"),
+                       *[(f'@metric()\ndef {name}(row): pass', f"'{name}' is a metric of hotlap itself")
+                         for name in ('psnr_db', 'mse', 'ssim', 'correlation')],
                        ('@metric()\ndef latency_p50_ms(row): pass', "'latency_p50_ms' is a metric of hotlap itself"),
                        ('@metric(name="Bad name")\ndef m(row): pass', 'the name of a metric'), ('@metric(unit="u" * 32)\ndef m(row): pass', 'at most 31 bytes'),
                        ('for i in range(40): metric(name=f"m{i}")(print)', 'more than 32 metrics'),
