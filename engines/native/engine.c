@@ -1,7 +1,7 @@
 /* The hooks of the engine ABI. */
 #include "compile/allocations.h"
 #include "compile/training.h"
-#include "isa-option.h"
+#include "options.h"
 #include "run/request.h"
 #include "run/trim.h"
 #include <stdarg.h>
@@ -66,41 +66,6 @@ hl_status hl_native_dnnl(dnnl_status_t status, const char *what, hl_error *error
   }
 }
 
-static hl_status read_options(hl_engine *engine, const hl_engine_config *config, hl_error *error) {
-  if (config->threads < 1)
-    return hl_error_set(error, HL_INVALID_ARGUMENT, "threads must be at least 1, not %d",
-                        config->threads);
-  if (config->device && strcmp(config->device, "cpu") != 0)
-    return hl_error_set(error, HL_UNAVAILABLE, "the native engine runs on cpu, not '%s'",
-                        config->device);
-  const char *isa = "auto";
-  engine->winograd = engine->fuses = true;
-  for (size_t i = 0; i < config->option_count; i++) {
-    const hl_option *option = &config->options[i];
-    if (strcmp(option->key, "winograd") == 0) {
-      engine->winograd = strcmp(option->value, "off") != 0;
-      engine->winograd_any_batch = strcmp(option->value, "on") == 0;
-      if (engine->winograd && !engine->winograd_any_batch && strcmp(option->value, "auto") != 0)
-        return hl_error_set(error, HL_INVALID_ARGUMENT,
-                            "option winograd is auto, on or off, not '%s'", option->value);
-    } else if (strcmp(option->key, "fusions") == 0) {
-      engine->fuses = strcmp(option->value, "off") != 0;
-      if (engine->fuses && strcmp(option->value, "on") != 0)
-        return hl_error_set(error, HL_INVALID_ARGUMENT, "option fusions is on or off, not '%s'",
-                            option->value);
-    } else if (strcmp(option->key, "isa") == 0) {
-      isa = option->value;
-    } else {
-      return hl_error_set(error, HL_INVALID_ARGUMENT,
-                          "the native engine has no option '%s'; it has winograd=auto|on|off, "
-                          "fusions=on|off and isa=auto|baseline|avx2|avx512",
-                          option->key);
-    }
-  }
-  engine->threads = config->threads;
-  return hl_native_isa_choose(engine, isa, error);
-}
-
 static void engine_close(hl_engine *engine) {
   if (!engine) return;
   if (engine->stream) dnnl_stream_destroy(engine->stream);
@@ -113,7 +78,7 @@ static hl_status engine_open(const hl_host *host, const hl_engine_config *config
   hl_engine *engine = calloc(1, sizeof(*engine));
   if (!engine) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the native engine");
   engine->host = host;
-  hl_status status = read_options(engine, config, error);
+  hl_status status = hl_native_options_read(engine, config, error);
   if (status == HL_OK)
     status = hl_native_dnnl(dnnl_engine_create(&engine->dnnl, dnnl_cpu, 0), "creating its engine",
                             error);
@@ -209,14 +174,6 @@ static hl_status memory(hl_engine *engine, hl_engine_memory *ret_memory, hl_erro
 __attribute__((visibility("default"))) const hl_engine_ops *hl_engine_entry(void);
 
 const hl_engine_ops *hl_engine_entry(void) {
-  static const hl_option_info options[] = {
-      {"winograd", "auto|on|off",
-       "convolutions by Winograd's algorithm where that pays; on: also where a small batch loses "
-       "by it, so that results do not depend on the batch"},
-      {"fusions", "on|off",
-       "off: each operator of the network is a step of its own, as the file has it"},
-      {"isa", "auto|baseline|avx2|avx512", "the best instructions that are used, oneDNN's too"},
-      {NULL, NULL, NULL}};
   static const hl_engine_ops ops = {
       .abi = HL_ENGINE_ABI,
       .size = sizeof(hl_engine_ops),
@@ -246,7 +203,7 @@ const hl_engine_ops *hl_engine_entry(void) {
       .phases = hl_native_request_phases,
       .trace = hl_native_request_trace,
       .allocations = hl_native_allocations,
-      .option_table = options,
+      .option_table = hl_native_option_table,
   };
   return &ops;
 }

@@ -8,6 +8,7 @@
 #ifndef HL_NATIVE_H
 #define HL_NATIVE_H
 
+#include "compile/switches.h"
 #include "graph/graph.h"
 #include "kernels/kernels.h"
 #include "run/buffer.h"
@@ -23,9 +24,8 @@ struct hl_engine {
   const hl_kernels *kernels; /* the build that the option isa chose */
   const char *isa_note;      /* for the row's notes; or NULL */
   int block;                 /* channels in a block of the blocked layout: 16, 8 or 4 */
-  bool winograd;             /* convolutions may use it */
   bool winograd_any_batch;   /* whether they do depends on no batch */
-  bool fuses;                /* neighbouring operators into one step */
+  uint32_t off;              /* what is left out (compile/switches.h) */
   bool fast_bfloat16;        /* the processor multiplies bfloat16 */
   hl_native_account account; /* what the engine has allocated */
 };

@@ -142,6 +142,22 @@ static hl_status sort_python(sorter *s, const char *path, bool for_metrics, hl_e
   return HL_OK;
 }
 
+/* An option of the command line that is option `key` of the engines that know it. */
+static hl_status sort_named(sorter *s, const hl_options *options, hl_option_id id, const char *key,
+                            hl_error *error) {
+  const char *value = hl_options_get(options, id);
+  size_t count;
+  if (!value) return HL_OK;
+  hl_plan_known best = best_known(s, key, &count);
+  if (best == HL_PLAN_NO)
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "--%s: no engine of this sweep has an option '%s'; the native engine has",
+                        hl_option_name(id), key);
+  for (size_t i = 0; i < s->count; i++)
+    if (knows(s, i, key) == best) add(s, i, key, value);
+  return HL_OK;
+}
+
 hl_status hl_plan_engine_options(const hl_options *options, hl_arena *arena,
                                  const char *const *engines, size_t engine_count,
                                  const hl_plan_engines *known, hl_option_list *ret_lists,
@@ -151,7 +167,7 @@ hl_status hl_plan_engine_options(const hl_options *options, hl_arena *arena,
   const char *text;
   while (hl_options_at(options, HL_OPTION_ENGINE_OPTION, most)) most++;
   for (size_t i = 0; hl_options_at(options, HL_OPTION_ENGINE_LIBRARY, i); i++) most++;
-  if (hl_options_given(options, HL_OPTION_PYTHON)) most++;
+  most += 3; /* --python, --disable-pass, --algorithms */
   for (size_t i = 0; i < engine_count; i++) {
     ret_lists[i] = (hl_option_list){.items = hl_arena_array(arena, most, sizeof(hl_option))};
     if (!ret_lists[i].items) return no_memory(error);
@@ -166,5 +182,7 @@ hl_status hl_plan_engine_options(const hl_options *options, hl_arena *arena,
   text = hl_options_get(options, HL_OPTION_PYTHON);
   if (status == HL_OK && text)
     status = sort_python(&s, text, hl_plan_has_python_metrics(options), error);
+  if (status == HL_OK) status = sort_named(&s, options, HL_OPTION_DISABLE_PASS, "disable", error);
+  if (status == HL_OK) status = sort_named(&s, options, HL_OPTION_ALGORITHMS, "algorithms", error);
   return status;
 }

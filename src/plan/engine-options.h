@@ -4,6 +4,8 @@
  *     --engine-option openvino.hint=throughput   is for openvino
  *     --engine-option hint=throughput            for the engines of the plan that know `hint`
  *     --engine-library openvino=PATH             is option library=PATH of openvino
+ *     --disable-pass LIST                        is option disable=LIST of those that know it
+ *     --algorithms NAME                          is option algorithms=NAME of those that know it
  *     --python PATH                              is option python=PATH of those that run in Python
  */
 #ifndef HL_PLAN_ENGINE_OPTIONS_H

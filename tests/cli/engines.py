@@ -114,6 +114,24 @@ def options_find_their_engine():
 
 
 @case
+def passes_are_left_out_by_name():
+    net = 'transformer_encoder:layers=1,tokens=9,hidden=32,heads=2,ff=48'
+    for options, expected in ((('--disable-pass', 'attention,posts'), 'disable=attention,posts'),
+                              (('--disable-pass', 'all'), 'disable=all'), (('--algorithms', 'exact'), 'algorithms=exact')):
+        run = hotlap('sweep', net, '--engine', 'native,null', *options, *SHORT).passes()
+        rows = {r['engine']: r for r in run.rows}
+        assert expected in rows['native']['reproduce'] and 'option' not in rows['null']['reproduce'], run.explain()
+        assert rows['native']['output_error'] < 1e-4, run.explain()
+    one = ('sweep', 'mlp:dims=8-8', *SHORT)
+    hotlap(*one, '--disable-pass', 'posts,fast').fails(2, "no pass 'fast'", 'layer-norm', 'winograd')
+    hotlap(*one, '--disable-pass', '').fails(2, "no pass ''")
+    hotlap(*one, '--algorithms', 'quick').fails(2, 'auto or exact')
+    hotlap(*one, '--algorithms', 'exact', '--engine-option', 'winograd=on').fails(2, 'winograd=on')
+    hotlap(*one, '--engine', 'null', '--disable-pass', 'posts').fails(2, '--disable-pass', 'native')
+    assert listed('native')['options']['disable'] == 'LIST'
+
+
+@case
 def libraries_find_their_engine():
     both = ('sweep', 'mlp:dims=8-8', '--engine', 'onnxruntime,openvino', *SHORT)
     hotlap(*both, '--engine-library', FAKE).fails(2, 'ENGINE=PATH')

@@ -124,7 +124,9 @@ static void count_flops(hl_native_builder *b, const hl_native_node *node, int32_
 
 static void lower_node(hl_native_builder *b, const hl_native_node *node, bool training) {
   b->node = node;
-  hl_native_steps_for(b, hl_native_threads_for(hl_native_work_of(b->ir, node), b->allowed));
+  hl_native_steps_for(b, hl_native_does(b->engine->off, HL_NATIVE_THREADS)
+                             ? hl_native_threads_for(hl_native_work_of(b->ir, node), b->allowed)
+                             : b->allowed);
   if (training) hl_native_training_wait(b);
   uses_done(b, node);
   int32_t first = b->list->step_count;
@@ -139,7 +141,9 @@ static hl_status lower_all(hl_native_builder *b, hl_program *program, hl_error *
   bool training = program->network != NULL;
   size_t values = b->ir->graph->value_count;
   b->value_count = values;
-  b->allowed = hl_native_threads_worth(b->ir, b->engine->threads);
+  b->allowed = b->engine->threads;
+  if (hl_native_does(b->engine->off, HL_NATIVE_THREADS))
+    b->allowed = hl_native_threads_worth(b->ir, b->allowed);
   b->tensor_of = malloc((values + 1) * sizeof(*b->tensor_of));
   b->uses_after = malloc((values + 1) * sizeof(*b->uses_after));
   b->list->outputs = calloc(b->ir->graph->output_count + 1, sizeof(*b->list->outputs));
@@ -171,7 +175,7 @@ static hl_status lower_all(hl_native_builder *b, hl_program *program, hl_error *
 static hl_status build(hl_program *program, hl_dtype dtype, hl_error *error) {
   hl_native_ir ir;
   hl_status status = hl_native_ir_init(&ir, program->graph, error);
-  if (status == HL_OK) status = hl_native_passes(&ir, program->model->engine->fuses, error);
+  if (status == HL_OK) status = hl_native_passes(&ir, program->model->engine->off, error);
   hl_native_builder b = {.engine = program->model->engine,
                          .model = program->model,
                          .ir = &ir,

@@ -8,9 +8,10 @@
 #define HL_NATIVE_COMPILE_PASSES_H
 
 #include "compile/ir.h"
+#include "compile/switches.h"
 
-/* All of them, or without `fuses` only what makes constants. */
-hl_status hl_native_passes(hl_native_ir *ir, bool fuses, hl_error *error);
+/* All but those that are left out (compile/switches.h); constants are always folded. */
+hl_status hl_native_passes(hl_native_ir *ir, uint32_t off, hl_error *error);
 
 /* Convolutions and products between DequantizeLinear nodes become 8-bit ones. Before folding, which
  * would make float32 weights of them. */

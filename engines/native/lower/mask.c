@@ -5,7 +5,7 @@
 bool hl_native_absorb_mask(hl_native_builder *b, const hl_native_node *node,
                            hl_native_mask *ret_mask) {
   *ret_mask = (hl_native_mask){.result = node->outputs[0], .value = -1, .slope = 1};
-  if (!b->engine->fuses) return false;
+  if (!hl_native_does(b->engine->off, HL_NATIVE_MASK)) return false;
   hl_native_node *reader = hl_native_ir_reader(b->ir, node->outputs[0]);
   if (!reader || reader->dead || reader->input_count != 2 || reader->post_count > 0) return false;
   bool leaky = strcmp(reader->op, "LeakyReluGradient") == 0;

@@ -55,8 +55,8 @@ static hl_status run_outer(const void *opaque, void *const *pointers, hl_error *
 static bool read(const hl_native_builder *b, const hl_native_node *node, const hl_value *pixel,
                  const hl_value *wide, const hl_value *k, pixel_context *ret) {
   int64_t pads[2 * HL_MAX_RANK] = {0};
-  if (!b->training || b->type != HL_FLOAT32 || !b->engine->fuses || !hl_native_float(b, node) ||
-      node->post_count > 0 || node->has_pads || node->channel_slice || node->scale >= 0 ||
+  if (!b->training || b->type != HL_FLOAT32 || !hl_native_float(b, node) || node->post_count > 0 ||
+      node->has_pads || node->channel_slice || node->scale >= 0 ||
       hl_node_int(node->source, "group", 1) != 1 ||
       strcmp(hl_node_text(node->source, "auto_pad", "NOTSET"), "NOTSET") != 0)
     return false;

@@ -107,9 +107,9 @@ typedef struct window {
 static bool read_window(const hl_native_builder *b, const hl_native_node *node, const hl_value *x,
                         const hl_value *y, const hl_value *k, bool transposed, window *ret) {
   int64_t pads[2 * HL_MAX_RANK] = {0}, strides[HL_MAX_RANK] = {1, 1}, over[HL_MAX_RANK] = {0};
-  if (!b->training || b->type != HL_FLOAT32 || !b->engine->fuses || !hl_native_float(b, node) ||
-      b->engine->block < 8 || node->post_count > 0 || node->has_pads || node->channel_slice ||
-      node->scale >= 0 || hl_node_int(node->source, "group", 1) != 1 ||
+  if (!b->training || b->type != HL_FLOAT32 || !hl_native_float(b, node) || b->engine->block < 8 ||
+      node->post_count > 0 || node->has_pads || node->channel_slice || node->scale >= 0 ||
+      hl_node_int(node->source, "group", 1) != 1 ||
       !hl_native_all_ones(node->source, "dilations") ||
       strcmp(hl_node_text(node->source, "auto_pad", "NOTSET"), "NOTSET") != 0)
     return false;

@@ -96,8 +96,7 @@ static bool read_shape(const hl_native_builder *b, const hl_native_node *node, b
 }
 
 static bool on(const hl_native_builder *b, const hl_native_node *node) {
-  return b->engine->winograd && b->engine->block == 16 && b->type == HL_FLOAT32 &&
-         hl_native_float(b, node);
+  return b->engine->block == 16 && b->type == HL_FLOAT32 && hl_native_float(b, node);
 }
 
 /* -- weights that change -------------------------------------------------------------------- */

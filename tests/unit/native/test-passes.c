@@ -31,7 +31,7 @@ static hl_value_id op(hl_graph *g, const char *type, const char *name, hl_value_
 }
 
 /* Runs the passes and writes "Conv+relu Gemm" for what lives. */
-static void living(hl_graph *g, hl_value_id output, char *ret_text, size_t size) {
+static void living(hl_graph *g, hl_value_id output, uint32_t off, char *ret_text, size_t size) {
   hl_error error = {0};
   hl_native_ir ir = {0};
   hl_graph_output(g, output);
@@ -40,7 +40,7 @@ static void living(hl_graph *g, hl_value_id output, char *ret_text, size_t size)
   assert_int_equal(hl_graph_bind_batch(g, 2, &error), HL_OK);
   assert_int_equal(hl_graph_infer(g, &error), HL_OK);
   assert_int_equal(hl_native_ir_init(&ir, g, &error), HL_OK);
-  assert_int_equal(hl_native_passes(&ir, true, &error), HL_OK);
+  assert_int_equal(hl_native_passes(&ir, off, &error), HL_OK);
   size_t at = 0;
   ret_text[0] = 0;
   for (size_t i = 0; i < ir.node_count; i++) {
@@ -130,23 +130,54 @@ static void test_passes(void **state) {
   (void)state;
   static const struct {
     network make;
-    const char *living;
-  } cases[] = {{conv_norm_relu, "Conv*scale+fn"},  {residual, "Conv Conv+add+fn"},
-               {read_twice, "Conv Relu Mul"},      {gelu, "Gelu"},
-               {not_gelu, "Div Erf Add Mul Mul"},  {folded, "MatMul"},
-               {layer_norm, "LayerNormalization"}, {slice, "Relu Conv[slice]"}};
+    const char *living, *off;
+  } cases[] = {{conv_norm_relu, "Conv*scale+fn", ""},
+               {residual, "Conv Conv+add+fn", ""},
+               {read_twice, "Conv Relu Mul", ""},
+               {gelu, "Gelu", ""},
+               {not_gelu, "Div Erf Add Mul Mul", ""},
+               {folded, "MatMul", ""},
+               {layer_norm, "LayerNormalization", ""},
+               {slice, "Relu Conv[slice]", ""},
+               {conv_norm_relu, "Conv BatchNormalization Relu", "batch-norm,posts"},
+               {conv_norm_relu, "Conv*scale Relu", "posts"},
+               {residual, "Conv Conv Add Relu", "winograd,posts"},
+               {gelu, "Div Erf Add Mul Mul", "functions"},
+               {layer_norm, "ReduceMean Sub Mul ReduceMean Add Sqrt Div Mul Add", "layer-norm"},
+               {slice, "Relu Slice Conv", "padding"},
+               {slice, "Relu Slice Conv", "all"}};
   for (size_t i = 0; i < HL_COUNT(cases); i++) {
     hl_graph *g = NULL;
     char text[256];
+    uint32_t off = 0;
+    if (cases[i].off[0]) assert_int_equal(hl_native_switches_read(cases[i].off, &off, NULL), HL_OK);
     assert_int_equal(hl_graph_new("test", &g, NULL), HL_OK);
     g->opset = 17;
-    living(g, cases[i].make(g), text, sizeof(text));
+    living(g, cases[i].make(g), off, text, sizeof(text));
     assert_string_equal(text, cases[i].living);
     hl_graph_free(g);
   }
 }
 
+/* Names by themselves and together; what is none is refused. */
+static void test_switches(void **state) {
+  (void)state;
+  hl_error error = {0};
+  uint32_t off = 0;
+  assert_int_equal(hl_native_switches_read("winograd", &off, &error), HL_OK);
+  assert_true(!hl_native_does(off, HL_NATIVE_WINOGRAD) && hl_native_does(off, HL_NATIVE_POSTS));
+  assert_int_equal(hl_native_switches_read("posts,taps", &off, &error), HL_OK);
+  assert_true(!hl_native_does(off, HL_NATIVE_WINOGRAD) && !hl_native_does(off, HL_NATIVE_TAPS));
+  assert_true(hl_native_does(UINT32_MAX, HL_NATIVE_ALWAYS));
+  static const char *const bad[] = {"", ",", "post", "postss", "posts,", "posts,,taps", "al"};
+  for (size_t i = 0; i < HL_COUNT(bad); i++) {
+    off = 0;
+    assert_int_equal(hl_native_switches_read(bad[i], &off, &error), HL_INVALID_ARGUMENT);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_passes)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_passes),
+                                     cmocka_unit_test(test_switches)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
