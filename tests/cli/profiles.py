@@ -45,6 +45,8 @@ def training_has_phases():
     phases = {row['name'] for row in profile['by_phase']}
     assert phases >= {'forward', 'loss', 'backward', 'optimizer', 'load'}, phases
     assert profile['workload'] == 'training'
+    weights, = (row for row in profile['by_kind'] if row['name'] == 'AdamStep')
+    assert weights['flops'] == 14 * ((1024 + 1) * 64 + (64 + 1) * 64 + (64 + 1) * 1024), weights
 
 
 @case

@@ -162,6 +162,39 @@ hl_native_work hl_native_work_of(const hl_native_ir *ir, const hl_native_node *n
   return work;
 }
 
+/* Of gradients and updates, by their definitions in src/graph (docs/profile.md); NaN of others. */
+static double training_flops(const hl_native_ir *ir, const hl_node *source) {
+  static const struct {
+    const char *name;
+    double each; /* of an element of the largest input */
+  } known[] = {
+      {"AccumulateGradient", 1},
+      {"AdamStep", 14},
+      {"BatchNormalizationGradient", 9},
+      {"GeluGradient", 2},
+      {"GroupNormalizationGradient", 9},
+      {"InstanceNormalizationGradient", 9},
+      {"LayerNormalizationGradient", 9},
+      {"LeakyReluGradient", 2},
+      {"MaxPoolGradient", 1},
+      {"RandomDropout", 1},
+      {"ReluGradient", 2},
+      {"SgdStep", 2},
+      {"SigmoidGradient", 2},
+      {"SoftmaxCrossEntropyLossGradient", 6},
+      {"SwishGradient", 2},
+      {"TanhGradient", 2},
+  };
+  for (size_t i = 0; i < HL_COUNT(known); i++) {
+    if (strcmp(source->op, known[i].name) != 0) continue;
+    double most = 0;
+    for (size_t k = 0; k < source->input_count; k++)
+      if (source->inputs[k] >= 0) most = fmax(most, elements(ir, source->inputs[k]));
+    return known[i].each * most;
+  }
+  return (double)NAN;
+}
+
 double hl_native_nominal_flops(const hl_native_ir *ir, const hl_native_node *node) {
   const hl_node *source = node->source;
   double flops = 0;
@@ -172,7 +205,7 @@ double hl_native_nominal_flops(const hl_native_ir *ir, const hl_native_node *nod
   else if (node->op != source->op)
     flops = (double)NAN; /* the source is one of several */
   else if (strcmp(source->domain, HL_OWN_DOMAIN) == 0 && !(source->row && source->row->flops))
-    flops = (double)NAN; /* a gradient or an update, not only a move */
+    flops = training_flops(ir, source); /* a gradient or an update, not only a move */
   else if (source->row && source->row->flops)
     flops = source->row->flops(ir->graph, source);
   if (node->post_count) flops += (double)node->post_count * elements(ir, node->outputs[0]);
