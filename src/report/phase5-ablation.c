@@ -125,9 +125,12 @@ void hl__phase5_ablation_text(const hl_report_input *input, hl_text *out) {
   }
   failures_text(input, out);
   hl_text_append(
-      out, "\nAlone: time of a pass without any optimisation over that with this one. Beside all\n"
-           "others: time with all but this one over that with all, of mixed-precision with all\n"
-           "over that with it as well. With intervals at 95 %, of passes in turns. One that\n"
-           "another makes needless gains nothing beside it: with matrix-dft and kept-spectrum\n"
-           "there is little left that a cache could save.\n");
+      out,
+      "\nAlone: time of a pass without any optimisation over that with this one. Beside all\n"
+      "others: time with all but this one over that with all, of mixed-precision with all\n"
+      "over that with it as well. With intervals at 95 %, of passes in turns. One that\n"
+      "another makes needless gains nothing beside it: with matrix-dft and kept-spectrum\n"
+      "there is little left that a cache could save. mixed-precision computes layers faster, but\n"
+      "each update changes the weights, which are then laid out for bfloat16 anew: at one\n"
+      "picture a step that may take longer than it saves (docs/phase5.md).\n");
 }
