@@ -16,7 +16,8 @@ it, so that model, plan and every option are those of the document. Then they ar
     tasks --compare         2 pairs
     load                    a second
 
-HOTLAP_TEST_REAL=1 leaves everything as it stands.
+A function of a user's own is measured at one size with its framework by the interpreter HOTLAP_TEST_PYTHON, or exits
+with 77 where that has none. HOTLAP_TEST_REAL=1 leaves everything as it stands.
 """
 import os
 import pathlib
@@ -123,7 +124,20 @@ def plan(words):
     return words + [c for c in there if c.partition('=')[0] not in own] + (['--quick'] if '\nquick:' in text else [])
 
 
+def of_a_framework(words):
+    """The function of a user's own that is measured, package.module:function: on its framework, if that is here."""
+    engine, python = value(words, '--engine'), os.environ.get('HOTLAP_TEST_PYTHON')
+    if not python or subprocess.run(
+            [python, '-c', f'import importlib.util as u; exit(u.find_spec("{engine}") is None)']).returncode:
+        print(f'{engine} is not installed', file=sys.stderr)
+        sys.exit(77)
+    return words + [f'--python={python}']
+
+
 def quick(command, words):
+    if words and re.fullmatch(r'\w+:\w+_model', words[0]):
+        words = of_a_framework(without(words, '--steps', '--batch-sizes')) + ['--batch-sizes=1']
+        return words + (['--iterations=3', '--warmup=1', '--max-time=2'] if command == 'sweep' else ['--steps=2'])
     if any('progressive' in word.split() or word == '--progressive' for word in words):
         words = small_prism(without(words, '--samples', '--aperture-radius', '--steps'))
         words += ['--samples=2', '--aperture-radius=4', *(['--steps=1'] if command == 'profile' else ['--max-time=1'])]
@@ -147,6 +161,8 @@ def quick(command, words):
         return words + (['--pairs=2'] if '--compare' in words else [])
     if command == 'train':
         return without(words, '--epochs') + ['--steps=2']
+    if command == 'compare' and any(word.startswith('git:') for word in words):
+        return without(words, '--pairs') + ['--pairs=6']
     if command == 'compare':
         return without(fewer(words), '--engine') + engines(words) + ['--no-check', CLOCK, '--pairs=6', '--processes=1']
     if command == 'memory':
