@@ -6,10 +6,10 @@
 #include "onnxruntime.h"
 
 #include "common/fail.h"
+#include "common/profile.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { most_bytes = 1 << 30 };
@@ -23,12 +23,6 @@ struct hl_ort_profiler {
   size_t step_count, step_capacity;
   bool is_over; /* the session's profiler */
 };
-
-static uint64_t now_ns(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static hl_status make_session(hl_ort_profiler *p, hl_error *error) {
   const hl_engine *engine = p->model.engine;
@@ -66,16 +60,6 @@ static hl_status make_profiler(hl_request *request, hl_error *error) {
   return status == HL_OK ? hl_ort_request(&p->program, &p->request, error) : status;
 }
 
-static hl_status bind_inputs(hl_request *from, hl_request *to, hl_error *error) {
-  hl_status status = HL_OK;
-  for (size_t i = 0; i < from->program->input_count && status == HL_OK; i++) {
-    hl_tensor_view view = {.data = (void *)(uintptr_t)from->bound[i],
-                           .bytes = from->program->input_bytes[i]};
-    if (view.data) status = hl_ort_bind(to, i, &view, error);
-  }
-  return status;
-}
-
 static hl_status note_step(hl_ort_profiler *p, hl_error *error) {
   if (p->step_count == p->step_capacity) {
     size_t wanted = p->step_capacity ? 2 * p->step_capacity : 64;
@@ -84,7 +68,7 @@ static hl_status note_step(hl_ort_profiler *p, hl_error *error) {
     p->step_start_ns = grown;
     p->step_capacity = wanted;
   }
-  p->step_start_ns[p->step_count++] = now_ns();
+  p->step_start_ns[p->step_count++] = hl_engine_now_ns();
   return HL_OK;
 }
 
@@ -95,7 +79,9 @@ hl_status hl_ort_spans(hl_request *request, hl_span_visit visit, void *context, 
     return hl_engine_fail(error, HL_UNIMPLEMENTED, "onnxruntime: this host reads no profile");
   hl_status status = request->profiler ? HL_OK : make_profiler(request, error);
   if (status != HL_OK || !request->profiler) return status;
-  status = bind_inputs(request, request->profiler->request, error);
+  status = hl_engine_bind_again(request->profiler->request, request->bound,
+                                request->program->input_bytes, request->program->input_count,
+                                hl_ort_bind, error);
   if (status == HL_OK) status = note_step(request->profiler, error);
   return status == HL_OK ? hl_ort_submit(request->profiler->request, error) : status;
 }

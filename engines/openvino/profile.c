@@ -8,30 +8,14 @@
 #include "openvino.h"
 
 #include "common/fail.h"
+#include "common/profile.h"
 #include <math.h>
-#include <time.h>
-
-static uint64_t now_ns(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static hl_status begin(hl_request *request, hl_error *error) {
   if (request->profiling) return HL_OK;
   hl_status status = HL_OK;
   if (!request->counting) status = hl_ov_counting(request->program, &request->counting, error);
   return status == HL_OK ? hl_ov_request(request->counting, &request->profiling, error) : status;
-}
-
-static hl_status bind_inputs(const hl_request *from, hl_request *to, hl_error *error) {
-  hl_status status = HL_OK;
-  for (size_t i = 0; i < from->program->input_count && status == HL_OK; i++) {
-    hl_tensor_view view = {.data = (void *)(uintptr_t)from->bound[i],
-                           .bytes = from->program->input_bytes[i]};
-    if (view.data) status = hl_ov_bind(to, i, &view, error);
-  }
-  return status;
 }
 
 /* The nodes of one infer request. */
@@ -67,8 +51,10 @@ static hl_status visit_part(const hl_request *request, size_t part, uint64_t sta
 hl_status hl_ov_spans(hl_request *request, hl_span_visit visit, void *context, hl_error *error) {
   hl_status status = begin(request, error);
   hl_request *profiling = request->profiling;
-  if (status == HL_OK) status = bind_inputs(request, profiling, error);
-  uint64_t start = now_ns();
+  if (status == HL_OK)
+    status = hl_engine_bind_again(profiling, request->bound, request->program->input_bytes,
+                                  request->program->input_count, hl_ov_bind, error);
+  uint64_t start = hl_engine_now_ns();
   if (status == HL_OK) status = hl_ov_submit(profiling, error);
   if (status == HL_OK) status = hl_ov_wait(profiling, error);
   for (size_t i = 0; status == HL_OK && i < profiling->program->parts; i++)

@@ -1,12 +1,9 @@
 #include "report/image-plot.h"
 
 #include "report/gnuplot.h"
-#include "report/plot-data.h"
+#include "report/picture-frame.h"
 #include <math.h>
-#include <stdlib.h>
-
-/* Pixels of a side that are drawn; of more every n-th. */
-enum { most_pixels = 512 };
+#include <stdio.h>
 
 typedef struct part {
   const hl_reconstruction *image;
@@ -49,7 +46,7 @@ static part part_of(const hl_reconstruction *image) {
     p.height = p.width = image->side;
   }
   int64_t longer = p.height > p.width ? p.height : p.width;
-  p.step = (longer + most_pixels - 1) / most_pixels;
+  p.step = (longer + HL__FRAME_PIXELS - 1) / HL__FRAME_PIXELS;
   return p;
 }
 
@@ -95,12 +92,17 @@ static range put_block(const part *p, bool truth, bool phase, hl_text *out) {
 }
 
 static void put_panel(bool truth, bool phase, range r, hl_text *out) {
+  char range_text[64], title[64];
   if (!(r.high > r.low)) r = (range){r.low - 1, r.low + 1};
-  hl_text_format(out, "set title '%s%s'\nset cbrange [%.6g:%.6g]\nset palette %s\n",
-                 truth ? "True object: " : "Reconstruction: ", phase ? "phase, rad" : "amplitude",
-                 r.low, r.high, phase ? "defined (0 '#2166ac', 1 '#f7f7f7', 2 '#b2182b')" : "gray");
-  hl_text_format(out, "plot $%s%s matrix with image notitle\n", truth ? "truth" : "image",
-                 phase ? "p" : "a");
+  snprintf(range_text, sizeof range_text, "%.6g:%.6g", r.low, r.high);
+  snprintf(title, sizeof title, "%s%s",
+           truth ? "True object: " : "Reconstruction: ", phase ? "phase, rad" : "amplitude");
+  hl__frame_picture(title, range_text,
+                    phase ? "defined (0 '#2166ac', 1 '#f7f7f7', 2 '#b2182b')" : "gray",
+                    truth   ? phase ? "truthp" : "trutha"
+                    : phase ? "imagep"
+                            : "imagea",
+                    out);
 }
 
 static void put_script(const hl_report_input *input, const hl_record *r, hl_text *out) {
@@ -113,19 +115,15 @@ static void put_script(const hl_report_input *input, const hl_record *r, hl_text
   }
   hl_text title = HL_TEXT_INIT;
   hl_text_format(&title, "%s, %s, %s", r->model, r->engine, r->dtype);
-  hl_plot_terminal(out, HL_PLOT_PNG, 9, truth ? 8 : 4.6);
-  hl_text_format(out, "set multiplot layout %d,2 margins 0.03,0.93,0.03,0.86 spacing 0.10,0.08\n",
-                 truth ? 2 : 1);
-  hl_plot_heading(out, title.data ? title.data : "", NULL, input->info);
-  hl_text_append(
-      out, "set size ratio -1\nunset tics\nset cbtics\nset autoscale x noextend\n"
-           "set autoscale y noextend\nset yrange [*:*] reverse\nset datafile missing 'nan'\n");
+  hl__frame_begin(&(hl__frame){.title = title.data ? title.data : "",
+                               .info = input->info,
+                               .rows = truth ? 2 : 1,
+                               .height = truth ? 8 : 4.6,
+                               .top = 0.86},
+                  out);
   for (int t = 0; t <= truth; t++)
-    for (int phase = 0; phase < 2; phase++) {
-      put_panel(t, phase, ranges[phase], out);
-      hl_text_append(out, "unset label 20\nunset label 21\n"); /* once is enough */
-    }
-  hl_text_append(out, "unset multiplot\n");
+    for (int phase = 0; phase < 2; phase++) put_panel(t, phase, ranges[phase], out);
+  hl__frame_end(out);
   hl_text_release(&title);
 }
 

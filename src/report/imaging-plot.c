@@ -1,11 +1,8 @@
 #include "report/imaging-plot.h"
 
 #include "report/gnuplot.h"
-#include "report/plot-data.h"
+#include "report/picture-frame.h"
 #include <math.h>
-
-/* Pixels of a side that are drawn; of more every n-th. */
-enum { most_pixels = 512 };
 
 typedef struct panel {
   const char *name, *title;
@@ -35,7 +32,7 @@ static double value_of(const panel *p, int64_t at) {
 
 /* The object lies in the middle; the mask fills the plane. */
 static void put_block(const panel *p, int64_t side, int64_t part, hl_text *out) {
-  int64_t first = (side - part) / 2, step = (part + most_pixels - 1) / most_pixels;
+  int64_t first = (side - part) / 2, step = (part + HL__FRAME_PIXELS - 1) / HL__FRAME_PIXELS;
   hl_text_format(out, "$%s << EOD\n", p->name);
   for (int64_t row = first; row < first + part; row += step) {
     for (int64_t column = first; column < first + part; column += step)
@@ -58,24 +55,24 @@ static void put_script(const hl_report_input *input, const hl_record *r, hl_text
   bool known = r->object_size > 0 && r->object_size <= s->side;
   for (size_t i = 0; i < HL_COUNT(panels); i++)
     put_block(&panels[i], s->side, i < 2 && known ? r->object_size : s->side, out);
-  hl_text title = HL_TEXT_INIT;
-  hl_text_format(&title, "%s, %s, %s: %s, optimised: %s", r->model, r->engine, r->dtype,
-                 r->imaging_scenario ? r->imaging_scenario : "",
+  hl_text title = HL_TEXT_INIT, remark = HL_TEXT_INIT;
+  hl_text_format(&title, "%s, %s, %s", r->model, r->engine, r->dtype);
+  hl_text_format(&remark, "%s, optimised: %s", r->imaging_scenario ? r->imaging_scenario : "",
                  r->optimizations ? r->optimizations : "");
-  hl_plot_terminal(out, HL_PLOT_PNG, 9, 8.4);
-  hl_text_append(out, "set multiplot layout 2,2 margins 0.03,0.93,0.03,0.88 spacing 0.10,0.08\n");
-  hl_plot_heading(out, title.data ? title.data : "", NULL, input->info);
-  hl_text_append(out, "set size ratio -1\nunset tics\nset cbtics\nset palette gray\n"
-                      "set autoscale x noextend\nset autoscale y noextend\n"
-                      "set yrange [*:*] reverse\n");
-  for (size_t i = 0; i < HL_COUNT(panels); i++) {
-    /* Truth and reconstruction share a scale, so that grey means the same. */
-    hl_text_format(out, "set title '%s'\nset cbrange [%s]\nplot $%s matrix with image notitle\n",
-                   panels[i].title, i < 2 || panels[i].opened ? "0:1" : "0:*", panels[i].name);
-    hl_text_append(out, "unset label 20\nunset label 21\n"); /* once is enough */
-  }
-  hl_text_append(out, "unset multiplot\n");
+  hl__frame_begin(&(hl__frame){.title = title.data ? title.data : "",
+                               .remark = remark.data,
+                               .info = input->info,
+                               .rows = 2,
+                               .height = 8.4,
+                               .top = 0.88},
+                  out);
+  /* Truth and reconstruction share a scale, so that grey means the same. */
+  for (size_t i = 0; i < HL_COUNT(panels); i++)
+    hl__frame_picture(panels[i].title, i < 2 || panels[i].opened ? "0:1" : "0:*", "gray",
+                      panels[i].name, out);
+  hl__frame_end(out);
   hl_text_release(&title);
+  hl_text_release(&remark);
 }
 
 hl_status hl__imaging_plot(const hl_report_input *input, size_t row, hl_text *ret_picture,

@@ -53,6 +53,15 @@ def what_is_optimised_gives_the_same_measurements():
 
 
 @case
+def mixed_precision_trains():
+    """Not exact: about three digits of the loss, and a row that says so."""
+    base, mixed = row('--optimize', 'none', *SIMULATED), row('--optimize', 'all,mixed-precision', *SIMULATED)
+    assert mixed['outcome'] == 'PASSED' and mixed['optimizations'] == 'all,mixed-precision', mixed['reason']
+    assert 0 < abs(mixed['first_sample_loss'] / base['first_sample_loss'] - 1) < 0.01
+    assert abs(mixed['psnr_db'] - base['psnr_db']) < 3, (mixed['psnr_db'], base['psnr_db'])
+
+
+@case
 def why_pictures_differ():
     """Sixty updates. What computes each number as the baseline does gives its picture, bit by bit. What rounds
     otherwise gives it to 1e-5 where an update follows the gradient (SGD); Adam's first follows its signs, so

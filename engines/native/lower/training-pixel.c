@@ -3,50 +3,33 @@
  * batch of one. The weights (c, j), j counting channels and taps of the other side, meet one number
  * of c and one of j each, so all three products read or write them once, as they lie
  * (kernels/rows.c); on oneDNN they would be copied into its layout and back at each step. Their
- * gradient is a column times a row: the update of the weights makes it as it goes.
+ * gradient is a column times a row: the update of the weights makes it as it goes. In bfloat16,
+ * too, these are in float32: converting the weights at each step would take longer than the
+ * products.
  */
 #include "lower/lower.h"
 #include <stdlib.h>
 #include <string.h>
 
+typedef void rows_kernel(const hl_kernels *kernels, const hl_rows_args *args, unsigned threads);
+
 typedef struct pixel_context {
   const hl_kernels *kernels;
+  rows_kernel *kernel;
+  size_t weights; /* which tensor of the step they are: 1, or 2 where they are made */
   unsigned threads;
   hl_rows_args args;
 } pixel_context;
 
-/* x, weights, y */
-static hl_status run_sum(const void *opaque, void *const *pointers, hl_error *error) {
+/* x, and weights and y in the order of the node. */
+static hl_status run(const void *opaque, void *const *pointers, hl_error *error) {
   (void)error;
   const pixel_context *context = opaque;
   hl_rows_args args = context->args;
   args.x = pointers[0];
-  args.w = pointers[1];
-  args.y = pointers[2];
-  hl_kernel_rows_sum(context->kernels, &args, context->threads);
-  return HL_OK;
-}
-
-static hl_status run_dot(const void *opaque, void *const *pointers, hl_error *error) {
-  (void)error;
-  const pixel_context *context = opaque;
-  hl_rows_args args = context->args;
-  args.x = pointers[0];
-  args.w = pointers[1];
-  args.y = pointers[2];
-  hl_kernel_rows_dot(context->kernels, &args, context->threads);
-  return HL_OK;
-}
-
-/* row, column, weights */
-static hl_status run_outer(const void *opaque, void *const *pointers, hl_error *error) {
-  (void)error;
-  const pixel_context *context = opaque;
-  hl_rows_args args = context->args;
-  args.x = pointers[0];
-  args.y = pointers[1];
-  args.w = pointers[2];
-  hl_kernel_rows_outer(context->kernels, &args, context->threads);
+  args.w = pointers[context->weights];
+  args.y = pointers[3 - context->weights];
+  context->kernel(context->kernels, &args, context->threads);
   return HL_OK;
 }
 
@@ -55,9 +38,8 @@ static hl_status run_outer(const void *opaque, void *const *pointers, hl_error *
 static bool read(const hl_native_builder *b, const hl_native_node *node, const hl_value *pixel,
                  const hl_value *wide, const hl_value *k, pixel_context *ret) {
   int64_t pads[2 * HL_MAX_RANK] = {0};
-  if (!b->training || b->type != HL_FLOAT32 || !hl_native_float(b, node) || node->post_count > 0 ||
-      node->has_pads || node->channel_slice || node->scale >= 0 ||
-      hl_node_int(node->source, "group", 1) != 1 ||
+  if (!b->training || !hl_native_float(b, node) || node->post_count > 0 || node->has_pads ||
+      node->channel_slice || node->scale >= 0 || hl_node_int(node->source, "group", 1) != 1 ||
       strcmp(hl_node_text(node->source, "auto_pad", "NOTSET"), "NOTSET") != 0)
     return false;
   if (pixel->shape.rank < 3 || wide->shape.rank != pixel->shape.rank ||
@@ -75,15 +57,17 @@ static bool read(const hl_native_builder *b, const hl_native_node *node, const h
   return ret->args.rows > 0 && ret->args.columns > 0;
 }
 
-static bool emit(hl_native_builder *b, const hl_native_node *node, hl_native_kernel kernel,
-                 const pixel_context *what) {
+static bool emit(hl_native_builder *b, const hl_native_node *node, const pixel_context *what,
+                 rows_kernel *kernel, size_t weights) {
   pixel_context *context = malloc(sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
   *context = *what;
+  context->kernel = kernel;
+  context->weights = weights;
   int32_t first = hl_native_in(b, node->inputs[0], HL_LAYOUT_PLAIN);
   int32_t second = hl_native_in(b, node->inputs[1], HL_LAYOUT_PLAIN);
   int32_t to = hl_native_out(b, node->outputs[0], HL_LAYOUT_PLAIN);
-  hl_native_step *step = hl_native_call(b, node->op, kernel, context, NULL);
+  hl_native_step *step = hl_native_call(b, node->op, run, context, NULL);
   hl_native_arg_add(b, step, first, 0, NULL);
   hl_native_arg_add(b, step, second, 0, NULL);
   hl_native_arg_add(b, step, to, 0, NULL);
@@ -97,7 +81,7 @@ static bool forward(hl_native_builder *b, const hl_native_node *node, bool from_
       !read(b, node, from_pixel ? x : y, from_pixel ? y : x, hl_native_in_value(b, node, 1),
             &found))
     return false;
-  return emit(b, node, from_pixel ? run_sum : run_dot, &found);
+  return emit(b, node, &found, from_pixel ? hl_kernel_rows_sum : hl_kernel_rows_dot, 1);
 }
 
 /* A ConvTranspose of a pixel. */
@@ -116,7 +100,7 @@ bool hl_native_lower_pixel_gradient(hl_native_builder *b, const hl_native_node *
   if (!read(b, node, pixel, wide, hl_native_out_value(b, node, 0), &found)) return false;
   const hl_native_node *reader = hl_native_ir_reader(b->ir, node->outputs[0]);
   if (!reader || strcmp(reader->op, "AdamStep") != 0 || reader->inputs[1] != node->outputs[0])
-    return emit(b, node, run_outer, &found);
+    return emit(b, node, &found, hl_kernel_rows_outer, 2);
   hl_native_outer outer = {.gradient = node->outputs[0],
                            .left = node->inputs[1],
                            .right = node->inputs[0],
