@@ -79,6 +79,27 @@ typedef struct hl_matvec_args {
   float slope; /* LeakyReLU: below 0 multiplied by it; 1 none, 0 ReLU */
 } hl_matvec_args;
 
+/* What a product's result goes through. */
+typedef enum hl_gemm_function {
+  HL_GEMM_LEAKY, /* below 0 multiplied by the slope; 1 none, 0 ReLU */
+  HL_GEMM_GELU,
+  HL_GEMM_SWISH,
+  HL_GEMM_SIGMOID,
+  HL_GEMM_TANH
+} hl_gemm_function;
+
+/* A matrix times a matrix: y = function(x · w + bias + residual), w in panels as above. */
+typedef struct hl_gemm_args {
+  const float *x, *w;
+  const float *bias;     /* n, or NULL */
+  const float *residual; /* as y, and maybe y itself; or NULL */
+  float *y;              /* (m, n) */
+  size_t m, k, n;        /* n is a multiple of HL_MATVEC_PANEL */
+  size_t x_row;          /* floats from a row of x to the next */
+  hl_gemm_function function;
+  float slope;
+} hl_gemm_args;
+
 /* A strided (batch, heads, tokens, head_dim) view; strides count floats. A packed projection
  * (batch, tokens, 3, heads, d) is three of these, with no copy. */
 typedef struct hl_attention_view {
@@ -298,6 +319,7 @@ typedef hl_narrow_args hl_narrow_weights_end_args;
   X(softmax)                                                                                       \
   X(attention)                                                                                     \
   X(matvec)                                                                                        \
+  X(gemm)                                                                                          \
   X(elementwise)                                                                                   \
   X(upsample)                                                                                      \
   X(pad)                                                                                           \

@@ -13,15 +13,8 @@ static dnnl_primitive_desc_t describe(hl_native_builder *b, dnnl_memory_desc_t x
   return status == dnnl_success ? pd : NULL;
 }
 
-/* Gemm or MatMul as y[m,n] = x[m,k] w[k,n] + bias. */
-typedef struct product {
-  int64_t m, k, n;
-  bool x_transposed, transposed; /* x is stored as (k, m), w as (n, k) */
-  bool known;                    /* the weights are constants */
-  hl_value_id bias;
-} product;
-
-static bool read_product(const hl_native_builder *b, const hl_native_node *node, product *p) {
+bool hl_native_read_product(const hl_native_builder *b, const hl_native_node *node,
+                            hl_native_product *p) {
   const hl_value *x = hl_native_in_value(b, node, 0), *w = hl_native_in_value(b, node, 1);
   if (!hl_native_float(b, node) || x->shape.rank < 2 || w->shape.rank != 2) return false;
   bool gemm = strcmp(node->op, "Gemm") == 0;
@@ -46,70 +39,9 @@ static bool read_product(const hl_native_builder *b, const hl_native_node *node,
                    bias->shape.dims[bias->shape.rank - 1] == p->n);
 }
 
-typedef struct matvec_context {
-  const hl_kernels *kernels;
-  unsigned threads;
-  hl_matvec_args args;
-  bool has_bias;
-} matvec_context;
-
-static hl_status run_matvec(const void *opaque, void *const *pointers, hl_error *error) {
-  (void)error;
-  const matvec_context *context = opaque;
-  hl_matvec_args args = context->args;
-  args.x = pointers[0];
-  args.w = pointers[1];
-  args.y = pointers[2];
-  args.bias = context->has_bias ? pointers[3] : NULL;
-  hl_kernel_matvec(context->kernels, &args, context->threads);
-  return HL_OK;
-}
-
-/* At most a ReLU after the product. */
-static bool read_slope(const hl_native_node *node, float *ret_slope) {
-  *ret_slope = 1.0f;
-  if (node->post_count == 0) return true;
-  const hl_native_post *post = &node->posts[0];
-  if (node->post_count > 1 || post->kind != HL_POST_ELTWISE || post->algorithm != dnnl_eltwise_relu)
-    return false;
-  *ret_slope = post->alpha;
-  return true;
-}
-
-/* One row: it is the weights that take the time, and they should come in one stream. */
-bool hl_native_lower_matvec(hl_native_builder *b, const hl_native_node *node) {
-  product p;
-  float slope;
-  if (b->type != HL_FLOAT32 || !read_product(b, node, &p) || !p.known || p.x_transposed ||
-      p.m != 1 || p.k == 0 || p.n == 0 || p.n % HL_MATVEC_PANEL != 0 || !read_slope(node, &slope))
-    return false;
-  matvec_context *context = calloc(1, sizeof(*context));
-  if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
-  *context = (matvec_context){.kernels = hl_kernels_select(),
-                              .threads = (unsigned)b->threads,
-                              .args = {.k = (size_t)p.k, .n = (size_t)p.n, .slope = slope},
-                              .has_bias = p.bias >= 0};
-  const int64_t panel = HL_MATVEC_PANEL;
-  int64_t dims[] = {p.k, p.n / panel, panel};
-  hl_native_recipe recipe = HL_NATIVE_RECIPE(node->inputs[1]);
-  recipe.source = hl_native_md_strides(
-      b, 3, dims, p.transposed ? (int64_t[]){1, panel * p.k, p.k} : (int64_t[]){p.n, panel, 1});
-  dnnl_memory_desc_t panels = hl_native_md_strides(b, 3, dims, (int64_t[]){panel, panel * p.k, 1});
-  int32_t weights = hl_native_weight_in(b, &recipe, panels);
-  int32_t from = hl_native_in(b, node->inputs[0], HL_LAYOUT_PLAIN);
-  int32_t offsets = p.bias >= 0 ? hl_native_in(b, p.bias, HL_LAYOUT_PLAIN) : -1;
-  int32_t to = hl_native_out(b, node->outputs[0], HL_LAYOUT_PLAIN);
-  hl_native_step *step = hl_native_call(b, node->op, run_matvec, context, NULL);
-  hl_native_arg_add(b, step, from, 0, NULL);
-  hl_native_arg_add(b, step, weights, 0, NULL);
-  hl_native_arg_add(b, step, to, 0, NULL);
-  if (offsets >= 0) hl_native_arg_add(b, step, offsets, 0, NULL);
-  return true;
-}
-
 bool hl_native_lower_linear(hl_native_builder *b, const hl_native_node *node) {
-  product p;
-  if (!read_product(b, node, &p) || p.m == 0 || p.k == 0 || p.n == 0) return false;
+  hl_native_product p;
+  if (!hl_native_read_product(b, node, &p) || p.m == 0 || p.k == 0 || p.n == 0) return false;
   dnnl_memory_desc_t x =
       hl_native_md_strides_as(b, 2, (int64_t[]){p.m, p.k},
                               p.x_transposed ? (int64_t[]){1, p.m} : (int64_t[]){p.k, 1}, b->type);

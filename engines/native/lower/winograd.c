@@ -70,6 +70,7 @@ static hl_winograd_shape shape_of(const hl_native_builder *b, const hl_value *x,
                          .top = (size_t)pads[at],
                          .left = (size_t)pads[at + 1],
                          .threads = (unsigned)b->threads,
+                         .bfloat16 = b->type == HL_BFLOAT16,
                          .any_batch = b->engine->winograd_any_batch};
   if (at == 1) {
     s.depth = (size_t)x->shape.dims[2];
@@ -96,7 +97,8 @@ static bool read_shape(const hl_native_builder *b, const hl_native_node *node, b
 }
 
 static bool on(const hl_native_builder *b, const hl_native_node *node) {
-  return b->engine->block == 16 && b->type == HL_FLOAT32 && hl_native_float(b, node);
+  return b->engine->block == 16 && hl_native_float(b, node) &&
+         (b->type == HL_FLOAT32 || b->engine->fast_bfloat16);
 }
 
 /* -- weights that change -------------------------------------------------------------------- */
@@ -149,9 +151,12 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, bool turned) 
   if (!read_posts(node, &residual_id, &found.slope) || !read_shape(b, node, turned, &found.shape) ||
       !hl_winograd_suits(&found.shape))
     return false;
+  if (b->type != HL_FLOAT32 && (!hl_native_known(b->ir, node->inputs[1]) ||
+                                hl_native_result_type(b, node->outputs[0]) != b->type))
+    return false;
   found.has_residual = residual_id >= 0;
   hl_native_mask mask = {.result = node->outputs[0]};
-  if (found.slope == 1.0f && hl_native_absorb_mask(b, node, &mask)) {
+  if (b->type == HL_FLOAT32 && found.slope == 1.0f && hl_native_absorb_mask(b, node, &mask)) {
     found.has_mask = true;
     found.slope = mask.slope;
   }
@@ -159,15 +164,15 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, bool turned) 
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
   *context = found;
   int32_t weights = weights_of(b, node, &found.shape, turned);
-  int32_t from = hl_native_in(b, node->inputs[0], HL_LAYOUT_BLOCKED);
+  int32_t from = hl_native_in_as(b, node->inputs[0], b->picture, b->type);
   int32_t bias = bias_id >= 0 ? hl_native_in(b, bias_id, HL_LAYOUT_PLAIN) : -1;
   int32_t scratch = hl_native_scratch(b, hl_winograd_scratch_bytes(&found.shape));
-  int32_t residual = residual_id >= 0 ? hl_native_in(b, residual_id, HL_LAYOUT_BLOCKED) : -1;
+  int32_t residual = residual_id >= 0 ? hl_native_in_as(b, residual_id, b->picture, b->type) : -1;
   bool over =
       residual >= 0 && hl_native_dying(b, residual) && !hl_native_is_argument(b, node, residual);
   int32_t masks = found.has_mask ? hl_native_in(b, mask.value, HL_LAYOUT_BLOCKED) : -1;
-  int32_t to = over ? hl_native_out_view(b, mask.result, HL_LAYOUT_BLOCKED, residual, 0)
-                    : hl_native_out(b, mask.result, HL_LAYOUT_BLOCKED);
+  int32_t to = over ? hl_native_out_view(b, mask.result, b->picture, residual, 0)
+                    : hl_native_out_as(b, mask.result, b->picture, b->type);
   hl_native_step *step = hl_native_call(b, turned ? "ConvTranspose Winograd" : "Conv Winograd",
                                         run_winograd, context, NULL);
   hl_native_arg_add(b, step, from, 0, NULL);
@@ -200,7 +205,7 @@ static hl_status run_gradient(const void *opaque, void *const *pointers, hl_erro
 }
 
 bool hl_native_lower_winograd_gradient(hl_native_builder *b, const hl_native_node *node) {
-  if (!on(b, node)) return false;
+  if (b->type != HL_FLOAT32 || !on(b, node)) return false;
   const hl_value *x = hl_native_in_value(b, node, 0), *dy = hl_native_in_value(b, node, 1);
   int64_t pads[2 * HL_MAX_RANK];
   if (!read_taps(node, x, hl_native_out_value(b, node, 0), pads)) return false;

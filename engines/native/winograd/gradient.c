@@ -110,7 +110,8 @@ static void input_tile(const job *j, const float *x, size_t row, size_t column, 
   const hl_winograd_shape *s = j->shape;
   vfloat cells[IN][IN], half[IN][IN];
   prefetch_points(v + AHEAD * LANES, j->v_plane);
-  load_cells(x, (ptrdiff_t)s->h, (ptrdiff_t)s->w, (ptrdiff_t)(row * OUT) - (ptrdiff_t)s->top,
+  surface from = {.x = x, .h = (ptrdiff_t)s->h, .w = (ptrdiff_t)s->w, .pixel = LANES};
+  load_cells(from, (ptrdiff_t)(row * OUT) - (ptrdiff_t)s->top,
              (ptrdiff_t)(column * OUT) - (ptrdiff_t)s->left, cells);
   for (int r = 0; r < IN; r++) transform_cells(cells[r], half[r]);
   for (int k = 0; k < IN; k++) {

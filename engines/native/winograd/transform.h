@@ -92,20 +92,50 @@ INLINE void transform_taps_back(const vfloat u[IN], vfloat ret[3]) {
   ret[2] = (1.0f / 3.0f) * (s2 - s1) + u[5];
 }
 
-/* One tile's 6x6 cells of 16 channels; `x` is the plane, (top, left) may lie outside. */
-INLINE void load_cells(const float *x, ptrdiff_t h, ptrdiff_t w, ptrdiff_t top, ptrdiff_t left,
-                       vfloat cells[IN][IN]) {
-  if (top >= 0 && left >= 0 && top + IN <= h && left + IN <= w) {
-    const float *at = x + (top * w + left) * LANES;
-    for (ptrdiff_t r = 0; r < IN; r++)
-      for (ptrdiff_t k = 0; k < IN; k++) cells[r][k] = *(const vloose *)(at + (r * w + k) * LANES);
+typedef uint16_t vhalf __attribute__((vector_size(32), may_alias, aligned(2)));
+typedef uint32_t vuint __attribute__((vector_size(64), may_alias));
+
+/* 16 channels in memory, as float32 or bfloat16; `half` is a constant where it is called. */
+INLINE vfloat load_lanes(const void *x, size_t at, bool half) {
+  if (!half) return *(const vloose *)((const float *)x + at);
+  vhalf bits = *(const vhalf *)((const uint16_t *)x + at);
+  return (vfloat)(__builtin_convertvector(bits, vuint) << 16);
+}
+
+/* Rounded to nearest, ties to even; NaN stays NaN. */
+INLINE void store_lanes(void *y, size_t at, vfloat v, bool half) {
+  if (!half) {
+    *(vloose *)((float *)y + at) = v;
+    return;
+  }
+  vuint bits = (vuint)v, rounded = (bits + ((bits >> 16 & 1) + 0x7FFF)) >> 16;
+  vuint nan = (vuint)(v != v); /* NOLINT(misc-redundant-expression): true of NaN */
+  rounded = (nan & (bits >> 16 | 0x40)) | (~nan & rounded);
+  *(vhalf *)((uint16_t *)y + at) = __builtin_convertvector(rounded, vhalf);
+}
+
+/* A plane of 16 channels: pixels lie `pixel` elements apart. */
+typedef struct surface {
+  const void *x;
+  ptrdiff_t h, w;
+  size_t pixel;
+  bool half;
+} surface;
+
+/* One tile's 6x6 cells of 16 channels; (top, left) may lie outside. */
+INLINE void load_cells(surface p, ptrdiff_t top, ptrdiff_t left, vfloat cells[IN][IN]) {
+  if (top >= 0 && left >= 0 && top + IN <= p.h && left + IN <= p.w) {
+    size_t at = (size_t)(top * p.w + left) * p.pixel;
+    for (size_t r = 0; r < IN; r++)
+      for (size_t k = 0; k < IN; k++)
+        cells[r][k] = load_lanes(p.x, at + (r * (size_t)p.w + k) * p.pixel, p.half);
     return;
   }
   for (ptrdiff_t r = 0; r < IN; r++)
     for (ptrdiff_t k = 0; k < IN; k++) {
-      bool inside = top + r >= 0 && top + r < h && left + k >= 0 && left + k < w;
-      cells[r][k] =
-          inside ? *(const vloose *)(x + ((top + r) * w + left + k) * LANES) : (vfloat){0};
+      bool inside = top + r >= 0 && top + r < p.h && left + k >= 0 && left + k < p.w;
+      size_t at = inside ? (size_t)((top + r) * p.w + left + k) * p.pixel : 0;
+      cells[r][k] = inside ? load_lanes(p.x, at, p.half) : (vfloat){0};
     }
 }
 

@@ -79,10 +79,9 @@ double hl_winograd_flops(const hl_winograd_shape *s) {
 
 /* -- transforms ----------------------------------------------------------------------------- */
 
-static void input_tile(const float *x, ptrdiff_t h, ptrdiff_t w, ptrdiff_t top, ptrdiff_t left,
-                       float *v, size_t plane) {
+INLINE void input_tile(surface p, ptrdiff_t top, ptrdiff_t left, float *v, size_t plane) {
   vfloat cells[IN][IN], half[IN][IN];
-  load_cells(x, h, w, top, left, cells);
+  load_cells(p, top, left, cells);
   for (int r = 0; r < IN; r++) transform_cells(cells[r], half[r]);
   for (int k = 0; k < IN; k++) {
     vfloat column[IN], points[IN];
@@ -92,11 +91,28 @@ static void input_tile(const float *x, ptrdiff_t h, ptrdiff_t w, ptrdiff_t top, 
   }
 }
 
-/* A tile's results of 16 channels at y, of which `rows` x `columns` lie inside; `residual` and
- * `mask` lie as y or are NULL. */
-static void output_tile(const float *m, size_t plane, vfloat bias, const float *residual,
-                        const float *mask, float slope, float *y, size_t row_floats, size_t rows,
-                        size_t columns) {
+static void input_tile_float(surface p, ptrdiff_t top, ptrdiff_t left, float *v, size_t plane) {
+  p.half = false;
+  input_tile(p, top, left, v, plane);
+}
+
+static void input_tile_half(surface p, ptrdiff_t top, ptrdiff_t left, float *v, size_t plane) {
+  p.half = true;
+  input_tile(p, top, left, v, plane);
+}
+
+/* Where a tile's results go: `rows` x `columns` of them lie inside, `at` elements from y on;
+ * `residual` and `mask` lie as y or are NULL. */
+typedef struct results {
+  void *y;
+  const void *residual;
+  const float *mask;
+  float slope;
+  size_t at, row, pixel; /* elements from row to row and pixel to pixel */
+  size_t rows, columns;
+} results;
+
+INLINE void output_tile(const float *m, size_t plane, vfloat bias, const results *o, bool half_y) {
   vfloat half[OUT][IN];
   for (int k = 0; k < IN; k++) {
     vfloat column[IN], back[OUT];
@@ -104,18 +120,26 @@ static void output_tile(const float *m, size_t plane, vfloat bias, const float *
     transform_back(column, back);
     for (int r = 0; r < OUT; r++) half[r][k] = back[r];
   }
-  for (size_t r = 0; r < rows; r++) {
+  for (size_t r = 0; r < o->rows; r++) {
     vfloat result[OUT];
     transform_back(half[r], result);
-    for (size_t k = 0; k < columns; k++) {
-      size_t at = r * row_floats + k * LANES;
+    for (size_t k = 0; k < o->columns; k++) {
+      size_t at = o->at + r * o->row + k * o->pixel;
       vfloat value = result[k] + bias;
-      if (residual) value += *(const vloose *)(residual + at);
-      vint positive = (mask ? *(const vloose *)(mask + at) : value) > 0.0f;
-      value = (vfloat)((positive & (vint)value) | (~positive & (vint)(value * slope)));
-      *(vloose *)(y + at) = value;
+      if (o->residual) value += load_lanes(o->residual, at, half_y);
+      vint positive = (o->mask ? *(const vloose *)(o->mask + at) : value) > 0.0f;
+      value = (vfloat)((positive & (vint)value) | (~positive & (vint)(value * o->slope)));
+      store_lanes(o->y, at, value, half_y);
     }
   }
+}
+
+static void output_tile_float(const float *m, size_t plane, vfloat bias, const results *o) {
+  output_tile(m, plane, bias, o, false);
+}
+
+static void output_tile_half(const float *m, size_t plane, vfloat bias, const results *o) {
+  output_tile(m, plane, bias, o, true);
 }
 
 /* -- products ------------------------------------------------------------------------------- */
@@ -200,8 +224,10 @@ static void multiply(size_t tiles, size_t width, const operands *o, float *m) {
 typedef struct run {
   const hl_winograd_shape *shape;
   cut cut;
-  const float *x, *u, *bias, *residual, *mask;
-  float slope, *y, *scratch;
+  const void *x, *residual;
+  const float *u, *bias, *mask;
+  void *y;
+  float slope, *scratch;
 } run;
 
 /* Picture, row and column of a tile. */
@@ -223,18 +249,29 @@ static size_t at_least_one(size_t depth) {
   return depth ? depth : 1;
 }
 
+/* Block `block` of `blocks` blocks of channels, of slice `slice` of `depth`, in elements. */
+static size_t offset_of(const run *r, size_t picture, size_t blocks, size_t block, size_t depth,
+                        size_t slice, size_t pixels) {
+  if (r->shape->bfloat16)
+    return (picture * depth + slice) * pixels * blocks * LANES + block * LANES;
+  return ((picture * blocks + block) * depth + slice) * pixels * LANES;
+}
+
 /* Those tiles' input, in channel blocks [begin, end), into v. */
 static void transform_input(const run *r, tiles part, size_t begin, size_t end, float *v) {
   const hl_winograd_shape *s = r->shape;
   const cut *c = &r->cut;
-  size_t blocks = c->ic / LANES, depth = at_least_one(s->depth), slice_floats = s->h * s->w * LANES;
+  size_t blocks = c->ic / LANES, depth = at_least_one(s->depth);
+  surface p = {.h = (ptrdiff_t)s->h, .w = (ptrdiff_t)s->w, .pixel = s->bfloat16 ? c->ic : LANES};
   for (size_t t = 0; t < part.count; t++) {
     place at = place_of(c, part.first + t);
-    for (size_t b = begin; b < end; b++)
-      input_tile(r->x + ((at.picture * blocks + b) * depth + part.slice) * slice_floats,
-                 (ptrdiff_t)s->h, (ptrdiff_t)s->w, (ptrdiff_t)(at.row * OUT) - (ptrdiff_t)s->top,
-                 (ptrdiff_t)(at.column * OUT) - (ptrdiff_t)s->left, v + t * c->ic + b * LANES,
-                 c->v_plane);
+    for (size_t b = begin; b < end; b++) {
+      size_t offset = offset_of(r, at.picture, blocks, b, depth, part.slice, s->h * s->w);
+      p.x = (const char *)r->x + offset * (s->bfloat16 ? sizeof(uint16_t) : sizeof(float));
+      (s->bfloat16 ? input_tile_half : input_tile_float)(
+          p, (ptrdiff_t)(at.row * OUT) - (ptrdiff_t)s->top,
+          (ptrdiff_t)(at.column * OUT) - (ptrdiff_t)s->left, v + t * c->ic + b * LANES, c->v_plane);
+    }
   }
 }
 
@@ -250,20 +287,25 @@ static void output_panel(const run *r, tiles part, size_t panel, operands o, flo
     o.u = u + p * c->ic * c->oc;
     multiply(part.count, width, &o, m + p * c->m_plane);
   }
-  size_t row_floats = s->ow * LANES, blocks = c->oc / LANES, depth = at_least_one(s->odepth);
+  size_t blocks = c->oc / LANES, depth = at_least_one(s->odepth);
+  results to = {.y = r->y,
+                .residual = r->residual,
+                .mask = r->mask,
+                .slope = r->slope,
+                .pixel = s->bfloat16 ? c->oc : LANES};
+  to.row = s->ow * to.pixel;
   for (size_t b = 0; b < width / LANES; b++) {
     size_t block = panel * PANEL / LANES + b;
     vfloat bias = {0};
     if (r->bias) bias = *(const vloose *)(r->bias + block * LANES);
     for (size_t t = 0; t < part.count; t++) {
       place at = place_of(c, part.first + t);
-      size_t offset = ((at.picture * blocks + block) * depth + part.slice) * s->oh * row_floats +
-                      at.row * OUT * row_floats + at.column * OUT * LANES;
-      output_tile(m + t * c->m_row + b * LANES, c->m_plane, bias,
-                  r->residual ? r->residual + offset : NULL, r->mask ? r->mask + offset : NULL,
-                  r->slope, r->y + offset, row_floats,
-                  hl_winograd_smaller(OUT, s->oh - at.row * OUT),
-                  hl_winograd_smaller(OUT, s->ow - at.column * OUT));
+      to.at = offset_of(r, at.picture, blocks, block, depth, part.slice, s->oh * s->ow) +
+              at.row * OUT * to.row + at.column * OUT * to.pixel;
+      to.rows = hl_winograd_smaller(OUT, s->oh - at.row * OUT);
+      to.columns = hl_winograd_smaller(OUT, s->ow - at.column * OUT);
+      (s->bfloat16 ? output_tile_half : output_tile_float)(m + t * c->m_row + b * LANES, c->m_plane,
+                                                           bias, &to);
     }
   }
 }
@@ -334,9 +376,9 @@ static void own_panels(void *context, unsigned thread, unsigned threads) {
     output_panel(r, (tiles){0, c->tiles, 0}, p, of_picture(r, r->scratch), m);
 }
 
-void hl_winograd_run(const hl_winograd_shape *shape, const float *x, const float *u,
-                     const float *bias, const float *residual, const float *mask, float slope,
-                     float *y, void *scratch) {
+void hl_winograd_run(const hl_winograd_shape *shape, const void *x, const float *u,
+                     const float *bias, const void *residual, const float *mask, float slope,
+                     void *y, void *scratch) {
   run r = {.shape = shape,
            .cut = hl_winograd_cut(shape),
            .x = x,

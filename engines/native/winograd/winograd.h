@@ -5,7 +5,8 @@
  * F(4x4, 3x3) of Winograd and Cook-Toom (Lavin and Gray 2016) with the points 0, ±1/√2, ±√2, ∞,
  * whose rounding error is about that of the direct sum (Barabasz et al. 2020 on choosing points):
  * every 6x6 piece of input gives 4x4 outputs by 36 products instead of 144. Tensors are blocked by
- * 16 channels (nChw16c). Needs AVX-512; channels beyond a block are zeros.
+ * 16 channels (nChw16c), those of bfloat16 channels-last. Needs AVX-512; channels beyond a block
+ * are zeros.
  *
  *   hl_winograd_shape s = {.n = 8, .ic = 64, .oc = 64, .h = 32, .w = 32, .oh = 32, .ow = 32,
  *                          .top = 1, .left = 1, .threads = 2};
@@ -30,6 +31,7 @@ typedef struct hl_winograd_shape {
   size_t depth;           /* slices of a volume, 3 taps along it; 0: pictures */
   size_t odepth, front;   /* slices of the result, and of padding before the first */
   unsigned threads;
+  bool bfloat16;  /* x, residual and y are, channels-last; sums and weights are float32 */
   bool any_batch; /* what suits does not depend on n, so that results do not, to the bit */
 } hl_winograd_shape;
 
@@ -56,9 +58,9 @@ void hl_winograd_weights_step(const hl_winograd_shape *shape, const float *kerne
 /* y = act(x * kernel + bias + residual); bias (oc) or NULL; residual laid out as y, and maybe y
  * itself, or NULL; values below 0 are multiplied by `slope` (1: none, 0: ReLU), or with `mask`,
  * laid out as y, those where it is not above 0: the gradient of a ReLU. */
-void hl_winograd_run(const hl_winograd_shape *shape, const float *x, const float *u,
-                     const float *bias, const float *residual, const float *mask, float slope,
-                     float *y, void *scratch);
+void hl_winograd_run(const hl_winograd_shape *shape, const void *x, const float *u,
+                     const float *bias, const void *residual, const float *mask, float slope,
+                     void *y, void *scratch);
 
 /*
  * The gradient of the kernel, F(3x3, 4x4): dw (oc, ic, 3, 3), of volumes (oc, ic, 3, 3, 3), plain,

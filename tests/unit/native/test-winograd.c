@@ -232,6 +232,97 @@ static void test_against_direct(void **state) {
   }
 }
 
+/* -- bfloat16 ------------------------------------------------------------------------------- */
+
+static uint16_t narrowed(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+
+static float widened(uint16_t x) {
+  uint32_t bits = (uint32_t)x << 16;
+  float ret;
+  memcpy(&ret, &bits, sizeof ret);
+  return ret;
+}
+
+/* Random numbers that bfloat16 holds, blocked as float32 and channels-last as bfloat16. */
+static void fill_both(extent e, size_t n, uint64_t stream, float *ret_x, uint16_t *ret_half) {
+  hl_random_fill_normal(ret_x, n * size_of(e), 0.2, 1, 1, stream);
+  size_t pixels = e.depth * e.h * e.w;
+  for (size_t i = 0; i < n; i++)
+    for (size_t c = 0; c < e.channels; c++)
+      for (size_t p = 0; p < pixels; p++) {
+        float *x =
+            &ret_x[((i * (e.channels / LANES) + c / LANES) * pixels + p) * LANES + c % LANES];
+        uint16_t half = narrowed(*x);
+        *x = widened(half);
+        ret_half[(i * pixels + p) * e.channels + c] = half;
+      }
+}
+
+/* The same sums as those of float32, rounded once. */
+static void check_bfloat16(const hl_winograd_shape *s, bool in_place) {
+  extent in = input_of(s), out = output_of(s);
+  size_t inputs = s->n * size_of(in), outputs = s->n * size_of(out);
+  size_t taps = s->oc * s->ic * (s->depth ? 27 : 9);
+  float *x = floats(inputs), *y = floats(outputs), *k = floats(taps), *bias = floats(s->oc);
+  float *u = floats(hl_winograd_weight_bytes(s) / sizeof(float));
+  float *scratch = floats(hl_winograd_scratch_bytes(s) / sizeof(float));
+  uint16_t *half_x = malloc(inputs * sizeof *half_x), *half_y = malloc(outputs * sizeof *half_y);
+  assert_non_null(half_x);
+  assert_non_null(half_y);
+  hl_random_fill_normal(k, taps, 0, 0.1, 1, 2);
+  hl_random_fill_normal(bias, s->oc, 0, 1, 1, 3);
+  hl_winograd_weights(s, k, NULL, u);
+  fill_both(in, s->n, 4, x, half_x);
+  fill_both(out, s->n, 5, y, half_y);
+  hl_winograd_run(s, x, u, bias, in_place ? y : NULL, NULL, 0.1f, y, scratch);
+  hl_winograd_shape half = *s;
+  half.bfloat16 = true;
+  hl_winograd_run(&half, half_x, u, bias, in_place ? half_y : NULL, NULL, 0.1f, half_y, scratch);
+  size_t pixels = out.depth * out.h * out.w;
+  for (size_t i = 0; i < outputs; i++) {
+    size_t c = i % s->oc, p = i / s->oc % pixels, n = i / s->oc / pixels;
+    float want = y[((n * (s->oc / LANES) + c / LANES) * pixels + p) * LANES + c % LANES];
+    assert_int_equal(half_y[i], narrowed(want));
+  }
+  free(x);
+  free(y);
+  free(k);
+  free(bias);
+  free(u);
+  free(scratch);
+  free(half_x);
+  free(half_y);
+}
+
+static void test_bfloat16(void **state) {
+  (void)state;
+  hl_winograd_shape picture = {.n = 2,
+                               .ic = 32,
+                               .oc = 96,
+                               .h = 13,
+                               .w = 22,
+                               .oh = 13,
+                               .ow = 22,
+                               .top = 1,
+                               .left = 1,
+                               .threads = 2};
+  hl_winograd_shape few = picture, volume = picture;
+  few.n = 1;
+  few.h = few.oh = few.w = few.ow = 8;
+  volume.depth = volume.odepth = 3;
+  volume.front = 1;
+  if (!hl_winograd_suits(&picture)) skip();
+  for (int in_place = 0; in_place < 2; in_place++) {
+    check_bfloat16(&picture, in_place);
+    check_bfloat16(&few, in_place);
+    check_bfloat16(&volume, in_place);
+  }
+}
+
 /* Weights made in single precision, also turned, against those made in double. */
 static void check_step(const hl_winograd_shape *s, bool turned) {
   size_t each = s->depth ? 27 : 9, taps = s->oc * s->ic * each;
@@ -306,8 +397,8 @@ static void test_suits(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_against_direct),
-                                     cmocka_unit_test(test_weights_of_a_step),
-                                     cmocka_unit_test(test_suits)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_against_direct), cmocka_unit_test(test_bfloat16),
+      cmocka_unit_test(test_weights_of_a_step), cmocka_unit_test(test_suits)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

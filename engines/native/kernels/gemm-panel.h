@@ -1,0 +1,81 @@
+/*
+ * native/kernels/gemm-panel.h - what products with panels of weights share; private.
+ */
+#ifndef HL_NATIVE_GEMM_PANEL_H
+#define HL_NATIVE_GEMM_PANEL_H
+
+#include "vector.h"
+#include "vmath.h"
+
+/* Compilers unroll fewer turns by themselves, and then keep the sums in memory. */
+#ifdef __clang__
+#define HL_UNROLLED _Pragma("unroll 8")
+#else
+#define HL_UNROLLED _Pragma("GCC unroll 8")
+#endif
+
+/* y = function(y + bias), of `count` columns. */
+#define HL_GEMM_EACH(expression)                                                                   \
+  do {                                                                                             \
+    _Pragma("omp simd") for (size_t i = 0; i < count; i++) {                                       \
+      float v = y[i] + bias[i];                                                                    \
+      y[i] = (expression);                                                                         \
+    }                                                                                              \
+  } while (0)
+
+HL_INLINE void hl_gemm_finish(hl_gemm_function function, float slope, const float *bias, float *y,
+                              size_t count) {
+  switch (function) {
+  case HL_GEMM_LEAKY:
+    HL_GEMM_EACH(v > 0 ? v : v * slope);
+    break;
+  case HL_GEMM_GELU:
+    HL_GEMM_EACH(hl_gelu(v));
+    break;
+  case HL_GEMM_SWISH:
+    HL_GEMM_EACH(v * hl_sigmoid(v));
+    break;
+  case HL_GEMM_SIGMOID:
+    HL_GEMM_EACH(hl_sigmoid(v));
+    break;
+  case HL_GEMM_TANH:
+    HL_GEMM_EACH(hl_tanh(v));
+    break;
+  default:
+    HL_GEMM_EACH(v);
+  }
+}
+
+HL_INLINE vfloat hl_gemm_apply(hl_gemm_function function, float slope, vfloat v) {
+  if (function == HL_GEMM_LEAKY) return hl_vselect(v > 0.0f, v, v * slope);
+  static const float none[HL_LANES] = {0};
+  float y[HL_LANES];
+  hl_vstore(y, v);
+  hl_gemm_finish(function, slope, none, y, HL_LANES);
+  return hl_vload(y);
+}
+
+/* What a thread does: rows [first, end) by panels [begin, stop). */
+typedef struct hl_gemm_part {
+  size_t first, end, begin, stop;
+} hl_gemm_part;
+
+/* Most parts of `count` that one of `threads` gets, as a multiple of an even share. */
+HL_INLINE double hl_gemm_uneven(size_t count, unsigned threads) {
+  return (double)(hl_ceil_div(count, threads) * threads) / (double)count;
+}
+
+/* By columns, where no weight is read by two threads, unless rows are shared out more evenly.
+ * `rows`: of a register tile. Neither m nor `panels` is 0. */
+HL_INLINE hl_gemm_part hl_gemm_part_of(size_t m, size_t panels, size_t rows, unsigned thread,
+                                       unsigned threads) {
+  size_t tiles = hl_ceil_div(m, rows);
+  if (hl_gemm_uneven(panels, threads) <= 1.02 * hl_gemm_uneven(tiles, threads)) {
+    hl_share share = hl_share_of(panels, thread, threads);
+    return (hl_gemm_part){0, m, share.first, share.end};
+  }
+  hl_share share = hl_share_of(tiles, thread, threads);
+  return (hl_gemm_part){hl_min(share.first * rows, m), hl_min(share.end * rows, m), 0, panels};
+}
+
+#endif
