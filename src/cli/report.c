@@ -5,7 +5,9 @@
 #include "cli/serve.h"
 
 #include "analyse/analyse.h"
+#include "base/file.h"
 #include "report/grid.h"
+#include "report/html-report.h"
 #include "report/report.h"
 #include "report/table.h"
 #include "store/store.h"
@@ -16,12 +18,14 @@
 
 static const char usage[] =
     "Usage: hotlap report [RUN] [--export-format LIST] [--plot-results] [--output-dir DIR]\n"
+    "       hotlap report [RUN] --html [--output FILE]\n"
     "       hotlap report FILE.csv...\n"
     "       hotlap report --serve [--listen ADDRESS:PORT] [--monitor LOG] [--token-file FILE]\n"
     "\n"
     "Shows a stored run again and writes its files. RUN is an id of `hotlap history`, the start "
     "of\n"
-    "one, or latest (the default). FILE: results of 594Project's runner or of hotlap as CSV, all "
+    "one, or latest (also last; the default). FILE: results of 594Project's runner or of hotlap as "
+    "CSV, all "
     "of\n"
     "them together (see docs/analysis.md). With --output-dir alone every file is written.\n"
     "\n"
@@ -72,17 +76,48 @@ static hl_status formats_of(const hl_options *options, unsigned *ret_formats, hl
   const char *list = hl_options_get(options, HL_OPTION_EXPORT_FORMAT);
   hl_status status = list ? hl_report_formats(list, &formats, error) : HL_OK;
   if (hl_options_on(options, HL_OPTION_PLOT_RESULTS)) formats |= HL_REPORT_PLOT;
+  bool html = hl_options_on(options, HL_OPTION_HTML),
+       named = hl_options_given(options, HL_OPTION_OUTPUT);
+  if (status == HL_OK && named && !html)
+    status = hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "--output names the file of --html; add it, or "
+                          "use --output-dir for other files");
+  if (html && !named) formats |= HL_REPORT_HTML;
   if (!formats && hl_options_given(options, HL_OPTION_OUTPUT_DIR))
-    formats =
-        HL_REPORT_JSON | HL_REPORT_CSV | HL_REPORT_MARKDOWN | HL_REPORT_PLOT | HL_REPORT_ANALYSIS;
+    formats = HL_REPORT_JSON | HL_REPORT_CSV | HL_REPORT_MARKDOWN | HL_REPORT_PLOT |
+              HL_REPORT_ANALYSIS | HL_REPORT_HTML;
   *ret_formats = formats;
   return status;
+}
+
+/* The page where --output says. */
+static hl_status write_page(const hl_options *options, const hl_report_input *input,
+                            hl_error *error) {
+  const char *path = hl_options_get(options, HL_OPTION_OUTPUT);
+  hl_text page = HL_TEXT_INIT;
+  hl_status status = HL_OK;
+  hl_report_html(input, &page);
+  if (page.failed)
+    status = hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the page of this run");
+  else if (strcmp(path, "-") == 0)
+    fwrite(page.data, 1, page.length, stdout);
+  else
+    status = hl_file_write(path, page.data, page.length, error);
+  hl_text_release(&page);
+  return status;
+}
+
+static bool page_to_output(const hl_options *options) {
+  return hl_options_on(options, HL_OPTION_HTML) && hl_options_given(options, HL_OPTION_OUTPUT) &&
+         strcmp(hl_options_get(options, HL_OPTION_OUTPUT), "-") == 0;
 }
 
 static void show(const hl_options *options, const hl_report_input *input) {
   hl_text text = HL_TEXT_INIT;
   bool colour = hl_cli_colour(STDOUT_FILENO);
-  if (hl_options_on(options, HL_OPTION_JSON)) {
+  if (page_to_output(options)) {
+    ; /* nothing but the page */
+  } else if (hl_options_on(options, HL_OPTION_JSON)) {
     hl_report_json(input, &text);
   } else if (!hl_options_on(options, HL_OPTION_QUIET)) {
     hl_text_format(&text, "Run %s, %s: %s\n", input->info->id,
@@ -196,6 +231,9 @@ int hl_cli_report(int argc, char **argv) {
     exit_status = damaged   ? HL_EXIT_USAGE
                   : formats ? write_files(&options, has_plan ? &plan : NULL, &input, formats)
                             : HL_EXIT_OK;
+    bool page = hl_options_given(&options, HL_OPTION_OUTPUT) && !damaged;
+    if (page && write_page(&options, &input, &error) != HL_OK)
+      exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
     hl_plan_file_release(&plan);
     if (exit_status == HL_EXIT_OK && records.count == 0) exit_status = HL_EXIT_NOTHING;
   }

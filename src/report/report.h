@@ -50,10 +50,11 @@ enum hl_report_format {
   HL_REPORT_OPENMETRICS = 1 << 6,      /* benchmark_results.prom */
   /* Frameworks, models and batch sizes side by side: ANALYSIS.md with batch_analysis, heatmaps,
    * speedup_matrix, compile_time and roofline, what of them can be drawn, as .png and .svg */
-  HL_REPORT_ANALYSIS = 1 << 7
+  HL_REPORT_ANALYSIS = 1 << 7,
+  HL_REPORT_HTML = 1 << 8 /* benchmark_report.html: one page with all in it (html-report.h) */
 };
 
-/* "json,csv,md,analysis,google-benchmark,openmetrics" (also "markdown", "png", "svg", "plot") ->
+/* "json,csv,md,html,analysis,google-benchmark,openmetrics" (also "markdown", "png", "svg", "plot") ->
  * mask; INVALID_ARGUMENT names the word. */
 hl_status hl_report_formats(const char *list, unsigned *ret_formats, hl_error *error);
 

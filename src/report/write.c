@@ -6,6 +6,7 @@
 #include "formats/openmetrics.h"
 #include "report/gnuplot.h"
 #include "report/grid.h"
+#include "report/html-report.h"
 #include "report/image-plot.h"
 #include "report/imaging-plot.h"
 #include "report/matrix-pages.h"
@@ -25,6 +26,7 @@ hl_status hl_report_formats(const char *list, unsigned *ret_formats, hl_error *e
                {"csv", HL_REPORT_CSV},
                {"md", HL_REPORT_MARKDOWN},
                {"markdown", HL_REPORT_MARKDOWN},
+               {"html", HL_REPORT_HTML},
                {"plot", HL_REPORT_PLOT},
                {"png", HL_REPORT_PLOT},
                {"svg", HL_REPORT_PLOT},
@@ -41,7 +43,7 @@ hl_status hl_report_formats(const char *list, unsigned *ret_formats, hl_error *e
     if (i == HL_COUNT(names))
       return hl_error_set(error, HL_INVALID_ARGUMENT,
                           "unknown export format '%.*s'; expected json, csv, md, "
-                          "analysis, google-benchmark or openmetrics",
+                          "html, analysis, google-benchmark or openmetrics",
                           (int)length, at);
     formats |= names[i].format;
     at += length;
@@ -49,7 +51,7 @@ hl_status hl_report_formats(const char *list, unsigned *ret_formats, hl_error *e
   if (!formats)
     return hl_error_set(error, HL_INVALID_ARGUMENT,
                         "--export-format names no format; expected json, csv, md, "
-                        "analysis, google-benchmark or openmetrics");
+                        "html, analysis, google-benchmark or openmetrics");
   *ret_formats = formats;
   return HL_OK;
 }
@@ -357,6 +359,11 @@ hl_status hl_report_write(const hl_report_input *input, const char *directory, u
   }
   if (formats & HL_REPORT_CSV) write_csv(&w, input, formats & HL_REPORT_CSV_SUITE);
   write_foreign(&w, input, formats);
+  if (formats & HL_REPORT_HTML) {
+    hl_text_clear(&text);
+    hl_report_html(input, &text);
+    put_file(&w, "benchmark_report.html", &text);
+  }
   hl_error plot_error = {0};
   hl_status plot_status = HL_OK;
   bool only_memory = is_all_memory(input->records);

@@ -7,11 +7,11 @@
 
 hl_status hl_store_run_resolve(hl_store *store, const char *text, char **ret_id, hl_error *error) {
   /* An exact id first; a start by comparison, since LIKE has wild cards of its own. */
-  const char *sql = strcmp(text, "latest") == 0
-                        ? "SELECT id FROM runs WHERE ?1 = ?1 ORDER BY created DESC, rowid DESC "
-                          "LIMIT 1"
-                        : "SELECT id FROM runs WHERE substr(id, 1, length(?1)) = ?1 "
-                          "ORDER BY id = ?1 DESC LIMIT 2";
+  bool newest = strcmp(text, "latest") == 0 || strcmp(text, "last") == 0;
+  const char *sql = newest ? "SELECT id FROM runs WHERE ?1 = ?1 ORDER BY created DESC, rowid DESC "
+                             "LIMIT 1"
+                           : "SELECT id FROM runs WHERE substr(id, 1, length(?1)) = ?1 "
+                             "ORDER BY id = ?1 DESC LIMIT 2";
   HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
   HL_CLEANUP(hl_free_pointer) char *id = NULL;
   hl_status status = hl_sql_prepare(store, sql, &statement, error);

@@ -104,7 +104,7 @@ hl_status hl_store_row_exists(hl_store *store, const char *run_id, const char *c
 
 /*
  * What a person typed -> id of a run, free() it: an id, the start of one that no other run has, or
- * "latest". NOT_FOUND, or INVALID_ARGUMENT for an ambiguous start.
+ * "latest", also "last". NOT_FOUND, or INVALID_ARGUMENT for an ambiguous start.
  */
 hl_status hl_store_run_resolve(hl_store *store, const char *text, char **ret_id, hl_error *error);
 
