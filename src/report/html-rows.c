@@ -150,6 +150,38 @@ static void put_shared(hl_html *html, const hl_records *records, const columns *
   hl_text_release(&shared);
 }
 
+/* The command of each row that repeats it alone. */
+static void put_commands(hl_html *html, const hl_records *records) {
+  static const char *const titles[] = {"Model", "Engine", "Batch", "Outcome", "Repeat with"};
+  bool any = false;
+  for (size_t i = 0; i < records->count; i++) any |= records->items[i].reproduce != NULL;
+  if (!any) return;
+  hl_html_open(html, "details", NULL);
+  hl_html_element(html, "summary", "Commands that repeat a row", NULL);
+  hl_html_open(html, "div", "class", "scroll", NULL);
+  hl_html_open(html, "table", "class", "sortable", "id", "commands", NULL);
+  hl_html_open(html, "thead", NULL);
+  hl_html_open(html, "tr", NULL);
+  for (size_t i = 0; i < HL_COUNT(titles); i++)
+    hl_html_element(html, "th", titles[i], "scope", "col", "class", i == 2 ? "number" : NULL, NULL);
+  hl_html_close_to(html, html->depth - 2);
+  hl_html_open(html, "tbody", NULL);
+  for (size_t i = 0; i < records->count; i++) {
+    const hl_record *r = &records->items[i];
+    char text[HL_NUMBER_BYTES];
+    if (!r->reproduce) continue;
+    hl_html_open(html, "tr", NULL);
+    hl_html_element(html, "td", r->model, NULL);
+    hl_html_element(html, "td", r->engine, NULL);
+    hl_html_element(html, "td", hl_report_int(r->batch_size, "—", text), "class", "number", NULL);
+    hl_html_element(html, "td", r->outcome, NULL);
+    hl_html_open(html, "td", NULL);
+    hl_html_element(html, "code", r->reproduce, NULL);
+    hl_html_close_to(html, html->depth - 2);
+  }
+  hl_html_close_to(html, html->depth - 4);
+}
+
 void hl__html_rows(hl_html *html, const hl_records *records) {
   columns c = {.count = 0};
   if (records->count == 0) return;
@@ -173,5 +205,7 @@ void hl__html_rows(hl_html *html, const hl_records *records) {
     for (size_t k = 0; k < c.count; k++) put_cell(html, &records->items[i], c.items[k]);
     hl_html_close(html);
   }
-  hl_html_close_to(html, html->depth - 4);
+  hl_html_close_to(html, html->depth - 3);
+  put_commands(html, records);
+  hl_html_close(html);
 }

@@ -54,8 +54,8 @@ enum hl_report_format {
   HL_REPORT_HTML = 1 << 8 /* benchmark_report.html: one page with all in it (html-report.h) */
 };
 
-/* "json,csv,md,html,analysis,google-benchmark,openmetrics" (also "markdown", "png", "svg", "plot") ->
- * mask; INVALID_ARGUMENT names the word. */
+/* "json,csv,md,html,analysis,google-benchmark,openmetrics" (also "markdown", "png", "svg", "plot")
+ * -> mask; INVALID_ARGUMENT names the word. */
 hl_status hl_report_formats(const char *list, unsigned *ret_formats, hl_error *error);
 
 /*

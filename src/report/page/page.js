@@ -121,6 +121,7 @@
     id: 'whiskers',
     afterDatasetsDraw(chart) {
       const { ctx, scales } = chart;
+      const { left, top, width, height } = chart.chartArea;
       const { horizontal } = chart.options.plugins.hotlap;
       chart.data.datasets.forEach((dataset, index) => {
         if (!chart.isDatasetVisible(index)) return;
@@ -131,6 +132,9 @@
           const [from, to] = [point.low, point.high].map((v) => scale.getPixelForValue(v));
           const cap = 3;
           ctx.save();
+          ctx.beginPath();
+          ctx.rect(left, top, width, height);
+          ctx.clip();
           ctx.strokeStyle = dataset.borderColor;
           ctx.lineWidth = 1.5;
           ctx.beginPath();
@@ -211,6 +215,29 @@
     });
   };
 
+  /* From where to where the points and their intervals go. */
+  const rangeOf = (spec, axis) => {
+    const own = (axis === 'x') === spec.horizontal;
+    const values = spec.series
+      .flatMap((series) => series.points)
+      .flatMap((point) => [point[axis], ...(own ? [point.low, point.high] : [])])
+      .filter((value) => typeof value === 'number');
+    if (own && spec.reference != null) values.push(spec.reference);
+    return [Math.min(...values), Math.max(...values)];
+  };
+
+  /* 1, 2 and 5 of each decade, or of many decades some. */
+  const logTicks = (low, high) => {
+    const first = Math.floor(Math.log10(low));
+    const last = Math.ceil(Math.log10(high));
+    const steps = last - first <= 2 ? [1, 2, 5] : [1];
+    const stride = Math.ceil((last - first) / 8);
+    const ticks = [];
+    for (let d = first; d <= last; d += last - first <= 2 ? 1 : stride)
+      for (const step of steps) ticks.push({ value: step * 10 ** d });
+    return ticks.filter(({ value }) => value >= low * 0.999 && value <= high * 1.001);
+  };
+
   const axisOf = (spec, axis, colours, categories) => {
     const { title, scale } = spec[axis];
     const named = scale === 'categories';
@@ -237,6 +264,20 @@
           return name.length > 40 ? `${name.slice(0, 39)}…` : name;
         },
       };
+    }
+    if (scale === 'log') {
+      const [low, high] = rangeOf(spec, axis);
+      options.min = low / 1.25;
+      options.max = high * 1.25;
+      options.afterBuildTicks = (built) => {
+        const ticks = logTicks(built.min, built.max);
+        if (ticks.length > 1) built.ticks = ticks;
+      };
+    }
+    if (scale === 'linear' && !spec.series.some((series) => series.bars)) {
+      const [low, high] = rangeOf(spec, axis);
+      options.suggestedMin = low;
+      options.suggestedMax = high;
     }
     if (scale === 'log2') {
       const values = new Set(spec.series.flatMap((series) => series.points.map((p) => p[axis])));
