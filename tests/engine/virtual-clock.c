@@ -9,11 +9,15 @@
  * With VIRTUAL_CLOCK_JUMP="SLEEPS NS" the monotonic clock alone jumps by so many nanoseconds after
  * so many sleeps; with "still" it stands.
  *
+ * Who waits for another with a limit (pthread_cond_timedwait) waits as long as the clock says is
+ * left, in real time.
+ *
  * Sleeps of one thread at a time: those of two would be added up. And each step must read the clock
  * or sleep (null.spin_ns, faulty.step_us): what is computed takes no time, and no budget ends.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -123,4 +127,23 @@ EXPORT int nanosleep(const struct timespec *t, struct timespec *left) {
 EXPORT int usleep(useconds_t us) {
   const struct timespec t = {.tv_sec = us / 1000000, .tv_nsec = (long)(us % 1000000) * 1000};
   return nanosleep(&t, NULL);
+}
+
+/* The kernel waits until a time of its own clock: one of this clock could be long past there, and
+ * who waits again and again would never rest. Whose clock a condition has is not said, but the
+ * system's stands at decades. */
+EXPORT int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
+                                  const struct timespec *t) {
+  static const time_t years_s = 1000000000;
+  if (!is_time(t)) return EINVAL;
+  if (t->tv_sec > years_s) return pthread_cond_clockwait(condition, mutex, CLOCK_REALTIME, t);
+  struct timespec until = *t;
+  if (reads) {
+    struct timespec now;
+    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+    int64_t ns = ns_of(&now) + ns_of(t) - shared->began_ns - shared->passed_ns;
+    until.tv_sec = ns > 0 ? ns / second_ns : 0;
+    until.tv_nsec = ns > 0 ? ns % second_ns : 0;
+  }
+  return pthread_cond_clockwait(condition, mutex, CLOCK_MONOTONIC, &until);
 }
