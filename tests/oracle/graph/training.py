@@ -66,7 +66,7 @@ CASES = [  # network, input shape, loss, optimiser, rate, steps, clip
     ("prism_generator:size=16,object=8", None, "mse", "adam", 1e-4, 20, 0),
     ("batch_norms", None, "cross-entropy", "adam", 1e-4, 20, 0),
     ("resnet50", (4, 3, 64, 64), "cross-entropy", "adam", 1e-4, 20, 0),
-    ("dynunet:dims=2,patch=16x16", None, "dice-ce", "adam", 1e-4, 20, 0),
+    ("dynunet:dims=2,patch=16x16", None, "dice-ce", "adam", 1e-4, 8, 0),
     ("ptychopinn", None, "mse", "adam", 1e-4, 20, 0),
 ]
 # Adam divides by gradients that may be rounding errors: of 53 batch norms over 4 pictures, of dark

@@ -59,6 +59,10 @@ MODELS = [  # specification, and what it may exceed
 ]
 
 
+# As long as all others together, of layers that transformer_encoder has, too: only with HOTLAP_TEST_WHOLE=1.
+MORE = {"vit_b_16"}
+
+
 def make_input(name, shape, generator):
     """Standard normal; diffraction is a peaked amplitude, normalised as hotlap normalises data."""
     x = generator.standard_normal(shape)
@@ -144,8 +148,10 @@ def check(tool, spec, exceptions, directory):
 
 
 def main():
-    failed = 0
+    failed, left_out = 0, () if os.environ.get("HOTLAP_TEST_WHOLE") == "1" else MORE
     for spec, exceptions in MODELS:
+        if spec in left_out:
+            continue
         with tempfile.TemporaryDirectory() as directory:
             for fault in check(sys.argv[1], spec, exceptions, directory):
                 print(f"FAILED {spec}: {fault}", flush=True)

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-enum { RUNS = 12, ROWS = 4, PAGE = 4096 };
+enum { RUNS = 6, ROWS = 3, PAGE = 4096 };
 
 static char directory[64], path[96];
 
@@ -52,7 +52,7 @@ static void add_run(hl_store *store, int number) {
     hl_record_set_text(&record.model, "mlp");
     hl_record_set_text(&record.outcome, "PASSED");
     record.throughput_ips = 100 + i;
-    record.sample_count = 3000;
+    record.sample_count = 1200;
     record.samples_ns = calloc(record.sample_count, sizeof *record.samples_ns);
     for (size_t k = 0; k < record.sample_count; k++) record.samples_ns[k] = k * k * 977;
     assert_int_equal(hl_store_row_add(store, info.id, key, i, &record, NULL), HL_OK);
