@@ -30,8 +30,24 @@ static hl_status append_value(hl_store *store, const hl_metric *metric, hl_text 
   return HL_OK;
 }
 
-static hl_status history_sql(hl_store *store, const hl_metric *metric, hl_text *sql,
-                             hl_error *error) {
+/* The condition on rows: of all that the filter takes, or of the newest of them. */
+static void append_condition(const hl_store_filter *filter, bool rare, hl_text *sql) {
+  static const char machine[] = "(?2 IS NULL OR runs.machine_id = ?2"
+                                " OR instr(lower(runs.cpu), lower(?2)) > 0)";
+  const char *model = filter && filter->model ? hl__store_model_condition(rare) : "?1 IS NULL";
+  if (filter && filter->newest_rows > 0)
+    hl_text_format(sql,
+                   "rows.row_id IN (SELECT rows.row_id FROM rows%s"
+                   " WHERE outcome = 'PASSED' AND %s AND %s"
+                   " ORDER BY rows.row_id DESC LIMIT %lld)",
+                   filter->machine ? " JOIN runs ON runs.id = rows.run_id" : "", model,
+                   filter->machine ? machine : "?2 IS NULL", (long long)filter->newest_rows);
+  else
+    hl_text_format(sql, "rows.outcome = 'PASSED' AND %s AND %s", model, machine);
+}
+
+static hl_status history_sql(hl_store *store, const hl_metric *metric,
+                             const hl_store_filter *filter, hl_text *sql, hl_error *error) {
   bool own = !hl_metric_find(metric->key);
   const hl_metric *interval = own ? NULL : hl_metric_interval(metric);
   HL_CLEANUP(hl_free_pointer) char *low = interval ? hl_format("%s_low", interval->key) : NULL;
@@ -49,12 +65,12 @@ static hl_status history_sql(hl_store *store, const hl_metric *metric, hl_text *
   if (status == HL_OK) status = append_value(store, metric, sql, error);
   if (low && status == HL_OK) status = append_column(store, "rows", low, sql, error);
   if (high && status == HL_OK) status = append_column(store, "rows", high, sql, error);
-  hl_text_append(sql, " FROM rows JOIN runs ON runs.id = rows.run_id"
-                      " WHERE rows.outcome = 'PASSED'"
-                      " AND (?1 IS NULL OR instr(rows.model, ?1) > 0)"
-                      " AND (?2 IS NULL OR runs.machine_id = ?2"
-                      " OR instr(lower(runs.cpu), lower(?2)) > 0)"
-                      " ORDER BY rows.row_id");
+  bool rare = false;
+  if (status == HL_OK)
+    status = hl__store_model_is_rare(store, filter ? filter->model : NULL, &rare, error);
+  hl_text_append(sql, " FROM rows JOIN runs ON runs.id = rows.run_id WHERE ");
+  append_condition(filter, rare, sql);
+  hl_text_append(sql, " ORDER BY rows.row_id");
   if (status == HL_OK && sql->failed) status = hl_error_set(error, HL_OUT_OF_MEMORY, "no memory");
   return status;
 }
@@ -76,7 +92,7 @@ hl_status hl_store_history_load(hl_store *store, const hl_metric *metric,
                                 hl_error *error) {
   hl_text sql = HL_TEXT_INIT;
   HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
-  hl_status status = history_sql(store, metric, &sql, error);
+  hl_status status = history_sql(store, metric, filter, &sql, error);
   if (status == HL_OK) status = hl_sql_prepare(store, sql.data, &statement, error);
   hl_text_release(&sql);
   if (status != HL_OK) return status;
@@ -100,7 +116,8 @@ hl_status hl_store_history_load(hl_store *store, const hl_metric *metric,
     if (status != HL_OK) break;
   }
   /* Damage can look like the end of a table. */
-  if (status == HL_OK && rows->count == 0) status = hl__store_check_pages(store, error);
+  if (status == HL_OK && rows->count == 0 && !store->watched)
+    status = hl__store_check_pages(store, error);
   return status;
 }
 

@@ -65,6 +65,7 @@ static hl_status columns_missing(hl_store *store, bool add, size_t *ret_missing,
     status = count_missing(store, &hl_store_epochs_table, add, ret_missing, error);
   if (status == HL_OK)
     status = count_missing(store, &hl_store_customs_table, add, ret_missing, error);
+  if (status == HL_OK) status = hl__store_indices(store, add, ret_missing, error);
   return status;
 }
 
@@ -121,6 +122,10 @@ static hl_status prepare_store(hl_store *store, hl_store_mode mode, hl_error *er
                         "%s: a store of an older hotlap. `hotlap history --store FILE` of this one "
                         "converts it",
                         store->path);
+  size_t unindexed = 0;
+  if (status == HL_OK && version == hl_store_schema_count)
+    status = hl__store_indices(store, false, &unindexed, error);
+  store->indexed = version == hl_store_schema_count && unindexed == 0;
   if (sqlite3_db_readonly(store->db, "main") == 1) {
     if (status == HL_OK && version < hl_store_schema_count)
       return hl_error_set(error, HL_IO,
@@ -135,6 +140,7 @@ static hl_status prepare_store(hl_store *store, hl_store_mode mode, hl_error *er
   if (status == HL_OK && (mode == HL_STORE_WRITE || !current)) status = enter_wal(store, error);
   if (status == HL_OK) status = hl_sql_run(store, "PRAGMA foreign_keys = ON", error);
   if (status == HL_OK && !current) status = migrate(store, error);
+  store->indexed = store->indexed || (status == HL_OK && !current);
   if (status == HL_OK) sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
   return status;
 }
@@ -201,6 +207,7 @@ hl_status hl_store_open(const char *path, hl_store_mode mode, hl_store **ret_sto
   if (status != HL_OK) return status;
   hl_store *store = calloc(1, sizeof *store);
   if (store) store->path = hl_strdup(path);
+  if (store) store->watched = mode == HL_STORE_WATCH;
   if (!store || !store->path) {
     hl_store_free(store);
     return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a store");

@@ -188,6 +188,10 @@ static hl_status append_run(hl_store_runs *runs, sqlite3_stmt *s, hl_error *erro
 
 hl_status hl__store_runs_append(hl_store *store, const hl_store_filter *filter, int64_t run,
                                 hl_store_runs *runs, hl_error *error) {
+  const char *model = filter ? filter->model : NULL;
+  bool rare = false;
+  hl_status status = hl__store_model_is_rare(store, model, &rare, error);
+  if (status != HL_OK) return status;
   /* First which runs, then what their rows say: that of all runs would take seconds. */
   HL_CLEANUP(hl_free_pointer)
   char *sql = hl_format(
@@ -197,18 +201,22 @@ hl_status hl__store_runs_append(hl_store *store, const hl_store_filter *filter, 
       " (SELECT count(*) FROM rows WHERE run_id = r.id),"
       " (SELECT count(*) FROM rows WHERE run_id = r.id AND outcome = 'PASSED'),"
       " b.model, b.engine, b.batch_size, b.throughput_ips"
-      " FROM (SELECT rowid AS number, * FROM runs r WHERE " HL__RUNS_FILTER
+      " FROM (SELECT rowid AS number, * FROM runs r"
+      "   WHERE (?1 IS NULL OR %s %s))"
+      "   AND (?2 IS NULL OR r.machine_id = ?2 OR instr(lower(r.cpu), lower(?2)) > 0)"
       "   AND %s ORDER BY created DESC, rowid DESC LIMIT ?3 OFFSET ?5) r"
       " LEFT JOIN rows b ON b.row_id ="
       "   (SELECT row_id FROM rows WHERE run_id = r.id AND outcome = 'PASSED'"
       "    AND throughput_ips IS NOT NULL ORDER BY throughput_ips DESC, batch_size LIMIT 1)"
       " ORDER BY r.created DESC, r.number DESC",
-      run ? "r.rowid = ?4" : "?4 = 0");
+      rare ? "r.id IN (SELECT run_id FROM rows WHERE"
+           : "EXISTS (SELECT 1 FROM rows WHERE run_id = r.id AND",
+      hl__store_model_condition(rare), run ? "r.rowid = ?4" : "?4 = 0");
   if (!sql) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the list of runs");
   HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
-  hl_status status = hl_sql_prepare(store, sql, &statement, error);
+  status = hl_sql_prepare(store, sql, &statement, error);
   if (status != HL_OK) return status;
-  hl_sql_bind_text(statement, 1, filter ? filter->model : NULL);
+  hl_sql_bind_text(statement, 1, model);
   hl_sql_bind_text(statement, 2, filter ? filter->machine : NULL);
   sqlite3_bind_int64(statement, 3, filter && filter->limit > 0 ? filter->limit : -1);
   sqlite3_bind_int64(statement, 4, run);
@@ -223,8 +231,11 @@ hl_status hl_store_runs_list(hl_store *store, const hl_store_filter *filter,
                              hl_store_runs *ret_runs, hl_error *error) {
   hl_store_runs runs = {0};
   hl_status status = hl__store_runs_append(store, filter, 0, &runs, error);
-  /* Damage can look like the end of a table. */
-  if (status == HL_OK && runs.count == 0) status = hl__store_check_pages(store, error);
+  /* Damage can look like the end of a table. Who watches asks again and again, and gets no answer
+   * for a second each time: then only where nothing was filtered. */
+  bool filtered = filter && (filter->model || filter->machine || filter->skip);
+  if (status == HL_OK && runs.count == 0 && !(store->watched && filtered))
+    status = hl__store_check_pages(store, error);
   if (status == HL_OK)
     *ret_runs = runs;
   else

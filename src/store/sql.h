@@ -19,6 +19,8 @@ struct hl_store {
   sqlite3 *db;
   char *path;
   bool batch;           /* a transaction of several writes is open */
+  bool watched;         /* HL_STORE_WATCH */
+  bool indexed;         /* it has the indices of indices.c */
   uint64_t deadline_ns; /* of hl_store_time_limit; 0: none */
 };
 
@@ -72,10 +74,17 @@ hl_status hl__store_upsert(hl_store *store, const hl_store_table *table, const c
 /* Whether the process that a statement names (columns 1 and 2: writer_pid, writer_start) lives. */
 bool hl__store_writer_lives(sqlite3_stmt *statement);
 
-/* The condition of a filter on runs r: ?1 its model, ?2 its machine. */
-#define HL__RUNS_FILTER                                                                            \
-  "(?1 IS NULL OR EXISTS (SELECT 1 FROM rows WHERE run_id = r.id AND instr(model, ?1) > 0))"       \
-  " AND (?2 IS NULL OR r.machine_id = ?2 OR instr(lower(r.cpu), lower(?2)) > 0)"
+/* Counts the indices that lists of runs and histories need and that are not there; makes them where
+ * `add`. They are made after the columns that they stand on, which no schema file has. */
+hl_status hl__store_indices(hl_store *store, bool add, size_t *ret_missing, hl_error *error);
+
+/* A condition "COLUMN has ?1 in it" for the model of rows, ?1 not being null; a constant text.
+ * `few`: by way of the models that there are, and of the index that leads from them to their rows;
+ * else row by row, which is faster where most rows have it and few are asked for. */
+const char *hl__store_model_condition(bool few);
+/* Whether the index is the way to rows with this text in their model. */
+hl_status hl__store_model_is_rare(hl_store *store, const char *model, bool *ret_rare,
+                                  hl_error *error);
 
 /* Parts of what store.h reads, for a damaged store. Appends the run of this row id, or all runs
  * where it is 0; appends one row. */

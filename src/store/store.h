@@ -145,6 +145,7 @@ typedef struct hl_store_filter {
   const char *machine; /* a machine's id, or part of its CPU's name */
   int64_t limit;       /* 0: all */
   int64_t skip;        /* so many of the newest are left out before */
+  int64_t newest_rows; /* of a history: so many at most; 0: all */
 } hl_store_filter;
 
 /* The newest runs first. */
@@ -187,9 +188,8 @@ typedef struct hl_store_standing {
 hl_status hl_store_run_standing(hl_store *store, const char *run_id,
                                 hl_store_standing *ret_standing, hl_error *error);
 
-/* How many runs the filter takes; its `limit` and `skip` are not used. */
-hl_status hl_store_runs_count(hl_store *store, const hl_store_filter *filter, int64_t *ret_count,
-                              hl_error *error);
+/* How many runs there are. */
+hl_status hl_store_runs_count(hl_store *store, int64_t *ret_count, hl_error *error);
 
 /* The newest description of a metric of the user's own, without its value; release it if it was
  * found. */
@@ -198,8 +198,8 @@ hl_status hl_store_custom_find(hl_store *store, const char *name, bool *ret_foun
 
 /*
  * Appends the metric of every row that passed and whose model and machine the filter takes, in the
- * order of measuring, to an initialised list; its `limit` is not used. Rows without the metric have
- * NaN. At BAD_DATA the list has the rows before the damage.
+ * order of measuring, to an initialised list; its `limit` and `skip` are not used. Rows without the
+ * metric have NaN. At BAD_DATA the list has the rows before the damage.
  */
 hl_status hl_store_history_load(hl_store *store, const hl_metric *metric,
                                 const hl_store_filter *filter, hl_history_rows *rows,

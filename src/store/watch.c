@@ -97,15 +97,6 @@ hl_status hl_store_run_standing(hl_store *store, const char *run_id,
   return HL_OK;
 }
 
-hl_status hl_store_runs_count(hl_store *store, const hl_store_filter *filter, int64_t *ret_count,
-                              hl_error *error) {
-  HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
-  hl_status status = hl_sql_prepare(store, "SELECT count(*) FROM runs r WHERE " HL__RUNS_FILTER,
-                                    &statement, error);
-  bool there = false;
-  hl_sql_bind_text(statement, 1, filter ? filter->model : NULL);
-  hl_sql_bind_text(statement, 2, filter ? filter->machine : NULL);
-  if (status == HL_OK) status = hl_sql_step(store, statement, &there, error);
-  if (status == HL_OK) *ret_count = there ? sqlite3_column_int64(statement, 0) : 0;
-  return status;
+hl_status hl_store_runs_count(hl_store *store, int64_t *ret_count, hl_error *error) {
+  return hl_sql_int(store, "SELECT count(*) FROM runs", ret_count, error);
 }
