@@ -19,7 +19,8 @@ typedef struct hl_asset {
   const char *data;   /* `length` bytes and a NUL */
 } hl_asset;
 
-/* chart.js, hotlap.css and page.js. A page takes them in the order style, chart.js, page.js. */
+/* chart.js, hotlap.css and page.js; dashboard.css and dashboard.js are of the dashboard alone. A
+ * page takes them in the order style, chart.js, page.js. */
 extern const hl_asset hl_assets[];
 extern const size_t hl_asset_count;
 

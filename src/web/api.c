@@ -1,10 +1,9 @@
-#include "web/internal.h"
+#include "web/page.h"
+#include "web/run.h"
 
-#include "analyse/analyse.h"
 #include "base/clock.h"
 #include "base/json-writer.h"
 #include "formats/openmetrics.h"
-#include "report/report.h"
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -13,14 +12,6 @@ enum { RUNS_DEFAULT = 50, RUNS_MOST = 500 };
 
 static void be_json(hl__web_answer *answer) {
   answer->type = "application/json";
-}
-
-/* A whole number among the parameters. */
-static hl_status int_of(const hl_web_target *target, const char *name, int64_t least, int64_t most,
-                        int64_t initial, int64_t *ret_value, hl_error *error) {
-  const char *text = hl_web_parameter(target, name);
-  *ret_value = initial;
-  return text ? hl_parse_int(text, least, most, name, ret_value, error) : HL_OK;
 }
 
 /* ---- runs ---- */
@@ -55,20 +46,20 @@ hl_status hl__web_api_runs(hl__web *web, const hl_web_target *target, hl__web_an
                             .machine = hl_web_parameter(target, "machine")};
   hl_store *store;
   hl_store_runs runs = {0};
-  int64_t count = 0;
-  hl_status status = int_of(target, "limit", 1, RUNS_MOST, RUNS_DEFAULT, &filter.limit, error);
-  if (status == HL_OK) status = int_of(target, "skip", 0, INT32_MAX, 0, &filter.skip, error);
+  hl_status status = hl__web_int(target, "limit", 1, RUNS_MOST, RUNS_DEFAULT, &filter.limit, error);
+  if (status == HL_OK) status = hl__web_int(target, "skip", 0, INT32_MAX, 0, &filter.skip, error);
   if (status == HL_OK) status = hl__web_store(web, &store, error);
-  if (status == HL_OK) status = hl_store_runs_count(store, &filter, &count, error);
+  filter.limit++; /* one more tells whether there are more */
   if (status == HL_OK) status = hl_store_runs_list(store, &filter, &runs, error);
   if (status != HL_OK) return status;
   hl_json json;
   hl_json_init(&json, &answer->body, HL_JSON_COMPACT);
   hl_json_object(&json, NULL);
-  hl_json_int(&json, "count", count);
+  size_t shown = runs.count < (size_t)filter.limit ? runs.count : runs.count - 1;
   hl_json_int(&json, "skipped", filter.skip);
+  hl_json_bool(&json, "more", shown < runs.count);
   hl_json_array(&json, "runs");
-  for (size_t i = 0; i < runs.count; i++) write_run(&json, &runs.items[i]);
+  for (size_t i = 0; i < shown; i++) write_run(&json, &runs.items[i]);
   hl_json_end(&json);
   hl_json_end(&json);
   hl_store_runs_release(&runs);
@@ -78,50 +69,19 @@ hl_status hl__web_api_runs(hl__web *web, const hl_web_target *target, hl__web_an
 
 /* ---- a run ---- */
 
-typedef struct loaded {
-  hl_run_info info;
-  hl_records records;
-  hl_comparisons comparisons;
-  hl_analysis analysis;
-  hl_engines engines;
-} loaded;
-
-static void release(loaded *l) {
-  hl_engines_release(&l->engines);
-  hl_comparisons_release(&l->comparisons);
-  hl_analysis_release(&l->analysis);
-  hl_records_release(&l->records);
-  hl_run_info_release(&l->info);
-}
-
-static hl_status load(hl__web *web, const char *text, loaded *l, hl_error *error) {
-  hl_store *store;
-  HL_CLEANUP(hl_free_pointer) char *id = NULL;
-  hl_run_info_init(&l->info);
-  hl_status status = hl__web_store(web, &store, error);
-  if (status == HL_OK) status = hl_store_run_resolve(store, text, &id, error);
-  if (status == HL_OK) status = hl_store_run_load(store, id, &l->info, &l->records, error);
-  if (status == HL_OK) status = hl_store_comparisons_load(store, id, &l->comparisons, error);
-  if (status == HL_OK) status = hl_analysis_make(&l->records, &l->info, &l->analysis, error);
-  if (status == HL_OK)
-    status = hl_engines_make(&l->analysis, &l->records, &l->comparisons, &l->engines, error);
-  return status;
-}
-
 hl_status hl__web_api_run(hl__web *web, const hl_web_target *target, hl__web_answer *answer,
                           hl_error *error) {
-  loaded l = {0};
-  hl_status status = load(web, target->segments[2], &l, error);
+  hl_store *store;
+  hl_status status = hl__web_store(web, &store, error);
+  if (status != HL_OK) return status;
+  hl__web_run run;
+  status = hl__web_run_load(store, target->segments[2], &run, error);
   if (status == HL_OK) {
-    const hl_report_input input = {.info = &l.info,
-                                   .records = &l.records,
-                                   .analysis = &l.analysis,
-                                   .engines = &l.engines,
-                                   .comparisons = &l.comparisons};
+    const hl_report_input input = hl__web_run_input(&run);
     hl_report_json(&input, &answer->body);
     be_json(answer);
   }
-  release(&l);
+  hl__web_run_release(&run);
   return status;
 }
 
@@ -148,20 +108,18 @@ static void write_own(const hl__web *web, int64_t runs, bool readable, hl_text *
 /* The newest run, in OpenMetrics, with what the dashboard says of itself before it. */
 hl_status hl__web_metrics(hl__web *web, const hl_web_target *target, hl__web_answer *answer,
                           hl_error *error) {
-  hl_error inner = {0};
   hl_store *store;
   int64_t runs = 0;
-  loaded l = {0};
   (void)target, (void)error;
-  hl_status status = hl__web_store(web, &store, &inner);
-  if (status == HL_OK) status = hl_store_runs_count(store, NULL, &runs, &inner);
-  write_own(web, runs, status == HL_OK, &answer->body);
-  if (status == HL_OK && runs > 0) status = load(web, "latest", &l, &inner);
-  if (status == HL_OK && runs > 0)
-    hl_openmetrics_write(&l.info, &l.records, &answer->body);
+  bool readable =
+      hl__web_store(web, &store, NULL) == HL_OK && hl_store_runs_count(store, &runs, NULL) == HL_OK;
+  write_own(web, runs, readable, &answer->body);
+  hl__web_run run = {0};
+  if (readable && runs > 0 && hl__web_run_load(store, "latest", &run, NULL) == HL_OK)
+    hl_openmetrics_write(&run.info, &run.records, &answer->body);
   else
     hl_text_append(&answer->body, "# EOF\n");
-  if (runs > 0) release(&l);
+  hl__web_run_release(&run);
   answer->type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
   return HL_OK;
 }

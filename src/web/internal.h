@@ -118,6 +118,12 @@ void hl__web_route(hl__web *web, const hl_web_target *target, hl__web_answer *re
 typedef hl_status hl__web_page(hl__web *web, const hl_web_target *target, hl__web_answer *answer,
                                hl_error *error);
 hl__web_page hl__web_api_runs, hl__web_api_run, hl__web_metrics, hl__web_health, hl__web_login,
-    hl__web_runs_events, hl__web_run_events;
+    hl__web_runs_events, hl__web_run_events, hl__web_page_runs, hl__web_page_run,
+    hl__web_page_history, hl__web_api_history, hl__web_asset;
+
+/* The page of a run that goes on. */
+hl_status hl__web_page_live(hl__web *web, hl_store *store, const char *id,
+                            const hl_store_standing *standing, hl__web_answer *answer,
+                            hl_error *error);
 
 #endif

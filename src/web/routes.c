@@ -1,3 +1,4 @@
+#include "report/assets.h"
 #include "web/internal.h"
 
 #include <string.h>
@@ -9,11 +10,33 @@ typedef struct route {
 } route;
 
 static const route routes[] = {
-    {{"api", "runs"}, hl__web_api_runs}, {{"api", "runs", "*"}, hl__web_api_run},
-    {{"events"}, hl__web_runs_events},   {{"runs", "*", "events"}, hl__web_run_events},
-    {{"metrics"}, hl__web_metrics},      {{"healthz"}, hl__web_health},
+    {{NULL}, hl__web_page_runs},
+    {{"runs", "*"}, hl__web_page_run},
+    {{"history"}, hl__web_page_history},
+    {{"assets", "*"}, hl__web_asset},
+    {{"api", "history"}, hl__web_api_history},
+    {{"api", "runs"}, hl__web_api_runs},
+    {{"api", "runs", "*"}, hl__web_api_run},
+    {{"events"}, hl__web_runs_events},
+    {{"runs", "*", "events"}, hl__web_run_events},
+    {{"metrics"}, hl__web_metrics},
+    {{"healthz"}, hl__web_health},
     {{"login"}, hl__web_login},
 };
+
+/* Found by name among what is in the program: no path of a file. It changes with the program. */
+hl_status hl__web_asset(hl__web *web, const hl_web_target *target, hl__web_answer *answer,
+                        hl_error *error) {
+  const hl_asset *asset = hl_asset_find(target->segments[1]);
+  (void)web;
+  if (!asset) return hl_error_set(error, HL_NOT_FOUND, "There is no such file.");
+  answer->type = strcmp(asset->type, "text/css") == 0 ? "text/css; charset=utf-8"
+                                                      : "text/javascript; charset=utf-8";
+  answer->cache = "max-age=300";
+  answer->fixed = asset->data;
+  answer->fixed_bytes = asset->length;
+  return HL_OK;
+}
 
 static bool fits(const route *r, const hl_web_target *target) {
   size_t count = 0;

@@ -1,4 +1,5 @@
 """The dashboard: what it answers, whom, and what strangers can do to it."""
+import html.parser
 import os
 import pathlib
 import socket
@@ -32,14 +33,93 @@ def it_serves_until_an_interrupt():
 def runs_and_rows_as_json():
     with Dashboard('--store', store()) as d:
         runs = d.page('/api/runs').document
-        assert runs['count'] == 1 and runs['runs'][0]['rows'] == 2, runs
+        assert len(runs['runs']) == 1 and not runs['more'] and runs['runs'][0]['rows'] == 2, runs
         run = d.page('/api/runs/' + runs['runs'][0]['id']).document
         assert [row['batch_size'] for row in run['rows']] == [1, 2]
         assert run == hotlap('report', '--store', STORE, '--json').document
         assert d.page('/api/runs/latest').document == run
-        assert d.page('/api/runs?model=nothing').document == {'count': 0, 'skipped': 0, 'runs': []}
+        assert d.page('/api/runs?model=nothing').document == {'skipped': 0, 'more': False, 'runs': []}
         assert d.page('/api/runs?limit=0', status=400).text.startswith('limit')
         d.page('/api/runs/nothing', status=404)
+
+
+class Page(html.parser.HTMLParser):
+    """Elements that open, and the texts: a page that is no HTML, or has a script of its own, fails."""
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.texts, self.open = [], [], []
+        self.feed(text)
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        assert not [name for name, _ in attributes if name.startswith('on') or name == 'style'], attributes
+        if tag not in ('meta', 'link', 'input', 'option', 'br'):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+        assert not data.strip() or self.open[-1] != 'script' or ('type', 'application/json') in self.tags[-1][1].items()
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+@case
+def pages_of_runs():
+    with Dashboard('--store', store()) as d:
+        answer = d.page('/')
+        page = Page(answer.text)
+        run = d.page('/api/runs').document['runs'][0]['id']
+        assert {'href': '/runs/' + run} in page.all('a') and 'mlp' in page.texts
+        assert page.all('main')[0]['data-events'] == '/events'
+        Page(d.page('/runs/' + run[:18]).text)
+        Page(d.page('/?model=mlp&machine=x&page=7').text)
+        for path in [link['href'] for link in page.all('link')] + [script['src'] for script in page.all('script')]:
+            if path.startswith('/'):
+                asset = d.page(path)
+                assert asset.headers['content-type'].startswith(('text/css', 'text/javascript')), path
+        d.page('/assets/../server.c', status=400)
+        d.page('/assets/server.c', status=404)
+
+
+@case
+def pages_of_a_history():
+    name = HOME / 'history.db'
+    for speed in ('1000000', '1000000', '1000000', '2000000', '2000000', '2000000'):
+        hotlap('sweep', 'mlp', '--batch-sizes', '1', '--engine', 'null', '--simulated-clock', speed + '+1000',
+               '--max-time', '0.2', '--store', name).passes()
+    with Dashboard('--store', name) as d:
+        Page(d.page('/history').text)
+        assert 'Machine' in d.page('/history?model=mlp').text
+        whole = hotlap('history', 'mlp', '--json', '--store', name, cwd=HOME).document
+        found = d.page('/api/history?model=mlp').document
+        assert [s['configuration'] for s in found['series']] == [s['configuration'] for s in whole['series']]
+        assert [p['value'] for p in found['series'][0]['points']] == [p['value'] for p in whole['series'][0]['points']]
+        Page(d.page('/history?model=mlp&metric=latency_p50_ms').text)
+        assert 'memory_mb' in d.page('/history?model=mlp&metric=engine', status=400).text
+        d.page('/history?model=mlp&metric=nothing', status=400)
+        d.page('/api/history', status=400)
+
+
+@case
+def names_with_html():
+    name = HOME / BAD_NAME
+    model = HOME / 'a<script>alert(3)<' / 'script>"\'&.onnx'
+    model.parent.mkdir()
+    hotlap('models', 'export', 'mlp', model).passes()
+    hotlap('sweep', model, '--batch-sizes', '1', *QUICK, name).passes()
+    with Dashboard('--store', name) as d:
+        for path in ('/', '/runs/latest', '/history?model=script', "/history?model=%3Cscript%3Ealert(4)%3C/script%3E",
+                     '/?model=%22%3E%3Cscript%3E&machine=%27%3Cb%3E', '/runs/%3Cscript%3E', '/history?metric=%3Cscript%3E'):
+            answer = d.get(path)
+            assert b'<script>' not in answer.body or not answer.headers['content-type'].startswith('text/html'), path
+            if answer.headers['content-type'].startswith('text/html'):
+                Page(answer.text)
+        assert '&lt;script&gt;alert(3)&lt;' in d.page('/').text
 
 
 @case
@@ -113,9 +193,9 @@ def hostile_targets():
         for target in targets:
             assert d.get(target).status in (400, 404), target
         assert d.get('/' + 'a' * 100000).status in (0, 400, 414, 431)
-        assert d.get("/api/runs?model='%3B%20DROP%20TABLE%20runs%3B--").document['count'] == 0
-        assert d.get('/api/runs?model=%25').document['count'] == 0  # no wild card
-        assert d.page('/api/runs').document['count'] == 1
+        assert d.get("/api/runs?model='%3B%20DROP%20TABLE%20runs%3B--").document['runs'] == []
+        assert d.get('/api/runs?model=%25').document['runs'] == []  # no wild card
+        assert d.page('/api/runs').document['runs']
 
 
 @case
@@ -237,7 +317,7 @@ def a_store_that_is_not_there_goes_and_returns():
         assert 'no store here yet' in d.page('/api/runs', status=503).text
         d.page('/healthz', status=503)
         hotlap('sweep', 'mlp', '--batch-sizes', '1', *QUICK, name).passes()
-        assert d.page('/api/runs').document['count'] == 1
+        assert d.page('/api/runs').document['runs']
         for path in HOME.glob('moving.db*'):
             path.unlink()
         assert 'no store here' in d.page('/api/runs', status=503).text
@@ -249,7 +329,7 @@ def a_store_that_is_not_there_goes_and_returns():
         os.replace(other, name)
         for suffix in ('-wal', '-shm'):
             pathlib.Path(str(name) + suffix).unlink(missing_ok=True)
-        assert d.page('/api/runs').document['count'] == 2
+        assert len(d.page('/api/runs').document['runs']) == 2
         name.write_bytes(b'nothing of a store' * 100)
         assert d.get('/api/runs').status == 503
         assert 'hotlap_dashboard_store_readable 0' in d.page('/metrics').text

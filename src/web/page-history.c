@@ -1,0 +1,237 @@
+#include "web/page.h"
+
+#include "analyse/history.h"
+#include "base/json-writer.h"
+#include "report/history.h"
+#include "report/number.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SERIES = 12, POINTS = 50, ROWS = 2000 };
+
+/* What is asked for, and what of the store answers it. */
+typedef struct asked {
+  const hl_metric *metric;
+  hl_custom custom; /* of a metric of the user's own */
+  hl_metric own;
+  hl_store_filter filter;
+  hl_history_rows rows;
+  hl_change_checks checks;
+  hl_history history;
+} asked;
+
+static bool can_be_followed(const hl_metric *metric) {
+  return metric->better != HL_BETTER_NEITHER &&
+         (metric->kind == HL_METRIC_REAL || metric->kind == HL_METRIC_INT);
+}
+
+static hl_status find_metric(asked *a, hl_store *store, const char *key, hl_error *error) {
+  bool found = false;
+  a->metric = hl_metric_find(key);
+  if (!a->metric) {
+    hl_status status = hl_store_custom_find(store, key, &found, &a->custom, error);
+    if (status != HL_OK) return status;
+    const char *better = a->custom.better ? a->custom.better : "";
+    a->own = (hl_metric){.kind = HL_METRIC_REAL,
+                         .key = a->custom.name,
+                         .unit = a->custom.unit ? a->custom.unit : "",
+                         .better = strcmp(better, "higher") == 0  ? HL_BETTER_HIGHER
+                                   : strcmp(better, "lower") == 0 ? HL_BETTER_LOWER
+                                                                  : HL_BETTER_NEITHER,
+                         .title = a->custom.name,
+                         .doc = a->custom.doc ? a->custom.doc : ""};
+    if (found) a->metric = &a->own;
+  }
+  if (a->metric && can_be_followed(a->metric)) return HL_OK;
+  return hl_error_set(error, HL_INVALID_ARGUMENT,
+                      "'%.100s' is no metric that is better when higher or lower; take a key of "
+                      "docs/metrics.md, such as throughput_ips, latency_p50_ms or memory_mb",
+                      key);
+}
+
+static hl_status load(asked *a, hl_store *store, const hl_web_target *target, hl_error *error) {
+  const char *key = hl_web_parameter(target, "metric");
+  a->filter = (hl_store_filter){.model = hl_web_parameter(target, "model"),
+                                .machine = hl_web_parameter(target, "machine"),
+                                .newest_rows = ROWS};
+  hl_history_rows_init(&a->rows);
+  hl_change_checks_init(&a->checks);
+  hl_custom_init(&a->custom);
+  hl_status status = find_metric(a, store, key ? key : "throughput_ips", error);
+  if (status != HL_OK || !a->filter.model) return status;
+  status = hl_store_history_load(store, a->metric, &a->filter, &a->rows, error);
+  if (status == HL_OK)
+    status = hl_store_change_checks_load(store, a->metric->key, &a->checks, error);
+  const hl_history_input input = {.rows = &a->rows, .metric = a->metric, .checks = &a->checks};
+  return status == HL_OK ? hl_history_make(&input, &a->history, error) : status;
+}
+
+static void release(asked *a) {
+  hl_history_release(&a->history);
+  hl_history_rows_release(&a->rows);
+  hl_change_checks_release(&a->checks);
+  hl_custom_release(&a->custom);
+}
+
+/* ---- the page ---- */
+
+static void put_form(hl_html *html, const asked *a) {
+  hl_html_open(html, "form", "class", "filter", "role", "search", NULL);
+  hl__web_field(html, "Model", "model", a->filter.model, NULL);
+  hl__web_field(html, "Machine", "machine", a->filter.machine, NULL);
+  hl__web_field(html, "Metric", "metric", a->metric->key, "metrics");
+  hl_html_open(html, "datalist", "id", "metrics", NULL);
+  for (size_t i = 0; i < hl_metric_count; i++)
+    if (can_be_followed(&hl_metrics[i]))
+      hl_html_void(html, "option", "value", hl_metrics[i].key, NULL);
+  hl_html_close(html);
+  hl_html_element(html, "button", "Show", NULL);
+  hl_html_close(html);
+}
+
+/* The first twelve digits, the whole as title. */
+static void put_commit(hl_html *html, const hl_history_point *p) {
+  char text[24];
+  snprintf(text, sizeof text, "%.12s%s", p->commit ? p->commit : "-", p->dirty ? "+" : "");
+  hl_html_open(html, "td", NULL);
+  hl_html_element(html, "code", text, "title", p->commit, NULL);
+  hl_html_close(html);
+}
+
+static void put_point(hl_html *html, const asked *a, const hl_history_point *p) {
+  char number[HL_NUMBER_BYTES];
+  hl_html_open(html, "tr", NULL);
+  put_commit(html, p);
+  hl_html_element(html, "td", p->time, NULL);
+  hl__web_number_cell(html, p->value);
+  hl__web_number_cell(html, p->level);
+  hl_html_element(html, "td", hl_report_int((int64_t)p->runs, "-", number), "class", "number",
+                  NULL);
+  hl__web_run_cell(html, a->rows.items[p->first_row].run_id);
+  hl_html_close(html);
+}
+
+static void put_points(hl_html *html, const asked *a, const hl_history_series *s) {
+  const char *const titles[] = {"Commit", "First measured", a->metric->title,
+                                "Level",  "Runs",           "First run"};
+  size_t from = s->count > POINTS ? s->count - POINTS : 0;
+  hl_html_open(html, "details", NULL);
+  hl_html_open(html, "summary", NULL);
+  if (from)
+    hl_html_format(html, "The newest %d of %zu points", POINTS, s->count);
+  else
+    hl_html_format(html, "%zu point%s", s->count, s->count == 1 ? "" : "s");
+  hl_html_close(html);
+  hl_html_open(html, "table", "class", "sortable", NULL);
+  hl_html_open(html, "thead", NULL);
+  hl_html_open(html, "tr", NULL);
+  for (size_t i = 0; i < HL_COUNT(titles); i++)
+    hl_html_element(html, "th", titles[i], "scope", "col", NULL);
+  hl_html_close(html);
+  hl_html_close(html);
+  hl_html_open(html, "tbody", NULL);
+  for (size_t i = s->count; i > from; i--) put_point(html, a, &s->points[i - 1]);
+  hl_html_close(html);
+  hl_html_close(html);
+  hl_html_close(html);
+}
+
+static void put_change(hl_html *html, const hl_history_series *s, const hl_history_change *c) {
+  char percent[HL_NUMBER_BYTES];
+  const char *before = s->points[c->at - 1].commit, *after = s->points[c->at].commit;
+  hl_html_open(html, "li", "class", c->worse ? "worse" : "better", NULL);
+  hl_html_element(html, "strong", c->worse ? "Worse" : "Better", NULL);
+  hl_html_format(html, " by %s at %.12s (after %.12s), %s",
+                 hl_report_percent(fabs(hl_history_percent(c)), percent), after ? after : "-",
+                 before ? before : "-", hl_change_state_name(c->state));
+  hl_html_close(html);
+}
+
+static void put_series(hl_html *html, const asked *a, const hl_history_series *s) {
+  hl_html_open(html, "section", "class", "series", NULL);
+  hl_html_element(html, "h2", s->name, NULL);
+  hl_html_open(html, "p", NULL);
+  hl_html_format(html, "Machine %s, %s; %zu run%s of %zu commit%s.",
+                 s->machine_id ? s->machine_id : "-", s->cpu ? s->cpu : "-", s->runs,
+                 s->runs == 1 ? "" : "s", s->count, s->count == 1 ? "" : "s");
+  if (s->unfitted)
+    hl_html_format(html, " No change is looked for: %s.", s->unfitted);
+  else if (!s->change_count)
+    hl_html_text(html, " No change of level.");
+  hl_html_close(html);
+  hl_html_open(html, "ul", "class", "changes", NULL);
+  for (size_t i = s->change_count; i > 0; i--) put_change(html, s, &s->changes[i - 1]);
+  hl_html_close(html);
+  put_points(html, a, s);
+  hl_html_close(html);
+}
+
+static void put_history(hl_html *html, const asked *a) {
+  if (!a->filter.model) {
+    hl_html_element(html, "p", "Name a model, or a part of its name.", NULL);
+    return;
+  }
+  hl_html_open(html, "p", NULL);
+  hl_html_format(html, "%s: %s.", a->metric->title, a->metric->doc);
+  if (a->rows.count == ROWS)
+    hl_html_format(html,
+                   " Of the newest %d rows; a longer part of the model's name, or a machine, "
+                   "leaves fewer others.",
+                   ROWS);
+  hl_html_close(html);
+  if (!a->history.count) hl_html_element(html, "p", "No such rows have this metric.", NULL);
+  size_t shown = a->history.count < SERIES ? a->history.count : SERIES;
+  if (shown < a->history.count) {
+    hl_html_open(html, "p", NULL);
+    hl_html_format(html, "%zu of %zu series; name the model or the machine more closely.", shown,
+                   a->history.count);
+    hl_html_close(html);
+  }
+  for (size_t i = 0; i < shown; i++) put_series(html, a, &a->history.items[i]);
+}
+
+hl_status hl__web_page_history(hl__web *web, const hl_web_target *target, hl__web_answer *answer,
+                               hl_error *error) {
+  hl_store *store;
+  asked a = {0};
+  hl_status status = hl__web_store(web, &store, error);
+  if (status == HL_OK) status = load(&a, store, target, error);
+  if (status == HL_OK) {
+    const hl__web_frame frame = {
+        .web = web, .title = "History", .here = "/history", .has_charts = true};
+    hl_html html;
+    hl__web_page_begin(&html, answer, &frame);
+    hl_html_element(&html, "h1", "History", NULL);
+    put_form(&html, &a);
+    put_history(&html, &a);
+    hl__web_page_end(&html, &frame);
+  }
+  release(&a);
+  return status;
+}
+
+hl_status hl__web_api_history(hl__web *web, const hl_web_target *target, hl__web_answer *answer,
+                              hl_error *error) {
+  hl_store *store;
+  asked a = {0};
+  int64_t limit = 0;
+  if (!hl_web_parameter(target, "model"))
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "model=TEXT is missing: text in a model's name");
+  hl_status status = hl__web_int(target, "limit", 1, ROWS, POINTS, &limit, error);
+  if (status == HL_OK) status = hl__web_store(web, &store, error);
+  if (status == HL_OK) status = load(&a, store, target, error);
+  if (status == HL_OK) {
+    const hl_report_history report = {.history = &a.history, .limit = limit};
+    hl_json json;
+    hl_json_init(&json, &answer->body, HL_JSON_COMPACT);
+    hl_json_object(&json, NULL);
+    hl_report_history_json(&report, &json);
+    hl_json_end(&json);
+    answer->type = "application/json";
+  }
+  release(&a);
+  return status;
+}
