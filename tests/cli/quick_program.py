@@ -8,9 +8,11 @@ it, so that model, plan and every option are those of the document. Then they ar
 
     any command             of --batch-sizes the first and the last
     sweep, tune, compare    on engines that compute nothing, by a simulated clock: `native` is `null`,
-                            what has a fake is that; of --n-images 16 at most
+                            what has a fake is that; of --n-images 16 at most,
+                            of several models the first
     run PLAN                the same, a few steps for each row, and the plan's small form (--quick), of
-                            a matrix one data set and network; once, where two lines come to the same
+                            a matrix one data set and network; once, where two lines come to the same,
+                            and with pictures the first time only
     progressive imaging     in 64 x 64 pixels, with few apertures, on its own engine
     train, profile          2 steps
     tasks --compare         2 pairs
@@ -54,6 +56,13 @@ def without(words, *names):
         elif not word.startswith(tuple(name + '=' for name in names)):
             out.append(word)
     return out
+
+
+def one_model(words):
+    """Of several --model the first, of both ResNet-50: a ViT is 350 MB in every process."""
+    words = ['resnet50' if word == 'both' and words[at - 1] == '--model' else word for at, word in enumerate(words)]
+    first = value(words, '--model')
+    return without(words, '--model') + ['--model', first] if first else words
 
 
 def engines(words):
@@ -118,7 +127,8 @@ def plan(words):
         words += ['--only', ','.join(dict.fromkeys((*filter(None, (only or '').split(',')), 'dataset=small', 'model=standard')))]
     own = [word.partition('=')[0] for word in words]
     changes = ['engine=null', 'memory.engine=native', 'memory.hidden=256', 'training.engine=native', 'iterations=3',
-               'max-time=0.2']
+               'max-time=0.2', 'throughput.model=linear', 'real-time.model=linear', 'precision.model=linear',
+               'inference.model=linear', 'training.model=linear']
     text = pathlib.Path(words[0] if os.path.exists(words[0]) else PLANS / f'{words[0]}.yaml').read_text()
     there = [c for c in changes if '.' not in c or f'name: {c.partition(".")[0]}\n' in text]
     return words + [c for c in there if c.partition('=')[0] not in own] + (['--quick'] if '\nquick:' in text else [])
@@ -146,7 +156,7 @@ def quick(command, words):
     if command == 'data':
         return without(words, '--n-images') + few
     if command == 'sweep':
-        words = without(fewer(words), '--engine', '--n-images') + few + engines(words) + ['--no-check', CLOCK]
+        words = without(fewer(one_model(words)), '--engine', '--n-images') + few + engines(words) + ['--no-check', CLOCK]
         return words + (['--max-batch=512'] if '--adaptive-sizing' in words else [])
     if command == 'tune':
         limit = ['--memory-limit=20'] if value(words, '--memory-limit') else []
@@ -188,6 +198,8 @@ def main(words):
             if repr(words) in before:
                 return
             done.write_text('\n'.join([*before, repr(words)]))
+            if any(repr(words[1]) in line for line in before) and not words[1].endswith('.csv'):
+                words += ['--export-format', 'json,md']
     os.execv(PROGRAM, ['hotlap', *words])
 
 
