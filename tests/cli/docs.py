@@ -110,28 +110,51 @@ def the_history_of_a_model_has_the_documented_members():
     assert listed == written | check, listed ^ (written | check)
 
 
+def completed(*words):
+    """What bash offers for the last word."""
+    script = ('source "$1"; shift; COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _hotlap; printf "%s\\n" "${COMPREPLY[@]}"')
+    done = subprocess.run(['bash', '-c', script, 'bash', SOURCE / 'completions/hotlap.bash', *words],
+                          capture_output=True, text=True, cwd=SOURCE)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    return done.stdout.split()
+
+
 @case
-def completion_knows_commands_and_options():
-    script = ('source "$1"; complete_it() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _hotlap; '
-              'echo "${COMPREPLY[@]}"; }; complete_it hotlap sw; complete_it hotlap sweep --batch')
-    done = subprocess.run(['bash', '-c', script, 'bash', SOURCE / 'completions/hotlap.bash'],
-                          capture_output=True, text=True)
-    assert done.stdout.split() == ['sweep', '--batch-sizes'], done.stdout + done.stderr
+def completion_knows_commands_options_and_names():
+    for words, offered in ((('hotlap', 'sw'), ['sweep']), (('hotlap', 'sweep', '--batch'), ['--batch-sizes']),
+                           (('hotlap', 'sweep', 'resnet'), ['resnet50']), (('hotlap', 'run', 'im2im/s'), ['im2im/segmentation']),
+                           (('hotlap', 'sweep', 'mlp', '--engine', 'na'), ['native']),
+                           (('hotlap', 'sweep', 'mlp', '--engine', '=', 'op'), ['openvino']),
+                           (('hotlap', 'sweep', 'mlp', '--engine', '='), ['native', 'null', 'onnxruntime', 'openvino', 'jax',
+                                                                          'tensorflow', 'torch']),
+                           (('hotlap', 'sweep', 'mlp', '--threads', ''), []), (('hotlap', 'sweep', 'READ'), ['README.md']),
+                           (('hotlap', 'tune', 'mlp', '--output', 'READ'), ['README.md']),
+                           (('hotlap', 'models', 'exp'), ['export']), (('hotlap', 'nothing', '--x'), [])):
+        assert completed(*words) == offered, (words, completed(*words))
+    listed = hotlap('models', '--json').passes().document
+    names = {model['model'] for model in listed}
+    assert names and names <= set(completed('hotlap', 'sweep', '')), names
+    for command in commands():
+        assert set(completed('hotlap', command, '--')) == \
+            {f'--{name}' for name in re.findall(r'^  --([\w-]+)', hotlap(command, '--help').out, re.M)}, command
 
 
 @case
 def other_shells_complete_too():
     if not shutil.which('fish') or not shutil.which('zsh'):
         raise Skip('fish or zsh is absent')
-    script = "source $argv[1]; complete -C 'hotlap sw'; complete -C 'hotlap sweep --batch'; complete -C 'hotlap train --check'"
+    script = ("source $argv[1]; complete -C 'hotlap sw'; complete -C 'hotlap sweep --batch'; complete -C 'hotlap train --check'; "
+              "complete -C 'hotlap run neural'; complete -C 'hotlap sweep mlp --engine openv'")
     done = subprocess.run(['fish', '-c', script, SOURCE / 'completions/hotlap.fish'], capture_output=True, text=True)
     found = [line.split('\t')[0] for line in done.stdout.splitlines()]
-    assert found == ['sweep', '--batch-sizes', '--checkpoint', '--checkpoint-steps'], done.stdout + done.stderr
+    assert found == ['sweep', '--batch-sizes', '--checkpoint', '--checkpoint-steps', 'neurallayers', 'openvino'], \
+        done.stdout + done.stderr
     # zsh: what its own functions are given.
     script = ('_describe() { print -l $commands }; _values() { }; _arguments() { print -rl -- $@ }; '
               'words=(hotlap sw) CURRENT=2; source $1; words=(hotlap sweep --b) CURRENT=3; _hotlap')
     done = subprocess.run(['zsh', '-f', '-c', script, 'zsh', SOURCE / 'completions/_hotlap'], capture_output=True, text=True)
-    assert 'sweep:measure a network' in done.stdout and '*--batch-sizes=[sizes with commas' in done.stdout, done.stdout + done.stderr
+    for part in ('sweep:measure a network', '*--batch-sizes=[sizes with commas', ':LIST:(native null ', "'names:name:(ptychopinn "):
+        assert part in done.stdout, (part, done.stdout, done.stderr)
     assert not done.stderr, done.stderr
 
 
@@ -160,7 +183,7 @@ def options_in_examples_exist():
     foreign = {'destdir', 'buildtype', 'variable', 'cflags', 'libs', 'suite', 'quick', 'all', 'self-test',
                'profile', 'engines', 'mpi', 'target', 'physics', 'torch', 'jax', 'tensorflow', 'rounds', 'logdir', 'topo-order', 'init', 'title', 'body-file',
                'benchmark', 'benchmark_out', 'benchmark_repetitions', 'benchmark_context',
-               'export-json', 'saved-model'}  # of meson, google-benchmark, hyperfine, tf2onnx
+               'export-json', 'saved-model', 'gres', 'rm'}  # of meson, google-benchmark, hyperfine, tf2onnx, srun
     for path in PAGES:
         for option in re.findall(r'(?<![\w-])--([a-z][\w-]+)', path.read_text()):
             assert option in known | foreign, f'{path.name}: there is no option --{option}'
@@ -255,7 +278,11 @@ def every_verb_has_a_section():
     source = (SOURCE / 'src/worker/worker.c').read_text()
     table = source[source.index('verbs[] = {'):].split('};')[0]
     listed = section(page('docs/protocol.md'), '## Verbs')
-    assert re.findall(r'^### (\w+)$', listed, re.M) == re.findall(r'\{"(\w+)"', table)
+    verbs = re.findall(r'\{"(\w+)"', table)
+    about = re.findall(r'strcmp\(verb, "(\w+)"\)', (SOURCE / 'src/worker/about.c').read_text())
+    documented = re.findall(r'^### (\w+)$', listed, re.M)
+    assert set(documented) == {*verbs, *about}, set(documented) ^ {*verbs, *about}
+    assert [verb for verb in documented if verb in verbs] == verbs
 
 
 @case

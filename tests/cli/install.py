@@ -53,6 +53,15 @@ def the_tree_is_complete_and_may_be_moved():
                  'hotlap-engine-openvino.so', 'engine.h', 'hotlap.h', 'libhotlap.so', 'hotlap.pc', 'LICENSE', 'README.md',
                  'skeleton.c', 'options.md'):
         assert any(MOVED.rglob(name)), f'{name} is not installed'
+    for kind, found in (('man', (SOURCE / 'man').glob('*.1')), ('docs', (SOURCE / 'docs').rglob('*.*'))):
+        for path in found:
+            if path.name != 'meson.build':
+                assert any(MOVED.rglob(path.name)), f'{kind}: {path.name} is not installed'
+    for name in ('bash-completion/completions/hotlap', 'zsh/site-functions/_hotlap', 'fish/vendor_completions.d/hotlap.fish',
+                 'man/man1/hotlap-sweep.1', 'doc/hotlap/docs/images/history.png', 'doc/hotlap/docs/examples/ci/gate.sh'):
+        found = [p for p in MOVED.rglob(pathlib.PurePath(name).name) if str(p).endswith('share/' + name)]
+        assert found, f'{name} is not installed'
+    assert os.access(installed('gate.sh'), os.X_OK)
     assert os.access(program(), os.X_OK)
     assert pathlib.Path(SOURCE / 'LICENSE').read_text() in [
         p.read_text() for p in MOVED.rglob('LICENSE')]
