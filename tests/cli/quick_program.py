@@ -16,7 +16,8 @@ it, so that model, plan and every option are those of the document. Then they ar
     progressive imaging     in 64 x 64 pixels, with few apertures, on its own engine
     train, profile          2 steps
     tasks --compare         2 pairs
-    load                    a second
+    report --serve          until it listens
+    load                    a second, at 50 queries a second where a rate is looked for
 
 A function of a user's own is measured at one size with its framework by the interpreter HOTLAP_TEST_PYTHON, or exits
 with 77 where that has none. HOTLAP_TEST_REAL=1 leaves everything as it stands.
@@ -24,6 +25,7 @@ with 77 where that has none. HOTLAP_TEST_REAL=1 leaves everything as it stands.
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 
@@ -164,6 +166,8 @@ def quick(command, words):
             '--no-check', CLOCK, '--search-time=1', '--max-time=0.2', '--verify-seconds=0', '--pairs=6', '--threads=1',
             '--max-batch=8']
     if command == 'load':
+        if '--find-max-qps' in words:
+            words = [word for word in words if word != '--find-max-qps'] + ['--qps=50']
         return without(words, '--duration') + ['--engine=null', '--duration=1', '--no-check']
     if command == 'profile' and not value(words, '--import'):
         return words + ['--steps=2']
@@ -180,6 +184,15 @@ def quick(command, words):
     if command == 'run':
         return plan(words)
     return words
+
+
+def serve(words):
+    """Until it says where it listens."""
+    server = subprocess.Popen([PROGRAM, *without(words, '--listen'), '--listen=127.0.0.1:0'], stdout=subprocess.PIPE, text=True)
+    line = server.stdout.readline()
+    server.send_signal(signal.SIGINT)
+    server.stdout.read()
+    sys.exit(server.wait() if 'http://127.0.0.1:' in line else f'it listens nowhere: {line}')
 
 
 def main(words):
@@ -200,6 +213,8 @@ def main(words):
             done.write_text('\n'.join([*before, repr(words)]))
             if any(repr(words[1]) in line for line in before) and not words[1].endswith('.csv'):
                 words += ['--export-format', 'json,md']
+    if '--serve' in words:
+        serve(words)
     os.execv(PROGRAM, ['hotlap', *words])
 
 
