@@ -1,13 +1,12 @@
 #include "cli/monitor.h"
 
-#include "base/json-writer.h"
 #include "statistics/percentile.h"
 #include <inttypes.h>
 #include <math.h>
 
 enum { COURSE = 60, LEVELS = 8 };
 
-static void show_totals(const hl_monitor_view *v, hl_text *out) {
+static void show_totals(const hl_web_monitor *v, hl_text *out) {
   const hl_summary_totals *t = hl_summary_total(v->summary);
   char first[32], last[32];
   hl_log_time_format(t->first_ns, first);
@@ -55,7 +54,7 @@ static void show_sizes(const hl_summary_recent *recent, size_t n, hl_text *out) 
 }
 
 /* A block for each part, from the least to the largest. */
-static void show_course(const hl_monitor_view *v, const hl_summary_recent *most, hl_text *out) {
+static void show_course(const hl_web_monitor *v, const hl_summary_recent *most, hl_text *out) {
   static const char *const blocks[LEVELS] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   double values[COURSE], low = (double)INFINITY, high = 0;
   size_t n = hl_summary_course(v->summary, most->batch_size, values, COURSE);
@@ -71,7 +70,7 @@ static void show_course(const hl_monitor_view *v, const hl_summary_recent *most,
   hl_text_format(out, "  batch %" PRIu32 ", %.4g to %.4g images/s\n", most->batch_size, low, high);
 }
 
-static void show_events(const hl_monitor_view *v, hl_text *out) {
+static void show_events(const hl_web_monitor *v, hl_text *out) {
   if (hl_summary_event(v->summary, 0)) hl_text_append(out, "\n");
   for (size_t back = HL_SUMMARY_EVENTS; back-- > 0;) {
     const hl_log_entry *e = hl_summary_event(v->summary, back);
@@ -85,7 +84,7 @@ static void show_events(const hl_monitor_view *v, hl_text *out) {
   }
 }
 
-void hl_cli_monitor_table(const hl_monitor_view *v, hl_text *out) {
+void hl_cli_monitor_table(const hl_web_monitor *v, hl_text *out) {
   hl_summary_recent recent[HL_SUMMARY_SIZES];
   size_t n = hl_summary_by_size(v->summary, recent), most = 0;
   show_totals(v, out);
@@ -97,79 +96,4 @@ void hl_cli_monitor_table(const hl_monitor_view *v, hl_text *out) {
     show_course(v, &recent[most], out);
   }
   show_events(v, out);
-}
-
-static void write_time(hl_json *json, const char *key, uint64_t time_ns) {
-  if (time_ns)
-    hl_json_real(json, key, (double)time_ns / 1e9);
-  else
-    hl_json_null(json, key);
-}
-
-static void write_sizes(const hl_monitor_view *v, hl_json *json) {
-  hl_summary_recent recent[HL_SUMMARY_SIZES];
-  size_t n = hl_summary_by_size(v->summary, recent);
-  hl_json_array(json, "recent");
-  for (size_t i = 0; i < n; i++) {
-    const hl_summary_recent *r = &recent[i];
-    hl_json_object(json, NULL);
-    hl_json_int(json, "batch_size", r->batch_size);
-    hl_json_int(json, "inferences", (int64_t)r->count);
-    hl_json_real(json, "throughput_ips", r->throughput_ips);
-    hl_json_real(json, "latency_p50_ms", r->p50_ms);
-    hl_json_real(json, "latency_p90_ms", r->p90_ms);
-    hl_json_real(json, "latency_p99_ms", r->p99_ms);
-    hl_json_real(json, "latency_max_ms", r->max_ms);
-    hl_json_real(json, "memory_mb", r->memory_mb);
-    hl_json_bool(json, "degraded", r->degraded);
-    hl_json_end(json);
-  }
-  hl_json_end(json);
-}
-
-static void write_events(const hl_monitor_view *v, hl_json *json) {
-  hl_json_array(json, "events");
-  for (size_t back = HL_SUMMARY_EVENTS; back-- > 0;) {
-    const hl_log_entry *e = hl_summary_event(v->summary, back);
-    if (!e) continue;
-    hl_json_object(json, NULL);
-    write_time(json, "time", e->time_ns);
-    hl_json_text(json, "event", e->event);
-    if (e->batch_size) hl_json_int(json, "batch_size", e->batch_size);
-    if (e->count) hl_json_int(json, "count", (int64_t)e->count);
-    if (!isnan(e->throughput)) {
-      hl_json_real(json, "throughput_ips", e->throughput);
-      hl_json_real(json, "baseline_ips", e->baseline);
-    }
-    hl_json_text(json, "message", e->message[0] ? e->message : NULL);
-    hl_json_end(json);
-  }
-  hl_json_end(json);
-}
-
-void hl_cli_monitor_json(const hl_monitor_view *v, hl_text *out) {
-  const hl_summary_totals *t = hl_summary_total(v->summary);
-  hl_json json;
-  hl_json_init(&json, out, HL_JSON_PRETTY);
-  hl_json_object(&json, NULL);
-  hl_json_text(&json, "schema", "hotlap.monitor-summary/1");
-  hl_json_text(&json, "log", v->path);
-  hl_json_int(&json, "inferences", (int64_t)t->inferences);
-  hl_json_int(&json, "images", (int64_t)t->images);
-  write_time(&json, "first", t->first_ns);
-  write_time(&json, "last", t->last_ns);
-  hl_json_real(&json, "busy_s", t->busy_s);
-  hl_json_int(&json, "slow", (int64_t)t->slow);
-  hl_json_int(&json, "degradations", (int64_t)t->degradations);
-  hl_json_int(&json, "recoveries", (int64_t)t->recoveries);
-  hl_json_int(&json, "changes", (int64_t)t->changes);
-  hl_json_int(&json, "dropped", (int64_t)t->dropped);
-  hl_json_int(&json, "failed_alerts", (int64_t)t->failed_alerts);
-  hl_json_int(&json, "malformed_lines", (int64_t)v->count->malformed);
-  hl_json_text(&json, "first_malformed", v->count->malformed ? v->count->first_malformed : NULL);
-  hl_json_int(&json, "torn_bytes", (int64_t)v->count->torn_bytes);
-  write_sizes(v, &json);
-  write_events(v, &json);
-  hl_json_end(&json);
-  hl_text_char(out, '\n');
 }

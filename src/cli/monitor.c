@@ -18,7 +18,7 @@ static const char usage[] = "Usage: hotlap monitor LOG [OPTION]...\n"
                             "are read first. Ends with an interrupt.\n";
 
 typedef struct watch {
-  hl_monitor_view view;
+  hl_web_monitor view;
   hl_log_reader *reader;
   const char *metrics; /* file for OpenMetrics; NULL: none */
   bool json, once, quiet;
@@ -53,7 +53,8 @@ static void look(watch *w) {
 
 static hl_status write_metrics(const watch *w, hl_error *error) {
   HL_CLEANUP(hl_text_release) hl_text text = HL_TEXT_INIT;
-  hl_cli_monitor_openmetrics(&w->view, &text);
+  hl_web_monitor_openmetrics(&w->view, &text);
+  hl_text_append(&text, "# EOF\n");
   if (text.failed) return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for the metrics");
   if (strcmp(w->metrics, "-") != 0) return hl_file_write(w->metrics, text.data, text.length, error);
   fputs(text.data, stdout);
@@ -68,7 +69,7 @@ static hl_status show(const watch *w, hl_error *error) {
   if (!w->once && !terminal) return HL_OK; /* it serves the metrics */
   HL_CLEANUP(hl_text_release) hl_text text = HL_TEXT_INIT;
   if (w->json)
-    hl_cli_monitor_json(&w->view, &text);
+    hl_web_monitor_json(&w->view, &text);
   else
     hl_cli_monitor_table(&w->view, &text);
   if (!w->once) fputs("\033[H\033[2J", stdout);

@@ -1,3 +1,4 @@
+#include "web/monitor-view.h"
 #include "web/page.h"
 #include "web/run.h"
 
@@ -114,6 +115,10 @@ hl_status hl__web_metrics(hl__web *web, const hl_web_target *target, hl__web_ans
   bool readable =
       hl__web_store(web, &store, NULL) == HL_OK && hl_store_runs_count(store, &runs, NULL) == HL_OK;
   write_own(web, runs, readable, &answer->body);
+  if (web->log) {
+    const hl_web_monitor view = hl__web_monitor_view(web);
+    hl_web_monitor_openmetrics(&view, &answer->body);
+  }
   hl__web_run run = {0};
   if (readable && runs > 0 && hl__web_run_load(store, "latest", &run, NULL) == HL_OK)
     hl_openmetrics_write(&run.info, &run.records, &answer->body);

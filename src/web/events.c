@@ -137,9 +137,13 @@ static hl_status tell_run(hl__web_client *client, hl_store *store, hl_error *err
 
 /* ---- all ---- */
 
+static uint64_t version_of(const hl__web_client *client) {
+  return client->topic == HL__WEB_MONITOR ? client->web->log_version : client->web->version;
+}
+
 static void put_version(hl__web_client *client) {
   hl_text text = HL_TEXT_INIT;
-  hl_text_format(&text, "{\"version\":%" PRIu64 "}", client->web->version);
+  hl_text_format(&text, "{\"version\":%" PRIu64 "}", version_of(client));
   put(client, "changed", &text);
   hl_text_release(&text);
 }
@@ -157,18 +161,17 @@ static hl_status look(hl__web *web, hl_store **ret_store, hl_error *error) {
 }
 
 static void tell(hl__web_client *client, hl_store *store, uint64_t now_ns) {
-  hl__web *web = client->web;
   hl_error error = {0};
+  bool changed = client->version != version_of(client);
   size_t before = client->pending.length;
   bool first = client->told_ns == 0;
   bool beats = now_ns - client->told_ns > BEAT_S * UINT64_C(1000000000);
   hl_status status = HL_OK;
-  if (client->topic == HL__WEB_RUNS && !first && client->version != web->version)
-    put_version(client);
+  if (client->topic != HL__WEB_RUN && !first && changed) put_version(client);
   /* Whether a writer died is in no change of the store: also with each beat. */
-  if (client->topic == HL__WEB_RUN && store && (client->version != web->version || beats))
+  if (client->topic == HL__WEB_RUN && store && (changed || beats))
     status = tell_run(client, store, &error);
-  client->version = web->version;
+  client->version = version_of(client);
   if (client->pending.length == before && beats) hl_text_append(&client->pending, ": beat\n\n");
   if (client->pending.length != before || beats) client->told_ns = now_ns;
   if (client->pending.failed || status != HL_OK) client->ended = true;
@@ -215,4 +218,12 @@ hl_status hl__web_run_events(hl__web *web, const hl_web_target *target, hl__web_
   hl_status status = hl__web_store(web, &store, error);
   if (status == HL_OK) status = hl_store_run_resolve(store, target->segments[1], &id, error);
   return status == HL_OK ? begin(web, HL__WEB_RUN, id, answer, error) : status;
+}
+
+hl_status hl__web_monitor_events(hl__web *web, const hl_web_target *target, hl__web_answer *answer,
+                                 hl_error *error) {
+  (void)target;
+  if (!web->log)
+    return hl_error_set(error, HL_NOT_FOUND, "There is no log: --monitor LOG names it.");
+  return begin(web, HL__WEB_MONITOR, NULL, answer, error);
 }

@@ -8,6 +8,7 @@
 #include "store/store.h"
 #include "web/listen.h"
 #include "web/mhd.h"
+#include "web/monitor-view.h"
 #include "web/target.h"
 #include "web/web.h"
 #include <sys/stat.h>
@@ -75,7 +76,12 @@ struct hl__web {
   /* The store, and which file it is. */
   hl_store *store;
   struct stat file;
-  uint64_t version; /* grows with each change that was seen */
+  /* The monitor's log, where there is one. */
+  hl_log_reader *log;
+  hl_summary *summary;
+  uint64_t log_version; /* grows when something was read */
+  bool log_behind;      /* more of it is there already */
+  uint64_t version;     /* grows with each change that was seen */
   int64_t data_version;
 };
 
@@ -111,6 +117,13 @@ enum MHD_Result hl__web_send(hl__web_client *client, hl__web_answer *answer);
 hl_status hl__web_store(hl__web *web, hl_store **ret_store, hl_error *error);
 void hl__web_store_close(hl__web *web);
 
+/* ---- monitor.c: the log of a monitor ---- */
+hl_status hl__web_monitor_begin(hl__web *web, hl_error *error);
+/* Reads what is new, for some milliseconds at most. */
+void hl__web_monitor_read(hl__web *web);
+void hl__web_monitor_end(hl__web *web);
+hl_web_monitor hl__web_monitor_view(hl__web *web);
+
 /* ---- routes.c ---- */
 /* Answers what is asked for; an error becomes a page. */
 void hl__web_route(hl__web *web, const hl_web_target *target, hl__web_answer *ret_answer);
@@ -119,7 +132,8 @@ typedef hl_status hl__web_page(hl__web *web, const hl_web_target *target, hl__we
                                hl_error *error);
 hl__web_page hl__web_api_runs, hl__web_api_run, hl__web_metrics, hl__web_health, hl__web_login,
     hl__web_runs_events, hl__web_run_events, hl__web_page_runs, hl__web_page_run,
-    hl__web_page_history, hl__web_api_history, hl__web_asset;
+    hl__web_page_history, hl__web_api_history, hl__web_asset, hl__web_page_compare,
+    hl__web_api_compare, hl__web_page_monitor, hl__web_api_monitor, hl__web_monitor_events;
 
 /* The page of a run that goes on. */
 hl_status hl__web_page_live(hl__web *web, hl_store *store, const char *id,

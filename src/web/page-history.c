@@ -114,8 +114,9 @@ static void put_point(hl_html *html, const asked *a, const hl_history_point *p) 
 }
 
 static void put_points(hl_html *html, const asked *a, const hl_history_series *s) {
-  const char *const titles[] = {"Commit", "First measured", a->metric->title,
-                                "Level",  "Runs",           "First run"};
+  const hl__web_column columns[] = {{"Commit", false},        {"First measured", false},
+                                    {a->metric->title, true}, {"Level", true},
+                                    {"Runs", true},           {"First run", false}};
   size_t from = s->count > POINTS ? s->count - POINTS : 0;
   hl_html_open(html, "details", NULL);
   hl_html_open(html, "summary", NULL);
@@ -124,17 +125,9 @@ static void put_points(hl_html *html, const asked *a, const hl_history_series *s
   else
     hl_html_format(html, "%zu point%s", s->count, s->count == 1 ? "" : "s");
   hl_html_close(html);
-  hl_html_open(html, "table", "class", "sortable", NULL);
-  hl_html_open(html, "thead", NULL);
-  hl_html_open(html, "tr", NULL);
-  for (size_t i = 0; i < HL_COUNT(titles); i++)
-    hl_html_element(html, "th", titles[i], "scope", "col", NULL);
-  hl_html_close(html);
-  hl_html_close(html);
-  hl_html_open(html, "tbody", NULL);
+  hl__web_table_begin(html, NULL, NULL, columns, HL_COUNT(columns));
   for (size_t i = s->count; i > from; i--) put_point(html, a, &s->points[i - 1]);
-  hl_html_close(html);
-  hl_html_close(html);
+  hl__web_table_end(html);
   hl_html_close(html);
 }
 

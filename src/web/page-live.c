@@ -60,9 +60,10 @@ static void put_state(hl_html *html, const hl_store_standing *standing, const ch
 hl_status hl__web_page_live(hl__web *web, hl_store *store, const char *id,
                             const hl_store_standing *standing, hl__web_answer *answer,
                             hl_error *error) {
-  static const char *const titles[] = {"Outcome", "Model",   "Engine",   "Type",
-                                       "Device",  "Threads", "Batch",    "Images/s",
-                                       "p50 ms",  "p99 ms",  "Memory MB"};
+  static const hl__web_column columns[] = {
+      {"Outcome", false}, {"Model", false},  {"Engine", false},  {"Type", false},
+      {"Device", false},  {"Threads", true}, {"Batch", true},    {"Images/s", true},
+      {"p50 ms", true},   {"p99 ms", true},  {"Memory MB", true}};
   hl_text events = HL_TEXT_INIT;
   hl_text_append(&events, "/runs/");
   hl__web_escape(&events, id);
@@ -74,16 +75,8 @@ hl_status hl__web_page_live(hl__web *web, hl_store *store, const char *id,
   hl_html_format(&html, "Run %s", id);
   hl_html_close(&html);
   put_state(&html, standing, id);
-  hl_html_open(&html, "div", "class", "wide", "tabindex", "0", NULL);
-  hl_html_open(&html, "table", "class", "sortable", "id", "live-rows", NULL);
-  hl_html_element(&html, "caption", "Rows, in the order of measuring", NULL);
-  hl_html_open(&html, "thead", NULL);
-  hl_html_open(&html, "tr", NULL);
-  for (size_t i = 0; i < HL_COUNT(titles); i++)
-    hl_html_element(&html, "th", titles[i], "scope", "col", NULL);
-  hl_html_close(&html);
-  hl_html_close(&html);
-  hl_html_open(&html, "tbody", NULL);
+  hl__web_table_begin(&html, "live-rows", "Rows, in the order of measuring", columns,
+                      HL_COUNT(columns));
   hl_status status = hl_store_rows_follow(store, id, 0, ROWS, put_row, &html, error);
   hl__web_page_end(&html, &frame);
   hl_text_release(&events);

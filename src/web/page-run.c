@@ -1,26 +1,20 @@
+#include "report/html-report.h"
 #include "web/page.h"
 #include "web/run.h"
 
 #include <string.h>
-
-/* The report, made of the same parts as that of `hotlap report --html`. */
-static void put_report(hl_html *html, const hl__web_run *run) {
-  const hl_report_input input = hl__web_run_input(run);
-  hl_text text = HL_TEXT_INIT;
-  hl_report_markdown(&input, NULL, &text);
-  hl_html_element(html, "pre", text.data, NULL);
-  hl_text_release(&text);
-}
 
 static hl_status put_run(hl__web *web, hl_store *store, const char *id, hl__web_answer *answer,
                          hl_error *error) {
   hl__web_run run;
   hl_status status = hl__web_run_load(store, id, &run, error);
   if (status == HL_OK) {
-    const hl__web_frame frame = {.web = web, .title = id, .has_charts = true};
+    const hl_report_input input = hl__web_run_input(&run);
+    HL_CLEANUP(hl_free_pointer) char *title = hl_report_html_title(&input);
+    const hl__web_frame frame = {.web = web, .title = title ? title : id, .has_charts = true};
     hl_html html;
     hl__web_page_begin(&html, answer, &frame);
-    put_report(&html, &run);
+    hl_report_html_body(&html, &input); /* as in the page of `hotlap report --html` */
     hl__web_page_end(&html, &frame);
   }
   hl__web_run_release(&run);

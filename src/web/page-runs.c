@@ -70,22 +70,13 @@ static void put_run(hl_html *html, const hl_store_run *run) {
 }
 
 static void put_table(hl_html *html, const hl_store_runs *runs, size_t count) {
-  static const char *const titles[] = {"A",      "B",        "Run",     "Begun",   "State",
-                                       "Passed", "Images/s", "Best by", "Machine", "Models"};
-  hl_html_open(html, "div", "class", "wide", "tabindex", "0", NULL);
-  hl_html_open(html, "table", "class", "sortable", "id", "runs", NULL);
-  hl_html_element(html, "caption", "Runs, the newest first", NULL);
-  hl_html_open(html, "thead", NULL);
-  hl_html_open(html, "tr", NULL);
-  for (size_t i = 0; i < HL_COUNT(titles); i++)
-    hl_html_element(html, "th", titles[i], "scope", "col", NULL);
-  hl_html_close(html);
-  hl_html_close(html);
-  hl_html_open(html, "tbody", NULL);
+  static const hl__web_column columns[] = {
+      {"A", false},       {"B", false},     {"Run", false},     {"Begun", false},
+      {"State", false},   {"Passed", true}, {"Images/s", true}, {"Best by", false},
+      {"Machine", false}, {"Models", false}};
+  hl__web_table_begin(html, "runs", "Runs, the newest first", columns, HL_COUNT(columns));
   for (size_t i = 0; i < count; i++) put_run(html, &runs->items[i]);
-  hl_html_close(html);
-  hl_html_close(html);
-  hl_html_close(html);
+  hl__web_table_end(html);
 }
 
 /* How many there are is only known of all runs: to count those of a model would take longer than to

@@ -76,6 +76,25 @@ void hl__web_query(hl_text *address, const char *name, const char *value) {
   hl_text_char(address, '&');
 }
 
+void hl__web_table_begin(hl_html *html, const char *id, const char *caption,
+                         const hl__web_column *columns, size_t count) {
+  hl_html_open(html, "div", "class", "scroll", NULL);
+  hl_html_open(html, "table", "class", "sortable", "id", id, NULL);
+  if (caption) hl_html_element(html, "caption", caption, NULL);
+  hl_html_open(html, "thead", NULL);
+  hl_html_open(html, "tr", NULL);
+  for (size_t i = 0; i < count; i++)
+    hl_html_element(html, "th", columns[i].title, "scope", "col", "class",
+                    columns[i].is_number ? "number" : NULL, NULL);
+  hl_html_close(html);
+  hl_html_close(html);
+  hl_html_open(html, "tbody", NULL);
+}
+
+void hl__web_table_end(hl_html *html) {
+  for (int i = 0; i < 3; i++) hl_html_close(html);
+}
+
 void hl__web_field(hl_html *html, const char *label, const char *name, const char *value,
                    const char *list) {
   hl_html_open(html, "label", NULL);

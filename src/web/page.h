@@ -33,6 +33,15 @@ void hl__web_query(hl_text *address, const char *name, const char *value);
 /* Appends a part of a path. */
 void hl__web_escape(hl_text *address, const char *value);
 
+/* A table that page.js sorts, up to the rows; then its end. */
+typedef struct hl__web_column {
+  const char *title;
+  bool is_number;
+} hl__web_column;
+void hl__web_table_begin(hl_html *html, const char *id, const char *caption,
+                         const hl__web_column *columns, size_t count);
+void hl__web_table_end(hl_html *html);
+
 /* A labelled field of a form. */
 void hl__web_field(hl_html *html, const char *label, const char *name, const char *value,
                    const char *list);

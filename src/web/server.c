@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { SWEEP_MS = 500, STREAMS_MS = 200 };
+enum { SWEEP_MS = 500, STREAMS_MS = 200, LOG_MS = 1000 };
 
 /* Called with the whole target before anything is decoded. */
 static void *note_target(void *context, const char *uri, struct MHD_Connection *connection) {
@@ -104,7 +104,8 @@ static void announce(const hl__web *web) {
 
 static int wait_ms(hl__web *web) {
   MHD_UNSIGNED_LONG_LONG mhd_ms;
-  int ms = web->stream_count ? STREAMS_MS : web->client_count ? SWEEP_MS : -1;
+  int ms = web->stream_count ? STREAMS_MS : web->client_count ? SWEEP_MS : web->log ? LOG_MS : -1;
+  if (web->log_behind) ms = 0;
   if (web->mhd->get_timeout(web->daemon, &mhd_ms) == MHD_YES && (ms < 0 || (int64_t)mhd_ms < ms))
     ms = (int)mhd_ms;
   return ms;
@@ -116,7 +117,7 @@ static hl_status loop(hl__web *web, hl_error *error) {
   if (!info) return hl_error_set(error, HL_UNAVAILABLE, "libmicrohttpd has no epoll here");
   struct pollfd waits[] = {{.fd = info->epoll_fd, .events = POLLIN},
                            {.fd = web->config->interrupt, .events = POLLIN}};
-  uint64_t swept_ns = 0, told_ns = 0;
+  uint64_t swept_ns = 0, told_ns = 0, read_ns = 0;
   for (;;) {
     if (poll(waits, HL_COUNT(waits), wait_ms(web)) < 0 && errno != EINTR)
       return hl_error_errno(error, HL_IO, "cannot wait for clients");
@@ -126,6 +127,10 @@ static hl_status loop(hl__web *web, hl_error *error) {
     if (now_ns - swept_ns >= SWEEP_MS * UINT64_C(1000000)) {
       hl__web_clients_sweep(web, now_ns);
       swept_ns = now_ns;
+    }
+    if (web->log && (web->log_behind || now_ns - read_ns >= LOG_MS * UINT64_C(1000000))) {
+      hl__web_monitor_read(web);
+      read_ns = now_ns;
     }
     if (web->stream_count && now_ns - told_ns >= STREAMS_MS * UINT64_C(1000000)) {
       hl__web_streams_tell(web, now_ns);
@@ -172,6 +177,7 @@ hl_status hl_web_serve(const hl_web_config *config, hl_error *error) {
   if (status == HL_OK) status = hl__web_listen(config->listen, &web.place, error);
   if (status == HL_OK) status = check(&web, error);
   if (status == HL_OK) status = make_session(&web, error);
+  if (status == HL_OK) status = hl__web_monitor_begin(&web, error);
   if (gethostname(web.host, sizeof web.host - 1) != 0) web.host[0] = '\0';
   for (char *c = web.host; *c; c++) *c = (char)tolower((unsigned char)*c);
   if (status == HL_OK) status = begin(&web, error);
@@ -184,5 +190,6 @@ hl_status hl_web_serve(const hl_web_config *config, hl_error *error) {
     close(web.place.fd);
   }
   hl__web_store_close(&web);
+  hl__web_monitor_end(&web);
   return status;
 }

@@ -106,6 +106,55 @@ def pages_of_a_history():
 
 
 @case
+def two_runs_compared():
+    name = HOME / 'two.db'
+    for engine in ('1000000+100000', '1500000+100000'):
+        hotlap('sweep', 'mlp', '--batch-sizes', '1,2', '--engine', 'null', '--simulated-clock', engine, '--max-time', '0.3',
+               '--store', name).passes()
+    with Dashboard('--store', name) as d:
+        b, a = [run['id'] for run in d.page('/api/runs').document['runs']]
+        found = d.page(f'/api/compare?a={a}&b={b}').document
+        said = hotlap('compare', f'run:{a}', f'run:{b}', '--store', name, '--json').document
+        assert found['comparisons'] == said['comparisons'] and len(found['comparisons']) == 2, (found, said)
+        page = Page(d.page(f'/compare?a={a}&b={b}').text)
+        assert page.texts.count('slower') + page.texts.count('inconclusive') == 2, page.texts
+        one = d.page(f'/api/compare?a={a}&b={b}&rows_a=batch%3D2').document
+        assert one['verdict'] in ('slower', 'inconclusive')
+        Page(d.page('/compare').text)
+        assert 'no run' in d.page(f'/compare?a={a}&b=nothing').text
+        assert 'is missing' in d.page('/compare?b=' + b).text
+        d.page(f'/api/compare?a={a}&b={b}&rows_b=batch%3D77', status=404)
+        d.page('/api/compare?a=' + a, status=400)
+
+
+@case
+def a_monitor_s_log_while_it_grows():
+    log = harness.file('inference.jsonl', b''.join(
+        b'{"timestamp":"2026-11-29T12:00:%02d.000Z","batch_size":8,"elapsed_time":0.01}\n' % i for i in range(60)))
+    slow = (b'{"timestamp":"2026-11-29T12:01:00Z","event":"degradation","batch_size":8,"throughput":10.0,"baseline":800.0,'
+            b'"message":"<script>slow</script>"}\n')
+    with Dashboard('--store', store(), '--monitor', log) as d:
+        assert d.page('/api/monitor').document == hotlap('monitor', log, '--json').document
+        page = Page(d.page('/monitor').text)
+        assert 'None.' in page.texts and page.all('main')[0]['data-events'] == '/monitor/events'
+        events = Events(d, '/monitor/events')
+        next(events.lines)
+        with open(log, 'ab') as file:
+            file.write(slow + b'nonsense\n{"batch_size":')
+        assert events.next()[0] == 'changed'
+        page = Page(d.page('/monitor').text)
+        assert '<script>slow</script>' in page.texts and 'degradation' in page.texts, page.texts
+        assert any('malformed' in text for text in page.texts)
+        metrics = d.page('/metrics').text
+        assert 'hotlap_monitor_inferences_total{log=' in metrics and metrics.count('# EOF') == 1
+    with Dashboard('--store', store()) as d:
+        d.page('/monitor', status=404)
+        d.page('/monitor/events', status=404)
+        assert 'hotlap_monitor' not in d.page('/metrics').text
+    refused(('--serve', '--monitor', HOME / 'nowhere.jsonl'), 'nowhere.jsonl', command='report')
+
+
+@case
 def names_with_html():
     name = HOME / BAD_NAME
     model = HOME / 'a<script>alert(3)<' / 'script>"\'&.onnx'
@@ -114,7 +163,8 @@ def names_with_html():
     hotlap('sweep', model, '--batch-sizes', '1', *QUICK, name).passes()
     with Dashboard('--store', name) as d:
         for path in ('/', '/runs/latest', '/history?model=script', "/history?model=%3Cscript%3Ealert(4)%3C/script%3E",
-                     '/?model=%22%3E%3Cscript%3E&machine=%27%3Cb%3E', '/runs/%3Cscript%3E', '/history?metric=%3Cscript%3E'):
+                     '/?model=%22%3E%3Cscript%3E&machine=%27%3Cb%3E', '/runs/%3Cscript%3E', '/history?metric=%3Cscript%3E',
+                     '/compare?a=%3Cscript%3E&b=%22%3E', '/compare?a=latest&b=latest&force=1'):
             answer = d.get(path)
             assert b'<script>' not in answer.body or not answer.headers['content-type'].startswith('text/html'), path
             if answer.headers['content-type'].startswith('text/html'):

@@ -29,7 +29,8 @@
     for (const input of old.querySelectorAll('input[type=radio]'))
       input.checked = chosen.some(([name, value]) => input.name === name && input.value === value);
     if (place >= 0) [...old.querySelectorAll('a,button,input')][place]?.focus();
-    document.dispatchEvent(new CustomEvent('hotlap-swapped', { detail: old }));
+    old.querySelectorAll('table.sortable').forEach(hotlap.table);
+    old.querySelectorAll('figure[data-chart]').forEach(hotlap.chart);
   };
 
   const number = (value) => (value === null ? '-' : String(Number(value.toPrecision(4))));

@@ -1,4 +1,4 @@
-#include "cli/monitor.h"
+#include "web/monitor-view.h"
 
 #include "base/json-writer.h"
 #include "formats/openmetrics.h"
@@ -12,7 +12,7 @@ static void begin(hl_text *out, const char *name, const char *type, const char *
   hl_text_format(out, "# HELP hotlap_monitor_%s %s\n", name, help);
 }
 
-static void write_counter(const hl_monitor_view *v, hl_text *out, const char *name, uint64_t value,
+static void write_counter(const hl_web_monitor *v, hl_text *out, const char *name, uint64_t value,
                           const char *help) {
   begin(out, name, "counter", "", help);
   hl_text_format(out, "hotlap_monitor_%s_total{log=\"", name);
@@ -21,7 +21,7 @@ static void write_counter(const hl_monitor_view *v, hl_text *out, const char *na
 }
 
 /* An unknown number is left out. */
-static void write_sample(const hl_monitor_view *v, hl_text *out, const char *name,
+static void write_sample(const hl_web_monitor *v, hl_text *out, const char *name,
                          uint32_t batch_size, const char *quantile, double value) {
   if (!isfinite(value)) return;
   char number[32];
@@ -34,7 +34,7 @@ static void write_sample(const hl_monitor_view *v, hl_text *out, const char *nam
   hl_text_format(out, "} %s\n", number);
 }
 
-static void write_recent(const hl_monitor_view *v, hl_text *out) {
+static void write_recent(const hl_web_monitor *v, hl_text *out) {
   hl_summary_recent recent[HL_SUMMARY_SIZES];
   size_t n = hl_summary_by_size(v->summary, recent);
   begin(out, "recent_latency_seconds", "gauge", "seconds",
@@ -61,7 +61,7 @@ static void write_recent(const hl_monitor_view *v, hl_text *out) {
     write_sample(v, out, "degraded", recent[i].batch_size, NULL, recent[i].degraded);
 }
 
-void hl_cli_monitor_openmetrics(const hl_monitor_view *v, hl_text *out) {
+void hl_web_monitor_openmetrics(const hl_web_monitor *v, hl_text *out) {
   const hl_summary_totals *t = hl_summary_total(v->summary);
   write_counter(v, out, "inferences", t->inferences, "Batches that were logged.");
   write_counter(v, out, "images", t->images, "Images in them.");
@@ -76,5 +76,4 @@ void hl_cli_monitor_openmetrics(const hl_monitor_view *v, hl_text *out) {
   write_sample(v, out, "last_inference_timestamp_seconds", 0, NULL,
                t->last_ns ? (double)t->last_ns / 1e9 : (double)NAN);
   write_recent(v, out);
-  hl_text_append(out, "# EOF\n");
 }
