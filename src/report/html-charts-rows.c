@@ -15,14 +15,18 @@ static bool has_rates(const hl_record *r) {
 }
 
 /* The curves of one server: rates that were tried, and rows at a rate. */
-static void put_server(hl_chart *chart, const hl_records *records, const hl_record *server) {
+static void put_server(hl_chart *chart, const hl_records *records, const hl_record *server,
+                       bool alone) {
   static const char *const names[] = {"p50", "p90", "p99"};
   hl_text name = HL_TEXT_INIT;
   hl_load_append_server(server, &name);
   for (size_t k = 0; k < HL_COUNT(names); k++) {
-    HL_CLEANUP(hl_free_pointer) char *series = hl_format("%s, %s", names[k], name.data);
+    HL_CLEANUP(hl_free_pointer)
+    char *series = alone ? hl_strdup(names[k]) : hl_format("%s, %s", name.data, names[k]);
+    /* Of several servers a colour is a server, of one a percentile. */
     hl_chart_series(chart, series,
-                    HL_CHART_LINE | (k ? HL_CHART_SAME : 0u) | (k == 2 ? HL_CHART_DASHED : 0u));
+                    HL_CHART_LINE | (k && !alone ? HL_CHART_SAME : 0u) |
+                        (k == 2 ? HL_CHART_DASHED : 0u));
     for (size_t i = 0; i < records->count; i++) {
       const hl_record *r = &records->items[i];
       if (!has_rates(r) || !hl_load_same_server(server, r)) continue;
@@ -42,6 +46,15 @@ static void put_server(hl_chart *chart, const hl_records *records, const hl_reco
   hl_text_release(&name);
 }
 
+static bool is_first_of_server(const hl_records *records, size_t row) {
+  if (!has_rates(&records->items[row])) return false;
+  for (size_t k = 0; k < row; k++)
+    if (has_rates(&records->items[k]) &&
+        hl_load_same_server(&records->items[k], &records->items[row]))
+      return false;
+  return true;
+}
+
 void hl__html_charts_load(hl_html *html, const hl_records *records) {
   const hl_chart_spec spec = {.id = "load",
                               .title = "Latency of a query by the rate of arrivals",
@@ -49,16 +62,13 @@ void hl__html_charts_load(hl_html *html, const hl_records *records) {
                               .x = {"Rate (queries/s)", HL_CHART_LOG},
                               .y = {"Latency (ms)", HL_CHART_LOG}};
   hl_chart chart;
+  size_t servers = 0, shown = 0;
+  for (size_t i = 0; i < records->count; i++) servers += is_first_of_server(records, i);
   hl_chart_begin(&chart, html, &spec);
-  size_t servers = 0;
-  for (size_t i = 0; i < records->count && servers < RUNS_MOST; i++) {
-    bool known = !has_rates(&records->items[i]);
-    for (size_t k = 0; k < i && !known; k++)
-      known = has_rates(&records->items[k]) &&
-              hl_load_same_server(&records->items[k], &records->items[i]);
-    if (known) continue;
-    servers++;
-    put_server(&chart, records, &records->items[i]);
+  for (size_t i = 0; i < records->count && shown < RUNS_MOST; i++) {
+    if (!is_first_of_server(records, i)) continue;
+    put_server(&chart, records, &records->items[i], servers == 1);
+    shown++;
   }
   hl_chart_end(&chart);
 }

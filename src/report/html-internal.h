@@ -14,6 +14,12 @@ void hl__html_charts(hl_html *html, const hl_report_input *input);
 void hl__html_charts_load(hl_html *html, const hl_records *records);
 void hl__html_charts_training(hl_html *html, const hl_records *records);
 void hl__html_charts_memory(hl_html *html, const hl_records *records);
+/* The arena of each network and mode at its largest batch, drawn; nothing without a map. */
+void hl__html_arenas(hl_html *html, const hl_records *records);
+
+/* Sentences on top of the page about rows that have no best batch size: load tests, training,
+ * memory; nothing of others. */
+void hl__html_words(hl_html *html, const hl_report_input *input);
 
 /* Ratios of `hotlap compare` and of interleaved rows, with their intervals. */
 void hl__html_charts_comparisons(hl_html *html, const hl_comparisons *comparisons);

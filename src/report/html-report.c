@@ -78,6 +78,7 @@ static void put_charts(hl_html *html, const hl_report_input *input) {
   hl__html_charts_memory(html, input->records);
   hl__html_charts_comparisons(html, input->comparisons);
   hl_html_close(html);
+  hl__html_arenas(html, input->records);
   hl__html_charts(html, input);
   bool any = strstr(html->out->data + empty, "<figure") != NULL;
   hl_html_close(html);
@@ -98,7 +99,8 @@ static void put_reports(hl_html *html, const hl_report_input *input) {
   if (at && end) {
     hl_text_append_n(&summary, at, (size_t)(end + 1 - at));
     hl_markdown_html(summary.data, html);
-  }
+  } else
+    hl__html_words(html, input);
   put_charts(html, input);
   hl__html_heat(html, input);
   hl__html_rows(html, input->records);

@@ -5,28 +5,29 @@
 enum { COLUMNS_MOST = 48 };
 
 /* What a row is. Of these a column is shown where rows differ in it, or always. */
+enum show { DIFFERING, ALWAYS, SHARED }; /* SHARED: in no column, as its text is long */
 static const struct {
   const char *key;
-  bool always;
-} identities[] = {{"outcome", true},
-                  {"entry", false},
-                  {"workload", false},
-                  {"model", true},
-                  {"engine", true},
-                  {"dtype", false},
-                  {"device_id", false},
-                  {"threads", false},
-                  {"trainer", false},
-                  {"ranks", false},
-                  {"instances", false},
-                  {"mode", false},
-                  {"scenario", false},
-                  {"target_qps", false},
-                  {"imaging_scenario", false},
-                  {"optimizations", false},
-                  {"data", false},
-                  {"batch_size", true},
-                  {"requirements_met", false}};
+  enum show show;
+} identities[] = {{"outcome", ALWAYS},
+                  {"entry", DIFFERING},
+                  {"workload", DIFFERING},
+                  {"model", ALWAYS},
+                  {"engine", ALWAYS},
+                  {"dtype", DIFFERING},
+                  {"device_id", DIFFERING},
+                  {"threads", DIFFERING},
+                  {"trainer", DIFFERING},
+                  {"ranks", DIFFERING},
+                  {"instances", DIFFERING},
+                  {"mode", DIFFERING},
+                  {"scenario", DIFFERING},
+                  {"target_qps", DIFFERING},
+                  {"imaging_scenario", DIFFERING},
+                  {"optimizations", DIFFERING},
+                  {"data", SHARED},
+                  {"batch_size", ALWAYS},
+                  {"requirements_met", DIFFERING}};
 
 /* What a row measures, of all workloads in the order of columns; shown where a row knows it. */
 static const char *const measures[] = {"throughput_ips",
@@ -74,13 +75,16 @@ static bool is_known(const hl_records *records, const hl_metric *metric) {
   return false;
 }
 
-static bool differs(const hl_records *records, const hl_metric *metric) {
+/* Whether rows that know the metric differ in it; `nulls`: rows that do not, differ from them. */
+static bool differs(const hl_records *records, const hl_metric *metric, bool nulls) {
   hl_text first = HL_TEXT_INIT, other = HL_TEXT_INIT;
-  bool found = false;
+  bool found = false, begun = false;
   for (size_t i = 0; metric && i < records->count && !found; i++) {
+    if (!nulls && hl_record_is_null(&records->items[i], metric)) continue;
     hl_text_clear(&other);
-    hl_record_field_text(&records->items[i], metric, i ? &other : &first);
-    found = i > 0 && strcmp(first.data, other.data) != 0;
+    hl_record_field_text(&records->items[i], metric, begun ? &other : &first);
+    found = begun && strcmp(first.data, other.data) != 0;
+    begun = true;
   }
   hl_text_release(&first);
   hl_text_release(&other);
@@ -135,7 +139,8 @@ static void put_shared(hl_html *html, const hl_records *records, const columns *
     const hl_metric *m = hl_metric_find(identities[i].key);
     bool shown = false;
     for (size_t k = 0; k < c->count; k++) shown |= c->items[k] == m;
-    if (shown || !m || hl_record_is_null(&records->items[0], m)) continue;
+    if (shown || !m || hl_record_is_null(&records->items[0], m) || differs(records, m, true))
+      continue;
     hl_text_format(&shared, "%s%s: ", shared.length ? "; " : "", m->title);
     if (m->kind == HL_METRIC_BOOL)
       hl_text_append(&shared, *((const int8_t *)&records->items[0] + m->offset) ? "yes" : "no");
@@ -187,7 +192,9 @@ void hl__html_rows(hl_html *html, const hl_records *records) {
   if (records->count == 0) return;
   for (size_t i = 0; i < HL_COUNT(identities); i++) {
     const hl_metric *m = hl_metric_find(identities[i].key);
-    if (identities[i].always || differs(records, m)) add(&c, m);
+    if (identities[i].show == ALWAYS ||
+        (identities[i].show == DIFFERING && differs(records, m, false)))
+      add(&c, m);
   }
   for (size_t i = 0; i < HL_COUNT(measures); i++) {
     const hl_metric *m = hl_metric_find(measures[i]);

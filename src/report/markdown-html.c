@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { COLUMNS_MOST = 64 };
+enum { COLUMNS_MOST = 64, LONG_CELL = 40 }; /* bytes of a text that needs a wide column */
 
 typedef struct reader {
   hl_html *html;
@@ -162,8 +162,8 @@ static void put_row(reader *r, const char *line, const char *element, const bool
   for (size_t i = 0; i < width; i++) {
     const char *close = at < end ? cell_end(at, end) : end;
     while (at < close && *at == ' ') at++;
-    hl_html_open(r->html, element, "class", numbers[i] ? "number" : NULL, "scope",
-                 head ? "col" : NULL, NULL);
+    const char *kind = numbers[i] ? "number" : close - at > LONG_CELL ? "long" : NULL;
+    hl_html_open(r->html, element, "class", kind, "scope", head ? "col" : NULL, NULL);
     if (at < close) put_inline(r, at, trimmed_end(at, close));
     hl_html_close(r->html);
     at = close < end ? close + 1 : end;
