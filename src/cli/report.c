@@ -1,4 +1,5 @@
 #include "cli/cli.h"
+#include "cli/merge.h"
 #include "cli/report-files.h"
 #include "cli/run-plan.h"
 #include "cli/run-plots.h"
@@ -20,6 +21,7 @@ static const char usage[] =
     "Usage: hotlap report [RUN] [--export-format LIST] [--plot-results] [--output-dir DIR]\n"
     "       hotlap report [RUN] --html [--output FILE]\n"
     "       hotlap report FILE.csv...\n"
+    "       hotlap report --merge STORE... [--store FILE]\n"
     "       hotlap report --serve [--listen ADDRESS:PORT] [--monitor LOG] [--token-file FILE]\n"
     "\n"
     "Shows a stored run again and writes its files. RUN is an id of `hotlap history`, the start "
@@ -28,6 +30,7 @@ static const char usage[] =
     "CSV, all "
     "of\n"
     "them together (see docs/analysis.md). With --output-dir alone every file is written.\n"
+    "--merge takes the runs of other stores into this one.\n"
     "\n"
     "--serve shows all runs in a browser, and those that go on as they go (see "
     "docs/dashboard.md).\n";
@@ -188,6 +191,7 @@ int hl_cli_report(int argc, char **argv) {
   hl_options options;
   int exit_status = hl_cli_options('R', usage, argc, argv, &options);
   if (exit_status >= 0) return exit_status;
+  if (hl_options_on(&options, HL_OPTION_MERGE)) return hl_cli_merge(&options);
   if (hl_cli_serves(&options)) return hl_cli_serve(&options);
   hl_error error = {0};
   hl_run_info info;

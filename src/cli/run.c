@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/elsewhere.h"
+#include "cli/hosts.h"
 #include "cli/interrupt.h"
 #include "cli/run-beside.h"
 #include "cli/run-plan.h"
@@ -22,6 +23,13 @@ static const char usage[] =
     "what\n"
     "the plan says suffices for a first look. A row that fails costs itself only.\n";
 
+/* What the command line says of where to measure takes the place of all that the plan says of it.
+ */
+static bool is_of_place(const char *word) {
+  return strncmp(word, "--hosts=", 8) == 0 || strncmp(word, "--launcher=", 11) == 0 ||
+         strncmp(word, "--remote-program=", 17) == 0;
+}
+
 /* The plan's options of the run, then those of the command line, which are stronger. */
 static int parse_again(hl_sweep *s, const hl_plan_file *file, int argc, char **argv) {
   HL_CLEANUP(hl_free_pointer)
@@ -29,9 +37,12 @@ static int parse_again(hl_sweep *s, const hl_plan_file *file, int argc, char **a
   hl_error error = {0};
   if (!words) return hl_cli_fail(&(hl_error){.msg = "no memory for options"}, HL_EXIT_USAGE);
   int count = 0;
+  bool places = hl_options_given(&s->options, HL_OPTION_HOSTS) ||
+                hl_options_given(&s->options, HL_OPTION_LAUNCHER);
   words[count++] = argv[0];
   for (size_t i = 0; i < file->word_count; i++)
-    words[count++] = (char *)(uintptr_t)file->words[i]; /* left alone */
+    if (!places || !is_of_place(file->words[i]))
+      words[count++] = (char *)(uintptr_t)file->words[i]; /* left alone */
   for (int i = 1; i < argc; i++) words[count++] = argv[i];
   hl_options_release(&s->options);
   if (hl_options_parse('P', count, words, &s->options, &error) != HL_OK)
@@ -93,8 +104,12 @@ static int run_no_rows(const hl_sweep *s, const hl_plan_file *file) {
   return HL_EXIT_OK;
 }
 
-static int run_rows(hl_sweep *s, const hl_plan_file *file, int argc, char **argv) {
+static int run_rows(hl_sweep *s, const hl_plan_file *file, hl_arena *arena, int argc, char **argv) {
   hl_error error = {0};
+  bool fans_out = false;
+  if (hl_cli_host_choose(&s->options, arena, &fans_out, &error) != HL_OK)
+    return hl_cli_fail(&error, HL_EXIT_USAGE);
+  if (fans_out) return hl_cli_hosts_run(&s->options, argc, argv);
   if (prepare(s, file, argc, argv, &error) != HL_OK) return hl_cli_fail(&error, HL_EXIT_USAGE);
   if (hl_options_on(&s->options, HL_OPTION_DRY_RUN)) return hl_sweep_dry_run(s);
   return hl_cli_beside(file, &s->options, hl_sweep_run(s));
@@ -116,7 +131,8 @@ int hl_cli_run(int argc, char **argv) {
   else
     exit_status = parse_again(&s, &file, argc, argv);
   if (exit_status < 0)
-    exit_status = file.step_count ? run_rows(&s, &file, argc, argv) : run_no_rows(&s, &file);
+    exit_status =
+        file.step_count ? run_rows(&s, &file, &arena, argc, argv) : run_no_rows(&s, &file);
   hl_sweep_release(&s);
   hl_plan_file_release(&file);
   hl_arena_release(&arena);

@@ -136,9 +136,20 @@ static hl_status open_store(hl_sweep *s, hl_error *error) {
                       "%.400s (--store FILE names another, --store none keeps nothing)", old);
 }
 
+/* Whether there is a checkpoint is looked up here; over there nobody would, and a training run would
+ * begin anew on top of it. */
+static hl_status check_resume(const hl_options *o, hl_error *error) {
+  bool looks = o->command == 'T' && hl_options_on(o, HL_OPTION_RESUME);
+  if (!looks || !hl_cli_is_far(o)) return HL_OK;
+  return hl_error_set(error, HL_INVALID_ARGUMENT,
+                      "--resume looks for the checkpoint on this machine, and --launcher leads to "
+                      "another; --resume-from FILE names one that is there");
+}
+
 hl_status hl_sweep_prepare(hl_sweep *sweep, int argc, char **argv, hl_error *error) {
   hl_sweep *s = sweep;
   hl_status status = hl_cli_settings_apply(&s->options, &s->settings, error);
+  if (status == HL_OK) status = check_resume(&s->options, error);
   if (status == HL_OK) status = read_models(s, error);
   if (status == HL_OK && s->machine.cores == 0) /* tune has asked for it */
     status = hl_cli_machine_read(&s->options, &s->machine, &s->unreachable, error);

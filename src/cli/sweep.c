@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/json-writer.h"
 #include "cli/cli.h"
+#include "cli/hosts.h"
 #include "cli/interrupt.h"
 #include "cli/pipeline-files.h"
 #include "cli/run-estimate.h"
@@ -358,17 +359,25 @@ int hl_sweep_run(hl_sweep *sweep) {
 int hl_sweep_command(char command, const char *help, int argc, char **argv) {
   hl_sweep s = {.start_ns = hl_clock_ns()};
   hl_error error = {0};
+  hl_arena arena;
+  bool fans_out = false;
   int exit_status = hl_cli_options(command, help, argc, argv, &s.options);
   if (exit_status >= 0) return exit_status;
   hl_interrupt_catch(); /* preparing is part of it: one status, one message */
   hl_run_info_init(&s.info);
-  if (hl_sweep_prepare(&s, argc, argv, &error) != HL_OK)
+  hl_arena_init(&arena, 1 << 20);
+  if (hl_cli_host_choose(&s.options, &arena, &fans_out, &error) != HL_OK)
+    exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
+  else if (fans_out)
+    exit_status = hl_cli_hosts_run(&s.options, argc, argv);
+  else if (hl_sweep_prepare(&s, argc, argv, &error) != HL_OK)
     exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
   else if (hl_options_on(&s.options, HL_OPTION_DRY_RUN))
     exit_status = hl_sweep_dry_run(&s);
   else
     exit_status = hl_sweep_run(&s);
   hl_sweep_release(&s);
+  hl_arena_release(&arena);
   return exit_status;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "plan/hosts.h"
 #include "plan/plan-entry.h"
 #include "plan/plan-include.h"
 #include "plan/plan-matrix.h"
@@ -12,9 +13,10 @@
 enum { most_overrides = 64, override_bytes = 4096 };
 
 /* Options of the run that a plan may set; the others are for whoever runs it. */
-static const hl_option_id of_run[] = {HL_OPTION_OUTPUT_DIR, HL_OPTION_EXPORT_FORMAT,
+static const hl_option_id of_run[] = {HL_OPTION_OUTPUT_DIR,   HL_OPTION_EXPORT_FORMAT,
                                       HL_OPTION_PLOT_RESULTS, HL_OPTION_SKIP_FAILED,
-                                      HL_OPTION_SHUFFLE};
+                                      HL_OPTION_SHUFFLE,      HL_OPTION_HOSTS,
+                                      HL_OPTION_LAUNCHER,     HL_OPTION_REMOTE_PROGRAM};
 
 static const char *const own_keys[] = {"name",  "description", "defaults", "entries",
                                        "plots", "quick",       "include",  "test_configurations",
@@ -95,6 +97,30 @@ static hl_status read_texts(hl_plan_file *file, const hl_yaml *node, const char 
   return HL_OK;
 }
 
+/* Each host is a word of its own: a name, or of a mapping NAME=LAUNCHER. */
+static hl_status add_hosts(hl_plan_file *file, const char **words, const hl_yaml *value,
+                           hl_error *error) {
+  bool one = value->kind == HL_YAML_SCALAR;
+  size_t count = one ? 1 : value->count;
+  if (count == 0 || count > HL_HOSTS)
+    return hl_yaml_refuse(&file->yaml, value, error, "'hosts' takes 1 to %d of them", HL_HOSTS);
+  for (size_t i = 0; i < count; i++) {
+    const hl_yaml *item = one ? value : value->items[i];
+    if (item->kind != HL_YAML_SCALAR)
+      return hl_yaml_refuse(&file->yaml, item, error,
+                            "'hosts' takes names, or a mapping of names to launchers: {box: ssh "
+                            "box, here: none}");
+    bool named = value->kind == HL_YAML_MAP;
+    HL_CLEANUP(hl_free_pointer)
+    char *word = hl_format("--hosts=%s%s%s", named ? value->keys[i]->text : "", named ? "=" : "",
+                           item->text);
+    const char *kept = word ? hl_arena_text(&file->yaml.arena, word) : NULL;
+    if (!kept) return no_memory(error);
+    words[file->word_count++] = kept;
+  }
+  return HL_OK;
+}
+
 static hl_status add_word(hl_plan_file *file, const char **words, hl_option_id id,
                           const hl_yaml *key, const hl_yaml *value, hl_error *error) {
   bool on = true;
@@ -126,7 +152,7 @@ static bool is_own_key(const char *key) {
  * without `entries`. */
 static hl_status read_whole(hl_plan_file *file, bool has_entries, hl_error *error) {
   const hl_yaml *root = file->yaml.root;
-  const char **words = hl_arena_array(&file->yaml.arena, HL_OPTION_COUNT, sizeof *words);
+  const char **words = hl_arena_array(&file->yaml.arena, HL_OPTION_COUNT + HL_HOSTS, sizeof *words);
   if (!words) return no_memory(error);
   file->words = words;
   hl_status status = read_text(file, root, "name", &file->name, error);
@@ -137,7 +163,8 @@ static hl_status read_whole(hl_plan_file *file, bool has_entries, hl_error *erro
     if (is_of_run(key->text, &id)) {
       if (file->word_count == HL_OPTION_COUNT)
         return hl_yaml_refuse(&file->yaml, key, error, "an option of the run is given twice");
-      status = add_word(file, words, id, key, root->items[i], error);
+      status = id == HL_OPTION_HOSTS ? add_hosts(file, words, root->items[i], error)
+                                     : add_word(file, words, id, key, root->items[i], error);
     } else if (has_entries && !is_own_key(key->text)) {
       status = unknown_key(file, key, error);
     }

@@ -155,11 +155,6 @@ static hl_status say_hello(hl_process *process, const hl_launch *launch, hl_erro
   if (members) hl_launch_hello(launch, process->idle_s, members);
   hl_status status = hl_process_call(process, "hello", members, hello_of(launch), &reply, error);
   if (status != HL_OK) return status;
-  if (json_object_get(reply.object, "verb"))
-    status = hl_error_set(error, HL_BAD_DATA,
-                          "'%.120s' gives the worker a terminal, which sends back what it gets: "
-                          "leave out the option for one (ssh -t, docker -t, srun --pty)",
-                          launch->launcher ? launch->launcher->text : "");
   process->clock_read_ns = hl_json_get_real(reply.object, "clock_read_ns", (double)NAN);
   process->clock_resolution_ns = hl_json_get_real(reply.object, "clock_resolution_ns", (double)NAN);
   if (status == HL_OK && launch->launcher && launch->launcher->far)
@@ -260,6 +255,14 @@ static bool take_state(hl_process *process, hl_message *message) {
   return true;
 }
 
+/* What comes back is the request itself. */
+static hl_status refuse_echo(const hl_process *process, hl_error *error) {
+  return hl_error_set(error, HL_BAD_DATA,
+                      "'%.120s' gives the worker a terminal, which sends back what it gets: leave "
+                      "out the option for one (ssh -t, docker run -t, srun --pty)",
+                      process->launcher ? process->launcher->text : "hotlap worker");
+}
+
 /* Of the last request. */
 static hl_status wait_for_reply(hl_process *process, hl_message *ret_reply, hl_error *error) {
   const uint64_t start = hl_clock_ns();
@@ -273,7 +276,9 @@ static hl_status wait_for_reply(hl_process *process, hl_message *ret_reply, hl_e
     if (status == HL_TIMED_OUT) return too_late(process, error);
     if (status != HL_OK) return status;
   } while (take_state(process, &reply));
-  if (hl_json_get_int(reply.object, "id", -1) != process->next_id)
+  if (json_object_get(reply.object, "verb"))
+    status = refuse_echo(process, error);
+  else if (hl_json_get_int(reply.object, "id", -1) != process->next_id)
     status = hl_error_set(error, HL_BAD_DATA, "the worker answered another request");
   else
     status = hl_message_status(reply.object, error);

@@ -11,6 +11,8 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
+import time
 
 from harness import HOME, PROGRAM, Skip, environment
 
@@ -54,11 +56,11 @@ def workers(above):
 class Sshd:
     """An SSH server on a high port of 127.0.0.1, with keys and settings of its own."""
 
-    def __init__(self, address='127.0.0.1', prefix=(), settings=()):
+    def __init__(self, address='127.0.0.1', prefix=(), **variables):
         self.daemon, self.keygen = shutil.which('sshd', path='/usr/sbin:/usr/bin'), shutil.which('ssh-keygen')
         if not self.daemon or not self.keygen or not shutil.which('ssh'):
             raise Skip('no OpenSSH server here')
-        self.address, self.prefix, self.settings = address, list(prefix), list(settings)
+        self.address, self.prefix, self.variables = address, list(prefix), variables
         self.place = HOME / f'ssh-{free_port()}'
         self.home = self.place / 'home'
 
@@ -74,15 +76,16 @@ class Sshd:
         host, user = self.key('host'), self.key('user')
         self.port = free_port()
         shutil.copy(user.with_suffix('.pub'), self.place / 'authorized')
-        inner = environment(HOME=str(self.home), XDG_CACHE_HOME=None, XDG_DATA_HOME=None)
-        kept = ('HOME', 'HOTLAP_TEST_WITHOUT_LIMITS', 'ASAN_OPTIONS', 'VIRTUAL_ENV', 'LD_PRELOAD', 'VIRTUAL_CLOCK')
+        inner = environment(HOME=str(self.home), XDG_CACHE_HOME=None, XDG_DATA_HOME=None, **self.variables)
+        kept = ('HOME', 'HOTLAP_TEST_WITHOUT_LIMITS', 'ASAN_OPTIONS', 'VIRTUAL_ENV', *self.variables)
         variables = ' '.join(f'{k}={shlex.quote(inner[k])}' for k in kept if k in inner)
         lines = [f'Port {self.port}', f'ListenAddress {self.address}', f'HostKey {host}', 'StrictModes no',
                  f'AuthorizedKeysFile {self.place}/authorized', 'UsePAM no', 'PidFile none', 'PrintMotd no',
-                 'PasswordAuthentication no', f'SetEnv {variables}', *self.settings]
+                 'PasswordAuthentication no', f'SetEnv {variables}']
         (self.place / 'sshd').write_text('\n'.join(lines) + '\n')
         key = host.with_suffix('.pub').read_text().split()
-        self.known(f'[{self.address}]:{self.port} {key[0]} {key[1]}')
+        self.host_key = f'{key[0]} {key[1]}'
+        self.known(f'[{self.address}]:{self.port} {self.host_key}')
         self.client = ['ssh', '-F', 'none', '-p', str(self.port), '-i', str(user), '-o', 'BatchMode=yes',
                        '-o', f'UserKnownHostsFile={self.place}/known', '-o', 'IdentitiesOnly=yes',
                        '-l', getpass.getuser()]
@@ -94,15 +97,103 @@ class Sshd:
         raise Skip('sshd does not start here')
 
     def known(self, line):
-        (self.place / 'known').write_text(line + '\n')
+        with open(self.place / 'known', 'a') as file:
+            file.write(line + '\n')
 
     def __exit__(self, *_):
         os.killpg(self.process.pid, signal.SIGTERM)
         self.process.stderr.close()
         self.process.wait()
 
-    def command(self, *more, address=None):
-        return ' '.join([*self.client, *more, address or self.address])
+    def command(self, *more):
+        return ' '.join([*self.client, *more, self.address])
 
     def launcher(self, *more):
         return behind(self.command(*more))
+
+    def workers(self):
+        return workers(self.process.pid)
+
+
+class Relay:
+    """Stands between a client and an sshd: passes bytes on, late if so told, or no more, or cuts."""
+
+    def __init__(self, box):
+        self.box, self.delay_s, self.drops = box, 0, threading.Event()
+        self.listener = socket.create_server(('127.0.0.1', 0))
+        self.port = self.listener.getsockname()[1]
+        self.sockets = []
+        box.known(f'[127.0.0.1]:{self.port} {box.host_key}')
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                near, _ = self.listener.accept()
+                far = socket.create_connection((self.box.address, self.box.port))
+            except OSError:
+                return
+            self.sockets += [near, far]
+            for pair in ((near, far), (far, near)):
+                threading.Thread(target=self.pass_on, args=pair, daemon=True).start()
+
+    def pass_on(self, from_, to):
+        while True:
+            try:
+                data = from_.recv(65536)
+                time.sleep(self.delay_s)  # what is tested is a connection that is slow
+                if not self.drops.is_set():
+                    to.sendall(data) if data else to.shutdown(socket.SHUT_WR)
+            except OSError:
+                return
+            if not data:
+                return
+
+    def cut(self):
+        for s in self.sockets:
+            try:
+                s.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def launcher(self, *more):
+        # The last -p counts for nothing in ssh: the first does.
+        return behind(' '.join(['ssh', '-p', str(self.port), *self.box.client[1:], *more, '127.0.0.1']))
+
+
+class Namespace:
+    """A network of its own behind a cable that can be pulled; root only."""
+
+    def __init__(self):
+        if os.getuid() != 0 or not shutil.which('ip'):
+            raise Skip('network namespaces are made by root, with ip')
+        self.name = f'hotlap{os.getpid()}'
+        self.cable = f'hl{os.getpid()}'[:13]
+        net = f'10.213.{os.getpid() % 256}'
+        self.near, self.far = f'{net}.1', f'{net}.2'
+        self.prefix = ['ip', 'netns', 'exec', self.name]
+
+    def ip(self, words):
+        done = subprocess.run(['ip', *words.split()], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise Skip('no network namespaces here: ' + done.stderr.strip())
+
+    def __enter__(self):
+        self.ip(f'netns add {self.name}')
+        try:
+            self.ip(f'link add {self.cable}a type veth peer name {self.cable}b netns {self.name}')
+            self.ip(f'addr add {self.near}/24 dev {self.cable}a')
+            self.ip(f'link set {self.cable}a up')
+            for words in (f'addr add {self.far}/24 dev {self.cable}b', f'link set {self.cable}b up', 'link set lo up'):
+                self.ip(f'netns exec {self.name} ip {words}')
+        except Skip:
+            self.__exit__()
+            raise
+        return self
+
+    def pull(self):
+        self.ip(f'link set {self.cable}a down')
+
+    def __exit__(self, *_):
+        subprocess.run(['ip', 'link', 'del', f'{self.cable}a'], capture_output=True)
+        subprocess.run(['ip', 'netns', 'del', self.name], capture_output=True)
