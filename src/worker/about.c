@@ -109,8 +109,13 @@ static hl_status about_limits(const json_t *request, json_t *reply, hl_error *er
   return HL_OK;
 }
 
+static const struct {
+  const char *name;
+  hl_status (*run)(const json_t *request, json_t *reply, hl_error *error);
+} verbs[] = {{"machine", about_machine}, {"limits", about_limits}};
+
 hl_status hl_worker_about(const char *verb, const json_t *request, json_t *reply, hl_error *error) {
-  if (strcmp(verb, "machine") == 0) return about_machine(request, reply, error);
-  if (strcmp(verb, "limits") == 0) return about_limits(request, reply, error);
+  for (size_t i = 0; i < HL_COUNT(verbs); i++)
+    if (strcmp(verbs[i].name, verb) == 0) return verbs[i].run(request, reply, error);
   return hl_error_set(error, HL_INVALID_ARGUMENT, "no verb '%s'", verb);
 }
