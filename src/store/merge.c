@@ -1,24 +1,9 @@
 #include "store/merge.h"
 
 #include "base/hash.h"
-#include "store/sql.h"
+#include "store/merge-internal.h"
 #include <stdlib.h>
 #include <string.h>
-
-enum { most_columns = 2000 };
-
-/* What hangs on a row, by its row_id. */
-static const char *const lists[] = {"samples",     "load_rates",     "train_epochs",
-                                    "step_losses", "custom_metrics", "memory_maps"};
-
-/* Numbers of one store that mean nothing in another, and who wrote a run. */
-static bool is_local(const char *column) {
-  static const char *const local[] = {"row_id",       "comparison_id", "check_id",
-                                      "writer_start", "writer_pid",    "state"};
-  for (size_t i = 0; i < HL_COUNT(local); i++)
-    if (strcmp(column, local[i]) == 0) return true;
-  return false;
-}
 
 void hl_store_merged_release(hl_store_merged *merged) {
   free(merged->conflicts);
@@ -27,181 +12,6 @@ void hl_store_merged_release(hl_store_merged *merged) {
 
 static hl_status no_memory(hl_error *error) {
   return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory to merge stores");
-}
-
-/* -- equal or not ------------------------------------------------------------------------------ */
-
-static uint64_t hash_value(uint64_t hash, sqlite3_stmt *s, int column) {
-  int type = sqlite3_column_type(s, column);
-  hash = hl_hash_bytes(hash, &type, sizeof type);
-  if (type == SQLITE_INTEGER) {
-    int64_t value = sqlite3_column_int64(s, column);
-    return hl_hash_bytes(hash, &value, sizeof value);
-  }
-  if (type == SQLITE_FLOAT) {
-    double value = sqlite3_column_double(s, column);
-    return hl_hash_bytes(hash, &value, sizeof value);
-  }
-  const void *bytes = sqlite3_column_blob(s, column); /* before its length is asked for */
-  return hl_hash_bytes(hash, bytes ? bytes : "", (size_t)sqlite3_column_bytes(s, column));
-}
-
-static int column_named(sqlite3_stmt *s, const char *name) {
-  for (int i = 0; i < sqlite3_column_count(s); i++) {
-    const char *other = sqlite3_column_name(s, i);
-    if (other && strcmp(other, name) == 0) return i;
-  }
-  return -1;
-}
-
-/* A query of one store, and which of its columns the other has, too: a hotlap that knew more of a
- * row is not contradicted by one that knew less. */
-typedef struct columns {
-  bool counts[most_columns];
-  int count;
-} columns;
-
-static hl_status columns_of(hl_store *other, const char *sql, sqlite3_stmt *s, columns *c,
-                            hl_error *error) {
-  HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *theirs = NULL;
-  hl_status status = hl_sql_prepare(other, sql, &theirs, error);
-  c->count = sqlite3_column_count(s);
-  if (c->count > most_columns) c->count = most_columns;
-  for (int i = 0; i < c->count && status == HL_OK; i++) {
-    const char *name = sqlite3_column_name(s, i);
-    c->counts[i] = name && !is_local(name) && column_named(theirs, name) >= 0;
-  }
-  return status;
-}
-
-/* Of the row at hand, whatever the order of its columns. */
-static uint64_t hash_row(sqlite3_stmt *s, const columns *c) {
-  uint64_t sum = 0;
-  for (int i = 0; i < c->count; i++)
-    if (c->counts[i])
-      sum += hash_value(hl_hash_text(HL_HASH_START, sqlite3_column_name(s, i)), s, i);
-  return sum;
-}
-
-/* Of all rows of a query with one parameter, in its order. */
-static hl_status hash_query(hl_store *store, hl_store *other, const char *sql, int64_t row_id,
-                            const char *text, uint64_t *hash, hl_error *error) {
-  HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *s = NULL;
-  columns c;
-  hl_status status = hl_sql_prepare(store, sql, &s, error);
-  if (status == HL_OK) status = columns_of(other, sql, s, &c, error);
-  if (status != HL_OK) return status;
-  if (text)
-    hl_sql_bind_text(s, 1, text);
-  else
-    sqlite3_bind_int64(s, 1, row_id);
-  bool row = false;
-  while ((status = hl_sql_step(store, s, &row, error)) == HL_OK && row) {
-    uint64_t one = hash_row(s, &c);
-    *hash = hl_hash_bytes(*hash, &one, sizeof one);
-  }
-  return status;
-}
-
-typedef struct print {
-  char *configuration;
-  uint64_t hash;
-} print;
-
-/* Of a run: each row by its configuration, in that order. */
-typedef struct prints {
-  print *items;
-  size_t count;
-  uint64_t run, comparisons;
-  bool finished;
-} prints;
-
-static void prints_release(prints *p) {
-  for (size_t i = 0; i < p->count; i++) free(p->items[i].configuration);
-  free(p->items);
-}
-
-static hl_status hash_lists(hl_store *store, hl_store *other, int64_t row_id, uint64_t *hash,
-                            hl_error *error) {
-  hl_status status = HL_OK;
-  for (size_t i = 0; i < HL_COUNT(lists) && status == HL_OK; i++) {
-    HL_CLEANUP(hl_free_pointer)
-    char *sql = hl_format("SELECT * FROM %s WHERE row_id = ? ORDER BY rowid", lists[i]);
-    *hash = hl_hash_text(*hash, lists[i]);
-    status = sql ? hash_query(store, other, sql, row_id, NULL, hash, error) : no_memory(error);
-  }
-  return status;
-}
-
-static hl_status print_row(hl_store *store, hl_store *other, sqlite3_stmt *s, const columns *c,
-                           prints *p, hl_error *error) {
-  print *items = realloc(p->items, (p->count + 1) * sizeof *items);
-  if (!items) return no_memory(error);
-  p->items = items;
-  int64_t row_id = sqlite3_column_int64(s, 0);
-  items[p->count] = (print){.configuration = hl_sql_text(s, 1), .hash = hash_row(s, c)};
-  if (!items[p->count].configuration) return no_memory(error);
-  p->count++;
-  return hash_lists(store, other, row_id, &items[p->count - 1].hash, error);
-}
-
-static hl_status read_state(hl_store *store, const char *id, bool *ret_finished, hl_error *error) {
-  HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *s = NULL;
-  bool row = false;
-  hl_status status = hl_sql_prepare(store, "SELECT state FROM runs WHERE id = ?", &s, error);
-  if (status != HL_OK) return status;
-  hl_sql_bind_text(s, 1, id);
-  status = hl_sql_step(store, s, &row, error);
-  const char *text = status == HL_OK && row ? (const char *)sqlite3_column_text(s, 0) : NULL;
-  *ret_finished = text && strcmp(text, hl_run_state_name(HL_RUN_FINISHED)) == 0;
-  return status;
-}
-
-static hl_status print_rows(hl_store *store, hl_store *other, const char *id, prints *p,
-                            hl_error *error) {
-  static const char sql[] = "SELECT row_id, configuration, * FROM rows WHERE run_id = ? "
-                            "ORDER BY configuration";
-  HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *s = NULL;
-  columns c;
-  bool row = false;
-  hl_status status = hl_sql_prepare(store, sql, &s, error);
-  if (status == HL_OK) status = columns_of(other, sql, s, &c, error);
-  if (status != HL_OK) return status;
-  hl_sql_bind_text(s, 1, id);
-  while (status == HL_OK && (status = hl_sql_step(store, s, &row, error)) == HL_OK && row)
-    status = print_row(store, other, s, &c, p, error);
-  return status;
-}
-
-static hl_status print_run(hl_store *store, hl_store *other, const char *id, prints *p,
-                           hl_error *error) {
-  hl_status status = read_state(store, id, &p->finished, error);
-  if (status == HL_OK)
-    status = hash_query(store, other, "SELECT * FROM runs WHERE id = ?", 0, id, &p->run, error);
-  if (status == HL_OK)
-    status = hash_query(store, other, "SELECT * FROM comparisons WHERE run_id = ? ORDER BY a, b", 0,
-                        id, &p->comparisons, error);
-  return status == HL_OK ? print_rows(store, other, id, p, error) : status;
-}
-
-/* Whether each row of `part` is in `whole`, and the same. */
-static bool is_part(const prints *part, const prints *whole) {
-  size_t at = 0;
-  for (size_t i = 0; i < part->count; i++) {
-    while (at < whole->count &&
-           strcmp(whole->items[at].configuration, part->items[i].configuration) < 0)
-      at++;
-    if (at == whole->count ||
-        strcmp(whole->items[at].configuration, part->items[i].configuration) != 0 ||
-        whole->items[at].hash != part->items[i].hash)
-      return false;
-  }
-  return true;
-}
-
-static bool are_equal(const prints *a, const prints *b) {
-  return a->count == b->count && a->run == b->run && a->comparisons == b->comparisons &&
-         a->finished == b->finished && is_part(a, b);
 }
 
 /* -- copying ----------------------------------------------------------------------------------- */
@@ -247,8 +57,8 @@ static int64_t row_ids_find(const row_ids *ids, int64_t from) {
 /* An insertion into columns that both tables have by the same name. */
 typedef struct copier {
   sqlite3_stmt *to;
-  int columns[most_columns]; /* of the query, for each parameter */
-  int count, row_id;         /* parameter that takes a new row_id; 0: none */
+  int columns[HL__MERGE_COLUMNS]; /* of the query, for each parameter */
+  int count, row_id;              /* parameter that takes a new row_id; 0: none */
 } copier;
 
 /* `mode`: "INSERT" or "INSERT OR IGNORE". */
@@ -262,10 +72,10 @@ static hl_status copier_init(hl_store *store, const char *mode, const char *tabl
   hl_status status = probe ? hl_sql_prepare(store, probe, &known, error) : no_memory(error);
   for (int i = 0; status == HL_OK && i < sqlite3_column_count(known); i++) {
     const char *name = sqlite3_column_name(known, i);
-    if (!name || c->count == most_columns) continue;
+    if (!name || c->count == HL__MERGE_COLUMNS) continue;
     bool is_key = keyed && strcmp(name, "row_id") == 0;
-    int column = column_named(from, name);
-    if (column < 0 || (is_local(name) && !is_key && strcmp(name, "state") != 0)) continue;
+    int column = hl__merge_column(from, name);
+    if (column < 0 || (hl__merge_is_local(name) && !is_key && strcmp(name, "state") != 0)) continue;
     hl_text_format(&names, "%s\"%s\"", c->count ? "," : "", name);
     c->columns[c->count++] = column;
     if (is_key) c->row_id = c->count;
@@ -302,7 +112,7 @@ static hl_status copy_query(hl_store *store, hl_store *other, const char *sql, c
   hl_sql_bind_text(from, 1, id);
   status = copier_init(store, "INSERT", table, ids && !of_rows, from, c, error);
   while (status == HL_OK && (status = hl_sql_step(other, from, &row, error)) == HL_OK && row) {
-    int64_t row_id = ids ? sqlite3_column_int64(from, column_named(from, "row_id")) : 0;
+    int64_t row_id = ids ? sqlite3_column_int64(from, hl__merge_column(from, "row_id")) : 0;
     int64_t fresh = ids && !of_rows ? row_ids_find(ids, row_id) : 0;
     if (ids && !of_rows && !fresh) continue; /* of no row */
     status = copy_one(store, from, c, fresh, error);
@@ -333,12 +143,13 @@ static hl_status copy_run(hl_store *store, hl_store *other, const char *id, int6
   if (status == HL_OK)
     status = copy_query(store, other, "SELECT * FROM rows WHERE run_id = ? ORDER BY row_id", id,
                         "rows", &ids, error);
-  for (size_t i = 0; i < HL_COUNT(lists) && status == HL_OK; i++) {
+  for (size_t i = 0; i < HL_COUNT(hl__merge_lists) && status == HL_OK; i++) {
     HL_CLEANUP(hl_free_pointer)
     char *sql = hl_format("SELECT l.* FROM rows JOIN %s l ON l.row_id = rows.row_id WHERE "
                           "rows.run_id = ? ORDER BY rows.row_id, l.rowid",
-                          lists[i]);
-    status = sql ? copy_query(store, other, sql, id, lists[i], &ids, error) : no_memory(error);
+                          hl__merge_lists[i]);
+    status =
+        sql ? copy_query(store, other, sql, id, hl__merge_lists[i], &ids, error) : no_memory(error);
   }
   if (status == HL_OK)
     status = copy_query(store, other,
@@ -365,12 +176,12 @@ static hl_status remove_run(hl_store *store, const char *id, hl_error *error) {
 
 /* -- run by run -------------------------------------------------------------------------------- */
 
-static hl_status add_conflict(hl_store_merged *merged, const char *id, const prints *here,
-                              const prints *there, hl_error *error) {
+static hl_status add_conflict(hl_store_merged *merged, const char *id, const hl__prints *here,
+                              const hl__prints *there, hl_error *error) {
   size_t different = 0;
   for (size_t i = 0; i < here->count; i++) {
-    const prints one = {.items = &here->items[i], .count = 1};
-    different += !is_part(&one, there);
+    const hl__prints one = {.items = &here->items[i], .count = 1};
+    different += !hl__prints_is_part(&one, there);
   }
   hl_text text = HL_TEXT_INIT;
   if (merged->conflicts) hl_text_format(&text, "%s\n", merged->conflicts);
@@ -388,26 +199,27 @@ static hl_status add_conflict(hl_store_merged *merged, const char *id, const pri
 
 static hl_status merge_known(hl_store *store, hl_store *other, const char *id,
                              hl_store_merged *merged, hl_error *error) {
-  prints here = {.run = HL_HASH_START, .comparisons = HL_HASH_START};
-  prints there = here;
-  hl_status status = print_run(store, other, id, &here, error);
-  if (status == HL_OK) status = print_run(other, store, id, &there, error);
+  hl__prints here = {.run = HL_HASH_START, .comparisons = HL_HASH_START};
+  hl__prints there = here;
+  hl_status status = hl__prints_make(store, other, id, &here, error);
+  if (status == HL_OK) status = hl__prints_make(other, store, id, &there, error);
   bool went_on = !here.finished && (there.finished || there.count > here.count);
   bool was_before = !there.finished && (here.finished || here.count > there.count);
   bool both_cut = !here.finished && !there.finished && here.count == there.count;
   if (status != HL_OK) {
-  } else if (are_equal(&here, &there) || (was_before && is_part(&there, &here)) ||
-             (both_cut && is_part(&there, &here))) {
+  } else if (hl__prints_are_equal(&here, &there) ||
+             (was_before && hl__prints_is_part(&there, &here)) ||
+             (both_cut && hl__prints_is_part(&there, &here))) {
     merged->same++;
-  } else if (went_on && is_part(&here, &there)) {
+  } else if (went_on && hl__prints_is_part(&here, &there)) {
     merged->renewed++;
     status = remove_run(store, id, error);
     if (status == HL_OK) status = copy_run(store, other, id, &merged->rows, error);
   } else {
     status = add_conflict(merged, id, &here, &there, error);
   }
-  prints_release(&here);
-  prints_release(&there);
+  hl__prints_release(&here);
+  hl__prints_release(&there);
   return status;
 }
 
