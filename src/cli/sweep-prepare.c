@@ -136,8 +136,8 @@ static hl_status open_store(hl_sweep *s, hl_error *error) {
                       "%.400s (--store FILE names another, --store none keeps nothing)", old);
 }
 
-/* Whether there is a checkpoint is looked up here; over there nobody would, and a training run would
- * begin anew on top of it. */
+/* Whether there is a checkpoint is looked up here; over there nobody would, and a training run
+ * would begin anew on top of it. */
 static hl_status check_resume(const hl_options *o, hl_error *error) {
   bool looks = o->command == 'T' && hl_options_on(o, HL_OPTION_RESUME);
   if (!looks || !hl_cli_is_far(o)) return HL_OK;
