@@ -151,8 +151,8 @@ hl_status hl__web_login(hl__web *web, const hl_web_target *target, hl__web_answe
   bool known = !web->config->token ||
                (token && hl_web_secret_same(token, strlen(token), web->config->token));
   if (!known) {
-    hl__web_refuse(answer, token ? 403 : 200,
-                   token ? "This is not the token." : "A token is needed: /login?token=TOKEN");
+    hl__web_page_refuse(web, answer, token ? 403 : 200,
+                        token ? "This is not the token." : "This dashboard needs a token.", true);
     return HL_OK;
   }
   answer->status = 303;

@@ -1,4 +1,4 @@
-#include "web/internal.h"
+#include "web/page.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -65,8 +65,10 @@ bool hl__web_admit(hl__web *web, struct MHD_Connection *connection, const char *
     return false;
   }
   if (!web->config->token || is_open(target) || has_token(web, connection)) return true;
-  hl__web_refuse(ret_answer, 401,
-                 "A token is needed: /login in a browser, or the header 'Authorization: Bearer "
-                 "TOKEN'.");
+  const char *accepts = header(web, connection, "Accept");
+  if (accepts && strstr(accepts, "text/html"))
+    hl__web_page_refuse(web, ret_answer, 401, "This dashboard needs a token.", true);
+  else
+    hl__web_refuse(ret_answer, 401, "A token is needed: the header 'Authorization: Bearer TOKEN'.");
   return false;
 }

@@ -170,8 +170,11 @@ static void put_notes(hl_html *html, const compared *c) {
   hl_html_format(html,
                  "Ratio: time of A / time of B, above 1 B is faster; by medians of contiguous "
                  "batches of steps, corrected for %zu rows (Holm, alpha %g). MDE: least detectable "
-                 "effect. %s.",
-                 c->found.comparisons.count, alpha, hl_report_stored_warning);
+                 "effect.",
+                 c->found.comparisons.count, alpha);
+  hl_html_close(html);
+  hl_html_open(html, "p", "class", "note", NULL);
+  hl_html_format(html, "The verdicts are %s.", hl_report_stored_warning);
   hl_html_close(html);
   for (const char *line = c->found.notes; line && *line;) {
     size_t length = strcspn(line, "\n");

@@ -3,13 +3,14 @@
 #include "analyse/history.h"
 #include "base/json-writer.h"
 #include "report/history.h"
+#include "report/html-chart.h"
 #include "report/number.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { SERIES = 12, POINTS = 50, ROWS = 2000 };
+enum { SERIES = 8, POINTS = 50, DRAWN = 100, ROWS = 2000 };
 
 /* What is asked for, and what of the store answers it. */
 typedef struct asked {
@@ -91,19 +92,21 @@ static void put_form(hl_html *html, const asked *a) {
   hl_html_close(html);
 }
 
-/* The first twelve digits, the whole as title. */
-static void put_commit(hl_html *html, const hl_history_point *p) {
-  char text[24];
-  snprintf(text, sizeof text, "%.12s%s", p->commit ? p->commit : "-", p->dirty ? "+" : "");
-  hl_html_open(html, "td", NULL);
-  hl_html_element(html, "code", text, "title", p->commit, NULL);
-  hl_html_close(html);
+/* A commit's first twelve digits; without one when it was measured. */
+static const char *name_of(const hl_history_point *p, char ret_text[32]) {
+  if (p->commit)
+    snprintf(ret_text, 32, "%.12s%s", p->commit, p->dirty ? "+" : "");
+  else
+    snprintf(ret_text, 32, "%.24s", p->time ? p->time : "time unknown");
+  return ret_text;
 }
 
 static void put_point(hl_html *html, const asked *a, const hl_history_point *p) {
-  char number[HL_NUMBER_BYTES];
+  char number[HL_NUMBER_BYTES], name[32];
   hl_html_open(html, "tr", NULL);
-  put_commit(html, p);
+  hl_html_open(html, "td", NULL);
+  hl_html_element(html, "code", p->commit ? name_of(p, name) : "-", "title", p->commit, NULL);
+  hl_html_close(html);
   hl_html_element(html, "td", p->time, NULL);
   hl__web_number_cell(html, p->value);
   hl__web_number_cell(html, p->level);
@@ -131,22 +134,64 @@ static void put_points(hl_html *html, const asked *a, const hl_history_series *s
   hl_html_close(html);
 }
 
+/* Each level from its first point to its last, with a step half-way between two of them. */
+static void put_levels(hl_chart *chart, const hl_history_series *s, size_t from) {
+  hl_chart_series(chart, "level", HL_CHART_LINE | HL_CHART_BARE);
+  for (size_t i = from; i < s->count; i++) {
+    const double x = (double)i + 1, level = s->points[i].level;
+    bool first = i == from, last = i + 1 == s->count;
+    bool begins = first || s->points[i - 1].level != level;
+    bool ends = last || s->points[i + 1].level != level;
+    if (begins) hl_chart_point(chart, first ? x : x - 0.5, level, hl_chart_no_interval, NULL);
+    if (ends && !(first && last))
+      hl_chart_point(chart, last ? x : x + 0.5, level, hl_chart_no_interval, NULL);
+  }
+}
+
+static void put_chart(hl_html *html, const asked *a, const hl_history_series *s, size_t number) {
+  size_t from = s->count > DRAWN ? s->count - DRAWN : 0;
+  HL_CLEANUP(hl_free_pointer) char *id = hl_format("series-%zu", number);
+  HL_CLEANUP(hl_free_pointer)
+  char *y = hl_format("%s%s%s", a->metric->title, a->metric->unit[0] ? ", " : "", a->metric->unit);
+  if (!id || !y) {
+    html->out->failed = true;
+    return;
+  }
+  const hl_chart_spec spec = {
+      .id = id,
+      .title = from ? "The newest points" : "All points",
+      .note = "A point is a commit, by the median of its runs; in the order of time.",
+      .x = {"Point", HL_CHART_LINEAR},
+      .y = {y, HL_CHART_LINEAR}};
+  hl_chart chart;
+  hl_chart_begin(&chart, html, &spec);
+  hl_chart_series(&chart, "measured", HL_CHART_MARKS);
+  for (size_t i = from; i < s->count; i++) {
+    char name[32];
+    hl_chart_point(&chart, (double)i + 1, s->points[i].value, s->points[i].interval,
+                   name_of(&s->points[i], name));
+  }
+  put_levels(&chart, s, from);
+  hl_chart_end(&chart);
+}
+
 static void put_change(hl_html *html, const hl_history_series *s, const hl_history_change *c) {
   char percent[HL_NUMBER_BYTES];
-  const char *before = s->points[c->at - 1].commit, *after = s->points[c->at].commit;
+  char before[32], after[32];
   hl_html_open(html, "li", "class", c->worse ? "worse" : "better", NULL);
   hl_html_element(html, "strong", c->worse ? "Worse" : "Better", NULL);
-  hl_html_format(html, " by %s at %.12s (after %.12s), %s",
-                 hl_report_percent(fabs(hl_history_percent(c)), percent), after ? after : "-",
-                 before ? before : "-", hl_change_state_name(c->state));
+  hl_html_format(html, " by %s at %s (after %s), %s",
+                 hl_report_percent(fabs(hl_history_percent(c)), percent),
+                 name_of(&s->points[c->at], after), name_of(&s->points[c->at - 1], before),
+                 hl_change_state_name(c->state));
   hl_html_close(html);
 }
 
-static void put_series(hl_html *html, const asked *a, const hl_history_series *s) {
+static void put_series(hl_html *html, const asked *a, const hl_history_series *s, size_t number) {
   hl_html_open(html, "section", "class", "series", NULL);
   hl_html_element(html, "h2", s->name, NULL);
   hl_html_open(html, "p", NULL);
-  hl_html_format(html, "Machine %s, %s; %zu run%s of %zu commit%s.",
+  hl_html_format(html, "Machine %s, %s; %zu run%s in %zu point%s.",
                  s->machine_id ? s->machine_id : "-", s->cpu ? s->cpu : "-", s->runs,
                  s->runs == 1 ? "" : "s", s->count, s->count == 1 ? "" : "s");
   if (s->unfitted)
@@ -157,6 +202,7 @@ static void put_series(hl_html *html, const asked *a, const hl_history_series *s
   hl_html_open(html, "ul", "class", "changes", NULL);
   for (size_t i = s->change_count; i > 0; i--) put_change(html, s, &s->changes[i - 1]);
   hl_html_close(html);
+  if (s->count > 1) put_chart(html, a, s, number);
   put_points(html, a, s);
   hl_html_close(html);
 }
@@ -182,7 +228,7 @@ static void put_history(hl_html *html, const asked *a) {
                    a->history.count);
     hl_html_close(html);
   }
-  for (size_t i = 0; i < shown; i++) put_series(html, a, &a->history.items[i]);
+  for (size_t i = 0; i < shown; i++) put_series(html, a, &a->history.items[i], i + 1);
 }
 
 hl_status hl__web_page_history(hl__web *web, const hl_web_target *target, hl__web_answer *answer,

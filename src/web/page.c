@@ -60,6 +60,27 @@ void hl__web_page_end(hl_html *html, const hl__web_frame *frame) {
   hl_text_char(html->out, '\n');
 }
 
+void hl__web_page_refuse(const hl__web *web, hl__web_answer *ret_answer, unsigned status,
+                         const char *sentence, bool asks_token) {
+  const hl__web_frame frame = {.web = web, .title = asks_token ? "Token" : "No page"};
+  hl_html html;
+  hl__web_answer_release(ret_answer);
+  ret_answer->status = status;
+  hl__web_page_begin(&html, ret_answer, &frame);
+  hl_html_element(&html, "h1", asks_token ? "Who is asking?" : "This cannot be shown", NULL);
+  hl_html_element(&html, "p", sentence, "role", "alert", NULL);
+  if (asks_token) {
+    hl_html_open(&html, "form", "class", "filter", "action", "/login", NULL);
+    hl_html_open(&html, "label", NULL);
+    hl_html_text(&html, "Token ");
+    hl_html_void(&html, "input", "type", "password", "name", "token", "autocomplete",
+                 "current-password", "required", "", NULL);
+    hl_html_close(&html);
+    hl_html_element(&html, "button", "Go on", NULL);
+  }
+  hl__web_page_end(&html, &frame);
+}
+
 void hl__web_escape(hl_text *address, const char *value) {
   for (const unsigned char *c = (const unsigned char *)value; *c; c++)
     if (isalnum(*c) || strchr("-._~", *c))

@@ -28,6 +28,10 @@ typedef struct hl__web_frame {
 void hl__web_page_begin(hl_html *html, hl__web_answer *answer, const hl__web_frame *frame);
 void hl__web_page_end(hl_html *html, const hl__web_frame *frame);
 
+/* A page with one sentence and, for who has no token, a form that takes it. */
+void hl__web_page_refuse(const hl__web *web, hl__web_answer *ret_answer, unsigned status,
+                         const char *sentence, bool asks_token);
+
 /* Appends "name=value&" with the value escaped for an address; nothing where it is NULL. */
 void hl__web_query(hl_text *address, const char *name, const char *value);
 /* Appends a part of a path. */

@@ -1,5 +1,4 @@
-#include "report/assets.h"
-#include "web/internal.h"
+#include "web/page.h"
 
 #include <string.h>
 
@@ -7,26 +6,27 @@
 typedef struct route {
   const char *parts[4];
   hl__web_page *page;
+  bool for_programs; /* what goes wrong is told in plain text */
 } route;
 
 static const route routes[] = {
-    {{NULL}, hl__web_page_runs},
-    {{"runs", "*"}, hl__web_page_run},
-    {{"history"}, hl__web_page_history},
-    {{"compare"}, hl__web_page_compare},
-    {{"monitor"}, hl__web_page_monitor},
-    {{"monitor", "events"}, hl__web_monitor_events},
-    {{"assets", "*"}, hl__web_asset},
-    {{"api", "compare"}, hl__web_api_compare},
-    {{"api", "monitor"}, hl__web_api_monitor},
-    {{"api", "history"}, hl__web_api_history},
-    {{"api", "runs"}, hl__web_api_runs},
-    {{"api", "runs", "*"}, hl__web_api_run},
-    {{"events"}, hl__web_runs_events},
-    {{"runs", "*", "events"}, hl__web_run_events},
-    {{"metrics"}, hl__web_metrics},
-    {{"healthz"}, hl__web_health},
-    {{"login"}, hl__web_login},
+    {{NULL}, hl__web_page_runs, false},
+    {{"runs", "*"}, hl__web_page_run, false},
+    {{"history"}, hl__web_page_history, false},
+    {{"compare"}, hl__web_page_compare, false},
+    {{"monitor"}, hl__web_page_monitor, false},
+    {{"monitor", "events"}, hl__web_monitor_events, true},
+    {{"assets", "*"}, hl__web_asset, true},
+    {{"api", "compare"}, hl__web_api_compare, true},
+    {{"api", "monitor"}, hl__web_api_monitor, true},
+    {{"api", "history"}, hl__web_api_history, true},
+    {{"api", "runs"}, hl__web_api_runs, true},
+    {{"api", "runs", "*"}, hl__web_api_run, true},
+    {{"events"}, hl__web_runs_events, true},
+    {{"runs", "*", "events"}, hl__web_run_events, true},
+    {{"metrics"}, hl__web_metrics, true},
+    {{"healthz"}, hl__web_health, true},
+    {{"login"}, hl__web_login, false},
 };
 
 /* Found by name among what is in the program: no path of a file. It changes with the program. */
@@ -75,8 +75,11 @@ void hl__web_route(hl__web *web, const hl_web_target *target, hl__web_answer *re
     hl_status status = routes[i].page(web, target, ret_answer, &error);
     if (status == HL_OK) return;
     if (status == HL_BAD_DATA || status == HL_IO) hl__web_store_close(web);
-    hl__web_refuse(ret_answer, http_status(status), error.msg);
+    if (routes[i].for_programs)
+      hl__web_refuse(ret_answer, http_status(status), error.msg);
+    else
+      hl__web_page_refuse(web, ret_answer, http_status(status), error.msg, false);
     return;
   }
-  hl__web_refuse(ret_answer, 404, "There is no such page.");
+  hl__web_page_refuse(web, ret_answer, 404, "There is no such page.", false);
 }

@@ -187,8 +187,6 @@ def events_of_a_sweep_that_runs():
     hotlap('sweep', 'mlp', '--batch-sizes', '1', *QUICK, name).passes()
     with Dashboard('--store', name) as d:
         everything = Events(d, '/events')
-        hang = HOME / 'hang'
-        os.mkfifo(hang)
         sweep = subprocess.Popen([harness.PROGRAM, 'sweep', 'mlp', '--plugin', harness.FAULTY, '--engine', 'faulty',
                                   '--engine-option', 'fault=none', '--batch-sizes', '1,2,4', '--iterations', '20',
                                   '--store', str(name)], env=environment(), stdout=subprocess.DEVNULL)

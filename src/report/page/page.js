@@ -416,6 +416,9 @@
 
   const chart = (figure) => {
     if (typeof Chart === 'undefined') return;
+    /* In the place of one of the same name: what was swapped for a newer state. */
+    const old = drawn.findIndex((entry) => entry.figure.dataset.chart === figure.dataset.chart);
+    if (old >= 0) drawn.splice(old, 1)[0].chart.destroy();
     const spec = JSON.parse(figure.querySelector('script').textContent);
     const named = spec.x.scale === 'categories' || spec.y.scale === 'categories';
     const entry = { figure, spec, categories: named ? categoriesOf(spec) : [] };
