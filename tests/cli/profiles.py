@@ -79,6 +79,30 @@ def torch_has_layers_and_phases():
         {row['name']: row['calls_per_step'] for row in profile['by_operator']}
 
 
+def is_told_by_layer_and_phase(engine, product):
+    """What another thread's operator runs beside is aside; all else is the step."""
+    python = with_package(engine)
+    profile, = profiles('mlp:hidden_dim=64', '--mode', 'training', '--engine', engine, '--python', python, *FEW)
+    adds_up(profile)
+    assert len(profile['step_ms']) == 4 and profile['engine'] == engine
+    layers = {row['name'] for row in profile['by_layer']}
+    assert layers >= {'fc1', 'fc2', 'fc3'}, layers
+    phases = {row['name'] for row in profile['by_phase']}
+    assert phases >= {'forward', 'backward', 'optimizer', 'loss'}, phases
+    backward = [row for row in profile['by_operator'] if row.get('phase') == 'backward' and product in row['kind']]
+    assert backward, [(row['name'], row.get('kind'), row.get('phase')) for row in profile['by_operator']]
+
+
+@case
+def jax_has_layers_and_phases():
+    is_told_by_layer_and_phase('jax', 'dot_general')
+
+
+@case
+def tensorflow_has_layers_and_phases():
+    is_told_by_layer_and_phase('tensorflow', 'MatMul')
+
+
 @case
 def other_engines_have_the_layers_of_the_model():
     """Fused operators are called after what they end with; their layers are the model's nodes all the same."""

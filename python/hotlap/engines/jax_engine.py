@@ -5,7 +5,7 @@ import os
 import sys
 import time
 
-from hotlap.engines import abi, graph, kit
+from hotlap.engines import abi, graph, kit, xla_profile
 
 
 PLATFORMS = {'cuda': 'gpu', 'mps': 'METAL'}  # by hotlap's names of devices
@@ -26,6 +26,7 @@ def device_names():
 
 class Engine:
     name = 'jax'
+    profiles = True
     options = {'python': ('PATH', 'interpreter, as --python')}
 
     @staticmethod
@@ -130,6 +131,7 @@ class Program:
             begun = time.monotonic_ns()
             self.function = jax.jit(network.run).lower(weights, *shapes).compile()
             self.compile_ns = time.monotonic_ns() - begun
+            self.layers = getattr(network, 'layers', None)
         self.engine, self.inputs, self.weights = model.engine, specification.inputs, weights
 
     @contextlib.contextmanager
@@ -143,11 +145,14 @@ class Program:
         finally:
             g.close()
 
+    def compiled_functions(self):
+        return [self.function]
+
     def request(self):
         return Request(self)
 
 
-class Request(kit.ArrayRequest):
+class Request(xla_profile.Profiled, kit.ArrayRequest):
     def __init__(self, program):
         import jax
         super().__init__(program)
@@ -164,3 +169,7 @@ class Request(kit.ArrayRequest):
 
     def wait(self):
         self.ready(self.results)
+
+    def profiler(self):
+        from hotlap.engines import jax_profile
+        return jax_profile.Profiler

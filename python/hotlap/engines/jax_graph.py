@@ -20,6 +20,7 @@ def array_of(value):
 
 class Network(traced.Network):
     framework, rules, types = 'jax', RULES, DTYPES
+    scope = staticmethod(jax.named_scope)
 
     def made(self, array):
         return jnp.asarray(array)

@@ -87,7 +87,8 @@ class Step:
             others = {name: old[name] for name in self.averages}
             key = jax.random.fold_in(jax.random.key(t.seed & (1 << 63) - 1), step)
             results, moved = self.network.train({**constants, **others, **weights}, key, *inputs)
-            return self.loss(results, targets), moved
+            with jax.named_scope('hotlap_loss'):
+                return self.loss(results, targets), moved
 
         weights = {name: old[name] for name in self.learnt}
         (loss, moved), gradients = jax.value_and_grad(loss_of, has_aux=True)(weights)
@@ -97,9 +98,11 @@ class Step:
             new |= {f'{w}/gradient': jnp.zeros_like(g) if self.updates else g
                     for w, g in gradients.items()}
         if self.updates:
-            norm = self.update(old, new, gradients, numbers)
+            with jax.named_scope('hotlap_optimizer'):
+                norm = self.update(old, new, gradients, numbers)
         finite = jnp.isfinite(loss)
-        return [jnp.where(finite, new[name], old[name]) for name in self.names], loss, norm
+        with jax.named_scope('hotlap_optimizer'):
+            return [jnp.where(finite, new[name], old[name]) for name in self.names], loss, norm
 
     def update(self, old, new, gradients, numbers):
         norm = jnp.zeros((), np.float32)
@@ -126,6 +129,7 @@ class Program(training.Program):
             self.update = self.compiled(network, model, True)
             self.add = self.compiled(network, model, False) if t.accumulate > 1 else None
             self.compile_ns = time.monotonic_ns() - begun
+            self.layers = getattr(network, 'layers', None)
 
     @contextlib.contextmanager
     def network(self, model, specification):
@@ -152,6 +156,9 @@ class Program(training.Program):
             self.learnt.states, self.constants,
             [shape(p.dims, jax_graph.DTYPES[p.dtype]) for p in self.inputs],
             [target(p) for p in self.outputs], shape((3,), np.float32), shape((), np.uint32)).compile()
+
+    def compiled_functions(self):
+        return [f for f in (self.update, self.add) if f]
 
     def request(self):
         return Request(self)

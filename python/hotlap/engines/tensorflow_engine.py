@@ -4,7 +4,7 @@ import os
 import sys
 import time
 
-from hotlap.engines import abi, graph, kit
+from hotlap.engines import abi, graph, kit, xla_profile
 
 # Read by TensorFlow and Keras when they are imported.
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
@@ -15,6 +15,7 @@ ALIGNMENT = 64  # of memory that TensorFlow computes on
 
 class Engine:
     name = 'tensorflow'
+    profiles = True
     options = {
         'python': ('PATH', 'interpreter, as --python'),
         'jit_compile': ('on|off', 'tf.function(jit_compile=True): compiled by XLA'),
@@ -162,7 +163,7 @@ class Program:
         g = graph.Graph(model.path, specification)
         try:
             network = tensorflow_graph.Network(g, dtype, model.kernels)
-            self.outputs = [v.port() for v in g.outputs]
+            self.outputs, self.layers = [v.port() for v in g.outputs], network.layers
             self.compile(tf, lambda *inputs: network.run(weights, *inputs), tensorflow_graph.DTYPES)
         finally:
             g.close()
@@ -182,7 +183,7 @@ class Program:
         return Request(self)
 
 
-class Request(kit.ArrayRequest):
+class Request(xla_profile.Profiled, kit.ArrayRequest):
     def __init__(self, program):
         import tensorflow as tf
 
@@ -211,3 +212,7 @@ class Request(kit.ArrayRequest):
     def wait(self):
         if self.synchronize:
             self.synchronize()
+
+    def profiler(self):
+        from hotlap.engines import tensorflow_profile
+        return tensorflow_profile.Profiler

@@ -78,6 +78,7 @@ def turned(x):
 
 class Network(traced.Network):
     framework, rules, types, values = 'tensorflow', RULES, DTYPES, Values
+    scope = staticmethod(tf.name_scope)
 
     def __init__(self, graph, dtype, kernels, trains=False):
         super().__init__(graph, dtype, trains)

@@ -99,14 +99,16 @@ class Step:
             results, moved = self.network.train({**self.constants, **others, **weights},
                                                 tf.cast(step, tf.int32) + self.t.seed % (1 << 31),
                                                 *inputs)
-            loss = tf.add_n([LOSSES[self.t.loss](tf.cast(y, tf.float32), x)
-                             for y, x in zip(results, targets)])
+            with tf.name_scope('hotlap_loss'):
+                loss = tf.add_n([LOSSES[self.t.loss](tf.cast(y, tf.float32), x)
+                                 for y, x in zip(results, targets)])
         found = tape.gradient(loss, list(weights.values()),
                               unconnected_gradients=tf.UnconnectedGradients.ZERO)
         gradients = {w: tf.convert_to_tensor(g) for w, g in zip(weights, found)}
         keep = tf.logical_and(tf.math.is_finite(loss), counts)
-        norm = tf.cond(keep, lambda: self.update(gradients, moved, numbers),
-                       lambda: tf.zeros([], tf.float32))
+        with tf.name_scope('hotlap_optimizer'):
+            norm = tf.cond(keep, lambda: self.update(gradients, moved, numbers),
+                           lambda: tf.zeros([], tf.float32))
         return loss, norm
 
     def update(self, gradients, moved, numbers):
@@ -147,6 +149,7 @@ class Program(training.Program):
                 self.update = self.compiled(network, model, True)
                 self.add = self.compiled(network, model, False) if t.accumulate > 1 else None
             self.compile_ns = time.monotonic_ns() - begun
+            self.layers = network.layers
         finally:
             g.close()
 

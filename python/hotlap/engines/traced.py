@@ -3,7 +3,7 @@ import ctypes as C
 
 import numpy as np
 
-from hotlap.engines import abi
+from hotlap.engines import abi, xla_profile
 from hotlap.engines.graph import SMALL_BYTES
 
 
@@ -44,7 +44,8 @@ class Values:
 class Network:
     """`run(weights, inputs)` is what is traced; `weights` are those it needs, by name. A framework's
     own has: `framework`, its name; `rules`, a function for each operator; `types`, numpy's type for
-    each element type; `made(array)`, an array of the framework; `converted(x, dtype)`."""
+    each element type; `made(array)`, an array of the framework; `converted(x, dtype)`;
+    `scope(name)`, within which what is traced has that name in profiles."""
     values = Values
 
     def __init__(self, graph, dtype, trains=False):
@@ -60,6 +61,7 @@ class Network:
         self.outputs = [v.name for v in graph.outputs]
         self.wide = [self.types.get(v.dtype) == np.float32 for v in graph.outputs]
         self.names = [v.name for v in graph.inputs]
+        self.layers = xla_profile.Layers(self.nodes)  # in the order of their scopes
 
     def numbers(self, name, node):
         """A small constant as a list (or a number, where it has no dimensions)."""
@@ -78,8 +80,9 @@ class Network:
 
     def run(self, weights, *inputs):
         values = self.values(self, weights, inputs)
-        for node in self.nodes:
-            made = self.rules[node.op](self, node, values, *node.inputs)
+        for number, node in enumerate(self.nodes):
+            with self.scope(xla_profile.scope_name(number)):
+                made = self.rules[node.op](self, node, values, *node.inputs)
             for name, y in zip(node.outputs, made if isinstance(made, (list, tuple)) else [made]):
                 if name:
                     values.put(name, y)
