@@ -8,7 +8,9 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { radius = 5, taps = 2 * radius + 1, moment_count = 5 };
 
@@ -165,19 +167,32 @@ hl_status hl_quality_ssim(const float *a, const float *b, int64_t height, int64_
   return status;
 }
 
+/* Has either a number that is not 0? By bits but that of the sign, many at a time. */
+static bool has_any(const float *a, const float *b, int64_t from, int64_t to) {
+  uint32_t any = 0;
+  for (int64_t i = from; i < to; i++) {
+    uint32_t u, v;
+    memcpy(&u, a + i, sizeof u);
+    memcpy(&v, b + i, sizeof v);
+    any |= u | v;
+  }
+  return (any & INT32_MAX) != 0;
+}
+
 /* Where either is not zero (NaN is not). */
 static box box_of(const pass *p) {
   box r = {p->height, 0, p->width, 0};
   for (int64_t y = 0; y < p->height; y++) {
     const float *a = p->a + y * p->width, *b = p->b + y * p->width;
-    int64_t left = 0, right = p->width;
-    while (left < right && a[left] == 0 && b[left] == 0) left++;
-    if (left == right) continue;
-    while (a[right - 1] == 0 && b[right - 1] == 0) right--;
+    if (!has_any(a, b, 0, p->width)) continue;
     r.top = least(r.top, y);
     r.bottom = y + 1;
-    r.left = least(r.left, left);
-    r.right = most(r.right, right);
+    if (has_any(a, b, 0, r.left)) /* farther out than in the rows before */
+      for (int64_t left = 0; left < r.left; left++)
+        if (has_any(a, b, left, left + 1)) r.left = left;
+    if (has_any(a, b, r.right, p->width))
+      for (int64_t right = p->width; right > r.right; right--)
+        if (has_any(a, b, right - 1, right)) r.right = right;
   }
   if (r.bottom == 0) r = (box){0, 0, 0, 0};
   return r;
