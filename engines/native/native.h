@@ -27,7 +27,6 @@ struct hl_engine {
   bool winograd_any_batch;   /* whether they do depends on no batch */
   uint32_t off;              /* what is left out (compile/switches.h) */
   bool fast_bfloat16;        /* the processor multiplies bfloat16 */
-  bool fast_int8;            /* and 8 bits, four at a time */
   hl_native_account account; /* what the engine has allocated */
 };
 

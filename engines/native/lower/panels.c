@@ -75,8 +75,8 @@ bool hl_native_lower_matvec(hl_native_builder *b, const hl_native_node *node) {
   return true;
 }
 
-int32_t hl_native_over_residual(hl_native_builder *b, const hl_native_node *node, int32_t residual,
-                                hl_native_layout layout, hl_dtype dtype) {
+static int32_t over_residual(hl_native_builder *b, const hl_native_node *node, int32_t residual,
+                             hl_native_layout layout, hl_dtype dtype) {
   bool over = residual >= 0 && hl_native_get(b, residual)->dtype == dtype &&
               hl_native_dying(b, residual) && !hl_native_is_argument(b, node, residual);
   return over ? hl_native_out_view(b, node->outputs[0], layout, residual, 0)
@@ -106,16 +106,20 @@ static hl_status run_gemm(const void *opaque, void *const *pointers, hl_error *e
   return HL_OK;
 }
 
+typedef struct gemm_end {
+  hl_value_id residual; /* or -1 */
+  hl_gemm_function function;
+  float slope;
+} gemm_end;
+
 /* At most a sum with a tensor of the result's shape, then at most a function. */
-bool hl_native_gemm_posts(const hl_native_builder *b, const hl_native_node *node,
-                          hl_native_gemm_end *ret_end) {
+static bool read_posts(const hl_native_builder *b, const hl_native_node *node, gemm_end *ret_end) {
   int at = 0;
-  *ret_end = (hl_native_gemm_end){.residual = -1, .slope = 1.0f};
+  *ret_end = (gemm_end){.residual = -1, .slope = 1.0f};
   if (at < node->post_count && node->posts[at].kind == HL_POST_ADD) {
     const hl_value *x = hl_native_value(b->ir, node->posts[at].operand);
     const hl_value *y = hl_native_out_value(b, node, 0);
     if (hl_shape_elements(&x->shape) != hl_shape_elements(&y->shape)) return false;
-    ret_end->raw = &node->posts[at];
     ret_end->residual = node->posts[at++].operand;
   }
   if (at < node->post_count && node->posts[at].kind == HL_POST_ELTWISE) {
@@ -147,10 +151,9 @@ bool hl_native_gemm_posts(const hl_native_builder *b, const hl_native_node *node
 /* Our kernel is faster than oneDNN's where it has AVX-512. */
 bool hl_native_lower_gemm(hl_native_builder *b, const hl_native_node *node) {
   hl_native_product p;
-  hl_native_gemm_end end;
+  gemm_end end;
   if (b->type != HL_FLOAT32 || strcmp(b->engine->kernels->isa, "avx512") != 0 ||
-      !hl_native_read_product(b, node, &p) || !in_panels(&p) ||
-      !hl_native_gemm_posts(b, node, &end))
+      !hl_native_read_product(b, node, &p) || !in_panels(&p) || !read_posts(b, node, &end))
     return false;
   gemm_context *context = calloc(1, sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
@@ -168,7 +171,7 @@ bool hl_native_lower_gemm(hl_native_builder *b, const hl_native_node *node) {
   int32_t from = hl_native_in(b, node->inputs[0], HL_LAYOUT_PLAIN);
   int32_t offsets = p.bias >= 0 ? hl_native_in(b, p.bias, HL_LAYOUT_PLAIN) : -1;
   int32_t residual = end.residual >= 0 ? hl_native_in(b, end.residual, HL_LAYOUT_PLAIN) : -1;
-  int32_t to = hl_native_over_residual(b, node, residual, HL_LAYOUT_PLAIN, HL_FLOAT32);
+  int32_t to = over_residual(b, node, residual, HL_LAYOUT_PLAIN, HL_FLOAT32);
   hl_native_step *step = hl_native_call(b, node->op, run_gemm, context, NULL);
   hl_native_arg_add(b, step, from, 0, NULL);
   hl_native_arg_add(b, step, weights, 0, NULL);
