@@ -74,19 +74,23 @@ def a_sweep_is_followed_to_its_report():
     with Dashboard('--store', name) as d:
         runs = browse(d.url)
         runs.until("document.getElementById('live').textContent === 'live'")
+        hang = file('hang', b'3 2')  # the second row never ends
         sweep = subprocess.Popen(
-            [harness.PROGRAM, 'sweep', 'mlp', '--plugin', harness.FAULTY, '--engine', 'faulty', '--engine-option', 'fault=hang',
+            [harness.PROGRAM, 'sweep', 'mlp', '--plugin', harness.FAULTY, '--engine', 'faulty', '--engine-option', 'fault=none',
              '--batch-sizes', '1,2', '--iterations', '5', '--store', str(name)], stdout=subprocess.DEVNULL,
-            env=environment())
+            stderr=subprocess.DEVNULL, env=environment(FAULTY_HANG=str(hang)))
         try:
             runs.until("document.querySelectorAll('#runs tbody tr').length === 2")
             assert 'running' in runs.texts('#runs tbody tr:first-child td:nth-child(5)')
             page = browse(d.url + 'runs/latest')
             page.until("document.getElementById('live').textContent === 'live'")
+            page.until("document.querySelectorAll('#live-rows tbody tr').length === 1")
+            page.until("document.getElementById('progress').textContent === '1 row, 1 passed'")
             fine(d, page, 'live')
         finally:
             sweep.terminate()
             sweep.wait(60)
+        page.until("document.querySelector('[data-download]') !== null")  # the report
         runs.until("!document.querySelector('#runs .running')")
         fine(d, runs, 'runs-after')
 
