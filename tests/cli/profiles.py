@@ -1,7 +1,8 @@
 """hotlap profile: tables that add up, files, and what is kept of a run that dies half-way."""
 import json
+import sys
 
-from harness import FAULTY, HOME, Skip, case, hotlap, main
+from harness import FAULTY, HOME, SOURCE, Skip, case, hotlap, main
 from python_kit import with_package
 
 FEW = ('--steps', 4, '--warmup-iterations', 1)
@@ -91,6 +92,33 @@ def is_told_by_layer_and_phase(engine, product):
     assert phases >= {'forward', 'backward', 'optimizer', 'loss'}, phases
     backward = [row for row in profile['by_operator'] if row.get('phase') == 'backward' and product in row['kind']]
     assert backward, [(row['name'], row.get('kind'), row.get('phase')) for row in profile['by_operator']]
+
+
+@case
+def scopes_of_compiled_text_are_layers():
+    sys.path.insert(0, str(SOURCE / 'python'))
+    from hotlap.engines import xla_profile
+    operators = xla_profile.Operators('''HloModule jit_run
+%fused (p: f32[4]) -> f32[4] {
+  %p = f32[4]{0} parameter(0)
+  ROOT %add.1 = f32[4]{0} add(%p, %p), metadata={op_name="jit(run)/transpose(jvp(hotlap_node_1))/add"}
+}
+ENTRY %main (x: f32[4]) -> (f32[4], f32[4]) {
+  %both = (f32[4]{0}, f32[4]{0}) custom-call(%x), metadata={op_name="jit(run)/jvp(stem)/head/sort"}
+  ROOT %wrapped = f32[4]{0} fusion(%x), kind=kLoop, calls=%fused
+}''')
+    node = type('Node', (), {})
+    conv, relu = node(), node()
+    conv.name, conv.op, conv.inputs, conv.outputs = 'conv', 'Conv', ['x', 'w'], ['y']
+    relu.name, relu.op, relu.inputs, relu.outputs = 'relu', 'Relu', ['y'], ['z']
+    layers = xla_profile.Layers([conv, relu])
+    kind, path = operators.find('wrapped')
+    assert (kind, xla_profile.layer_of(path, kind, layers), xla_profile.phase_of(path, True)) == ('add', 'relu', 'backward')
+    kind, path = operators.find('both')
+    assert (kind, xla_profile.layer_of(path, kind, layers)) == ('sort', 'stem/head')
+    assert operators.find('copy.7') == ('copy', '') and xla_profile.phase_of('', True) == ''
+    assert xla_profile.layer_of('hotlap_node_1/Relu', '_FusedConv2D', layers) == 'conv'
+    assert xla_profile.layer_of('hotlap_node_9/Relu', '', layers) == ''
 
 
 @case

@@ -21,7 +21,8 @@ PHASES = {'hotlap_loss': 'loss', 'hotlap_optimizer': 'optimizer'}
 PRODUCTS = {'Conv': ('Conv', 'ConvTranspose'), 'MatMul': ('Gemm', 'MatMul')}  # by words of a kind
 MOST_FUSED = 8
 BACKWARD = re.compile(r'transpose\(|gradient_tape|Grad(/|$)|Backprop')
-WRAPPER = re.compile(r'^(jit|pjit|jvp|transpose|vmap|checkpoint|remat|while|body|cond|branch)\b|^\w*\(|^$')
+WRAPPED = re.compile(r'^(?:(?:jvp|transpose|vmap|remat|checkpoint)\()+(.*?)\)+$')
+NO_SCOPE = re.compile(r'^$|^(jit|pjit)\b|^(while|body|cond|branch|closed_call|checkpoint)(_\w+)?$')
 # `%name = type opcode(operands), calls=%computation, metadata={op_name="path" ...}`
 INSTRUCTION = re.compile(r'^\s+(?:ROOT )?%?([\w.\-]+) = .*? ([a-z][a-z0-9\-]*)\(')
 COMPUTATION = re.compile(r'^(?:ENTRY )?%?([\w.\-]+) .*\{$')
@@ -87,7 +88,8 @@ def layer_of(path, kind, layers):
         return layers.find(int(found[-1]), kind)
     if any(name in path for name in PHASES):
         return ''
-    return '/'.join(part for part in path.split('/')[:-1] if not WRAPPER.match(part))
+    parts = [WRAPPED.sub(r'\1', part) for part in path.split('/')[:-1]]
+    return '/'.join(part for part in parts if not NO_SCOPE.match(part))
 
 
 def phase_of(path, trains):
