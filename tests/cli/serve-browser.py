@@ -36,6 +36,16 @@ def fine(dashboard, page, name):
     assert all(url.startswith(dashboard.url) for url in page.requests), page.requests
 
 
+def until_after_reload(page, expression):
+    """A page that loads itself again takes the question with it."""
+    while True:
+        try:
+            return page.until(expression)
+        except AssertionError as error:
+            if 'navigated' not in str(error) and 'context' not in str(error):
+                raise
+
+
 @case
 def runs_are_listed_sorted_and_compared():
     with Dashboard('--store', store()) as d:
@@ -90,7 +100,7 @@ def a_sweep_is_followed_to_its_report():
         finally:
             sweep.terminate()
             sweep.wait(60)
-        page.until("document.querySelector('[data-download]') !== null")  # the report
+        until_after_reload(page, "document.querySelector('[data-download]') !== null")  # the report
         runs.until("!document.querySelector('#runs .running')")
         fine(d, runs, 'runs-after')
 
