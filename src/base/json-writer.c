@@ -96,14 +96,36 @@ void hl_json_int(hl_json *json, const char *key, int64_t value) {
   hl_text_format(json->out, "%" PRId64, value);
 }
 
+/* Digits of a number but for zeros at either end. */
+static int significant_digits(const char *text) {
+  int count = 0, kept = 0;
+  for (const char *c = text; *c && *c != 'e'; c++) {
+    if (*c < '0' || *c > '9' || (*c == '0' && count == 0)) continue;
+    count++;
+    if (*c != '0') kept = count;
+  }
+  return kept;
+}
+
+/*
+ * As the first of %.6g to %.17g that reads back equal. Fifteen digits survive the way through a
+ * normal double, so if they read back equal no shorter number is another one, and if they do not no
+ * shorter one does.
+ */
 void hl_json_format_real(double value, char ret_text[32]) {
   if (!isfinite(value)) {
     memcpy(ret_text, "null", 5);
     return;
   }
-  for (int digits = 6; digits <= 17; digits++) {
+  int digits = 6;
+  if (isnormal(value)) {
+    snprintf(ret_text, 32, "%.15g", value);
+    digits = strtod(ret_text, NULL) == value ? significant_digits(ret_text) : 16;
+    if (digits < 6) digits = 6;
+  }
+  for (; digits <= 17; digits++) {
     snprintf(ret_text, 32, "%.*g", digits, value);
-    if (strtod(ret_text, NULL) == value) return;
+    if (digits == 17 || strtod(ret_text, NULL) == value) return;
   }
 }
 

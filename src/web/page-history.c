@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SERIES = 8, POINTS = 50, DRAWN = 100, ROWS = 2000 };
+enum { SERIES = 6, POINTS = 20, DRAWN = 60, TOLD = 50, ROWS = 1500 };
 
 /* What is asked for, and what of the store answers it. */
 typedef struct asked {
@@ -259,7 +259,7 @@ hl_status hl__web_api_history(hl__web *web, const hl_web_target *target, hl__web
   if (!hl_web_parameter(target, "model"))
     return hl_error_set(error, HL_INVALID_ARGUMENT,
                         "model=TEXT is missing: text in a model's name");
-  hl_status status = hl__web_int(target, "limit", 1, ROWS, POINTS, &limit, error);
+  hl_status status = hl__web_int(target, "limit", 1, ROWS, TOLD, &limit, error);
   if (status == HL_OK) status = hl__web_store(web, &store, error);
   if (status == HL_OK) status = load(&a, store, target, error);
   if (status == HL_OK) {

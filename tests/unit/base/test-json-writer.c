@@ -1,10 +1,12 @@
 /* JSON: escapes, numbers that JSON lacks, broken UTF-8, depth, layout. */
 #include "base/json-writer.h"
+#include "base/splitmix.h"
 
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,6 +92,36 @@ static void write_all(hl_json *json) {
   hl_json_end(json);
 }
 
+/* The definition: the first of %.6g to %.17g that reads back equal. */
+static void check_shortest(double value) {
+  char text[32], expected[32];
+  hl_json_format_real(value, text);
+  for (int digits = 6; digits <= 17; digits++) {
+    snprintf(expected, sizeof expected, "%.*g", digits, value);
+    if (strtod(expected, NULL) == value) break;
+  }
+  assert_string_equal(text, expected);
+}
+
+static void reals_are_as_short_as_can_be(void **state) {
+  (void)state;
+  static const double odd[] = {
+      0,       -0.0,    1,       1e6,     1234567,           1e15,    1e16, 123456789012345678.0,
+      1e22,    1e23,    5e-324,  2e-310,  DBL_MIN,           DBL_MAX, 1e-5, 0.00012345678,
+      1 / 3.0, 2 / 3.0, 1e5 / 3, 100.001, 9007199254740993.0};
+  for (size_t i = 0; i < HL_COUNT(odd); i++) check_shortest(odd[i]);
+  uint64_t random = 7;
+  for (int i = 0; i < 20000; i++) {
+    uint64_t bits = hl_splitmix(&random);
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    if (isfinite(value)) check_shortest(value);
+    check_shortest((double)(bits >> 40) / 1000); /* few digits */
+    check_shortest((double)(bits >> 11));
+    check_shortest((double)(bits >> 11) * 0x1p-53 * 1e4);
+  }
+}
+
 static void layout(void **state) {
   (void)state;
   hl_text text = HL_TEXT_INIT;
@@ -125,6 +157,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(strings_are_escaped),
       cmocka_unit_test(reals_read_back),
+      cmocka_unit_test(reals_are_as_short_as_can_be),
       cmocka_unit_test(layout),
       cmocka_unit_test(depth_is_limited),
   };
