@@ -22,4 +22,15 @@ typedef struct hl_reconstruction {
 
 void hl_reconstruction_free(hl_reconstruction *reconstruction); /* also NULL */
 
+/* What a picture shows: what was compared with the truth, else all that was covered. Not empty. */
+typedef struct hl_reconstruction_part {
+  int64_t top, left, height, width;
+} hl_reconstruction_part;
+hl_reconstruction_part hl_reconstruction_shown(const hl_reconstruction *image);
+
+/* The value of a pixel, of the image (aligned, where that is known) or of the truth, which is
+ * there. */
+void hl_reconstruction_pixel(const hl_reconstruction *image, bool truth, int64_t row,
+                             int64_t column, double *ret_amplitude, double *ret_phase);
+
 #endif

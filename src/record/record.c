@@ -75,6 +75,7 @@ void hl_record_release(hl_record *record) {
   hl_record_outputs_free(record->outputs);
   hl_reconstruction_free(record->reconstruction);
   hl_imaging_pictures_free(record->pictures);
+  hl_thumbnails_free(record->thumbnails);
   hl_record_init(record);
 }
 
@@ -83,14 +84,6 @@ void hl_record_outputs_free(hl_record_outputs *outputs) {
   free(outputs->values);
   free(outputs->reference);
   free(outputs);
-}
-
-void hl_reconstruction_free(hl_reconstruction *reconstruction) {
-  if (!reconstruction) return;
-  free(reconstruction->pixels);
-  free(reconstruction->weights);
-  free(reconstruction->truth);
-  free(reconstruction);
 }
 
 void hl_imaging_pictures_free(hl_imaging_pictures *pictures) {

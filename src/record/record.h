@@ -18,6 +18,7 @@
 #include "record/outputs.h"
 #include "record/rate.h"
 #include "record/reconstruction.h"
+#include "record/thumbnails.h"
 
 typedef enum hl_outcome {
   HL_PASSED,
@@ -49,13 +50,14 @@ typedef struct hl_record {
   size_t step_loss_count;
   hl_epochs epochs;
   hl_customs customs; /* of --metric-plugin */
-  /* Of a row of `hotlap memory` that was measured now: owned, neither copied nor stored; or NULL.
-   */
+  /* Of a row of `hotlap memory`: owned, not copied; or NULL. */
   hl_memory_map *memory_map;
   /* With --metric-plugin, until its metrics are computed: owned, or NULL. */
   hl_record_outputs *outputs;
   hl_imaging_pictures *pictures;     /* of progressive imaging, the same */
   hl_reconstruction *reconstruction; /* of a pipeline that was measured now: owned, or NULL */
+  /* Of a row from the store: what it kept of pictures or reconstruction. Owned, or NULL. */
+  hl_thumbnails *thumbnails;
 } hl_record;
 
 extern const hl_metric hl_metrics[];

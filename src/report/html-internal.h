@@ -17,6 +17,9 @@ void hl__html_charts_memory(hl_html *html, const hl_records *records);
 /* The arena of each network and mode at its largest batch, drawn; nothing without a map. */
 void hl__html_arenas(hl_html *html, const hl_records *records);
 
+/* What rows reconstructed, beside the true object where it is known; nothing where none did. */
+void hl__html_pictures(hl_html *html, const hl_records *records);
+
 /* Sentences on top of the page about rows that have no best batch size: load tests, training,
  * memory; nothing of others. */
 void hl__html_words(hl_html *html, const hl_report_input *input);

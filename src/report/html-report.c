@@ -89,23 +89,31 @@ static void put_charts(hl_html *html, const hl_report_input *input) {
 
 /* What the reports say, in their words. The part up to the second section is the summary, which
  * stands before charts and rows. */
-static void put_reports(hl_html *html, const hl_report_input *input) {
-  hl_text text = HL_TEXT_INIT, summary = HL_TEXT_INIT;
+static void put_reports(hl_html *html, const hl_report_input *given) {
+  hl_report_input without = *given; /* pictures that lie elsewhere */
+  const hl_report_input *input = &without;
+  without.picture_count = 0;
+  without.description = NULL; /* the head has it */
+  hl_text text = HL_TEXT_INIT, summary = HL_TEXT_INIT, memory = HL_TEXT_INIT;
   if (!is_all_memory(input->records)) hl_report_markdown(input, NULL, &text);
   if (hl__memory_is_told(input->records))
-    hl__markdown_memory(input, input->memory_layers, "", &text);
+    hl__markdown_memory(input, input->memory_layers, "", &memory);
   static const char head[] = "## Executive Summary\n";
   const char *at = strstr(text.data, head), *end = at ? strstr(at + 1, "\n## ") : NULL;
   if (at && end) {
     hl_text_append_n(&summary, at, (size_t)(end + 1 - at));
-    hl_markdown_html(summary.data, html);
-  } else
+    hl_markdown_html(summary.data, "", html);
+  } else {
     hl__html_words(html, input);
+  }
   put_charts(html, input);
+  hl__html_pictures(html, input->records);
   hl__html_heat(html, input);
   hl__html_rows(html, input->records);
-  hl_markdown_html(at && end ? end + 1 : text.data, html);
-  html->out->failed = html->out->failed || text.failed || summary.failed;
+  hl_markdown_html(at && end ? end + 1 : text.data, "", html);
+  hl_markdown_html(memory.data, "memory-", html);
+  html->out->failed = html->out->failed || text.failed || summary.failed || memory.failed;
+  hl_text_release(&memory);
   hl_text_release(&text);
   hl_text_release(&summary);
 }

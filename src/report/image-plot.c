@@ -22,46 +22,15 @@ bool hl__image_is_shown(const hl_records *records, size_t row) {
   return true;
 }
 
-/* What was compared with the truth, else all that was covered. */
 static part part_of(const hl_reconstruction *image) {
-  part p = {.image = image, .top = image->top, .left = image->left, .step = 1};
-  if (image->is_aligned) {
-    p.height = image->height;
-    p.width = image->width;
-  } else {
-    int64_t side = image->side, bottom = 0, right = 0;
-    p.top = p.left = side;
-    for (int64_t i = 0; i < side * side; i++) {
-      if (!(image->weights[i] > 0.01f)) continue;
-      if (i / side < p.top) p.top = i / side;
-      if (i / side > bottom) bottom = i / side;
-      if (i % side < p.left) p.left = i % side;
-      if (i % side > right) right = i % side;
-    }
-    p.height = bottom - p.top + 1;
-    p.width = right - p.left + 1;
-  }
-  if (p.height < 1 || p.width < 1) {
-    p.top = p.left = 0;
-    p.height = p.width = image->side;
-  }
-  int64_t longer = p.height > p.width ? p.height : p.width;
-  p.step = (longer + HL__FRAME_PIXELS - 1) / HL__FRAME_PIXELS;
-  return p;
-}
-
-/* The value of a pixel; aligned, where that is known. */
-static void pixel_of(const hl_reconstruction *image, bool truth, int64_t row, int64_t column,
-                     double *ret_amplitude, double *ret_phase) {
-  const float *at = (truth ? image->truth : image->pixels) + 2 * (row * image->side + column);
-  double re = (double)at[0], im = (double)at[1], turn = 0;
-  *ret_amplitude = hypot(re, im);
-  if (!truth && image->is_aligned) {
-    turn = atan2(image->factor[1], image->factor[0]) + image->ramp[0] * (double)column +
-           image->ramp[1] * (double)row;
-    *ret_amplitude *= hypot(image->factor[0], image->factor[1]);
-  }
-  *ret_phase = remainder(atan2(im, re) + turn, 2 * acos(-1));
+  hl_reconstruction_part shown = hl_reconstruction_shown(image);
+  int64_t longer = shown.height > shown.width ? shown.height : shown.width;
+  return (part){.image = image,
+                .top = shown.top,
+                .left = shown.left,
+                .height = shown.height,
+                .width = shown.width,
+                .step = (longer + HL__FRAME_PIXELS - 1) / HL__FRAME_PIXELS};
 }
 
 typedef struct range {
@@ -81,7 +50,7 @@ static range put_block(const part *p, bool truth, bool phase, hl_text *out) {
   for (int64_t row = p->top; row < p->top + p->height; row += p->step) {
     for (int64_t column = p->left; column < p->left + p->width; column += p->step) {
       double a, f;
-      pixel_of(p->image, truth, row, column, &a, &f);
+      hl_reconstruction_pixel(p->image, truth, row, column, &a, &f);
       widen(&found, phase ? f : a);
       hl_text_format(out, "%.4g ", phase ? f : a);
     }

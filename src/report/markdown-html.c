@@ -7,8 +7,8 @@ enum { COLUMNS_MOST = 64, LONG_CELL = 40 }; /* bytes of a text that needs a wide
 
 typedef struct reader {
   hl_html *html;
-  int base;        /* elements open outside */
-  bool in_section; /* an element more is open */
+  const char *prefix; /* of ids */
+  int base;           /* elements open outside */
   hl_text scratch;
 } reader;
 
@@ -108,12 +108,13 @@ static const char *trimmed_end(const char *at, const char *end) {
 
 /* "Failed Rows" -> "failed-rows" */
 static void slug(const char *at, const char *end, hl_text *out) {
-  bool gap = false;
+  bool gap = false, begun = false;
   for (; at < end; at++) {
     if (isascii((unsigned char)*at) && isalnum((unsigned char)*at)) {
-      if (gap && out->length) hl_text_char(out, '-');
+      if (gap && begun) hl_text_char(out, '-');
       hl_text_char(out, (char)tolower((unsigned char)*at));
       gap = false;
+      begun = true;
     } else {
       gap = true;
     }
@@ -128,6 +129,7 @@ static void put_heading(reader *r, const char *at) {
   if (level == 2) {
     hl_html_close_to(r->html, r->base);
     hl_text id = HL_TEXT_INIT;
+    hl_text_append(&id, r->prefix);
     slug(words, end, &id);
     hl_html_open(r->html, "section", "id", id.length ? id.data : NULL, NULL);
     hl_text_release(&id);
@@ -238,8 +240,8 @@ static const char *put_paragraph(reader *r, const char *line) {
   return line;
 }
 
-void hl_markdown_html(const char *markdown, hl_html *html) {
-  reader r = {.html = html, .base = html->depth, .scratch = HL_TEXT_INIT};
+void hl_markdown_html(const char *markdown, const char *prefix, hl_html *html) {
+  reader r = {.html = html, .prefix = prefix, .base = html->depth, .scratch = HL_TEXT_INIT};
   for (const char *line = markdown; *line;) {
     if (*line == '\n') {
       line++;

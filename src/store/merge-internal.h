@@ -9,7 +9,7 @@
 enum { HL__MERGE_COLUMNS = 2000 };
 
 /* What hangs on a row, by its row_id. */
-enum { HL__MERGE_LISTS = 6 };
+enum { HL__MERGE_LISTS = 7 };
 extern const char *const hl__merge_lists[HL__MERGE_LISTS];
 
 /* Whether a column is a number of one store that means nothing in another, or says who wrote a run.

@@ -5,7 +5,8 @@
 #include <string.h>
 
 const char *const hl__merge_lists[HL__MERGE_LISTS] = {
-    "samples", "load_rates", "train_epochs", "step_losses", "custom_metrics", "memory_maps"};
+    "samples",        "load_rates",  "train_epochs", "step_losses",
+    "custom_metrics", "memory_maps", "thumbnails"};
 
 bool hl__merge_is_local(const char *column) {
   static const char *const local[] = {"row_id",       "comparison_id", "check_id",

@@ -67,7 +67,8 @@ hl_status hl__store_lists_add(hl_store *store, int64_t row_id, const hl_record *
     status = add_list(store, row_id, &hl_store_customs_table, record->customs.items,
                       sizeof *record->customs.items, record->customs.count, error);
   if (status == HL_OK) status = add_losses(store, row_id, record, error);
-  return status == HL_OK ? add_map(store, row_id, record, error) : status;
+  if (status == HL_OK) status = add_map(store, row_id, record, error);
+  return status == HL_OK ? hl__store_thumbnails_add(store, row_id, record, error) : status;
 }
 
 /* -- reading --------------------------------------------------------------------------------- */
@@ -158,6 +159,9 @@ static const struct {
      take_custom},
     {"step_losses", "SELECT row_id, count, data FROM step_losses WHERE row_id = ?", take_losses},
     {"memory_maps", "SELECT row_id, data FROM memory_maps WHERE row_id = ?", take_map},
+    {"thumbnails",
+     "SELECT kind, height, width, low, high, data FROM thumbnails WHERE row_id = ? ORDER BY number",
+     hl__store_thumbnail_take},
 };
 
 static hl_status load_list(hl_store *store, int64_t row_id, size_t list, hl_record *record,

@@ -100,4 +100,11 @@ hl_status hl__store_lists_add(hl_store *store, int64_t row_id, const hl_record *
                               hl_error *error);
 hl_status hl__store_lists_load(hl_store *store, int64_t row_id, hl_record *record, hl_error *error);
 
+/* Small pictures of what the row reconstructed, unless an earlier row of the run has the same; and
+ * the one at which a statement of kind, height, width, low, high, data stands. */
+hl_status hl__store_thumbnails_add(hl_store *store, int64_t row_id, const hl_record *record,
+                                   hl_error *error);
+hl_status hl__store_thumbnail_take(hl_store *store, sqlite3_stmt *statement, hl_record *record,
+                                   hl_error *error);
+
 #endif

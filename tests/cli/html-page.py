@@ -6,6 +6,7 @@ import html.parser
 import io
 import json
 import re
+import struct
 
 from harness import HOME, Skip, case, environment, file, hotlap, main, sweep
 from browser_kit import Browser
@@ -173,6 +174,40 @@ def where_the_page_goes():
     assert Reader((HOME / 'beside' / 'benchmark_report.html').read_text()).script('hotlap-data') == done.document
 
 
+def grey_of(address):
+    """Height, width and pixels of a grey PNG of 8 bits whose lines are not filtered, or filtered alike."""
+    assert address.startswith('data:image/png;base64,'), address[:40]
+    data = base64.b64decode(address.split(',', 1)[1], validate=True)
+    assert data.startswith(b'\x89PNG\r\n\x1a\n')
+    width, height, depth, colour = struct.unpack('>IIBB', data[16:26])
+    assert (depth, colour) == (8, 0), (depth, colour)
+    return height, width, data
+
+
+@case
+def pictures_are_kept_with_the_run():
+    """Of progressive imaging and of a pipeline; the page of the stored run is that of the measured one."""
+    for name, titles, arguments in (
+            ('imaging', ['True object', 'Reconstruction', 'Seen through the last aperture (square root)',
+                         'Cumulative mask in the plane of frequencies'],
+             ('prism_generator:size=128,object=64', '--progressive', '--samples', '2')),
+            ('pipeline', ['Reconstruction: amplitude', 'Reconstruction: phase, rad', 'True object: amplitude',
+                          'True object: phase, rad'],
+             ('ptychopinn:N=64', '--pipeline', '--test-data', 'simulated', '--n-images', '9', '--batch-sizes',
+              '2,4'))):
+        hotlap('sweep', *arguments, '--iterations', '1', '--export-format', 'html', '--output-dir', name).passes()
+        measured = (HOME / name / 'benchmark_report.html').read_text()
+        text, page = page_of('last')
+        pictures = [attributes for tag, attributes in page.elements if tag == 'img']
+        assert sorted(p['alt'] for p in pictures) == sorted(titles), [p['alt'] for p in pictures]
+        for picture in pictures:
+            height, width, data = grey_of(picture['src'])
+            assert (str(height), str(width)) == (picture['height'], picture['width'])
+            assert 16 <= height <= 192 and len(data) > 100, (height, width, len(data))
+        assert text == measured, name
+        (HOME / f'{name}.html').write_text(text)
+
+
 # ---- in a browser ----
 
 BROWSER = []
@@ -201,6 +236,8 @@ def browser_shows_it_without_complaint():
     assert page.complaints == [] and page.requests == [], (page.complaints, page.requests)
     assert page.value('document.title') == 'mlp - hotlap'
     assert page.value('document.documentElement.scrollWidth <= innerWidth')
+    links = page.value("[...document.querySelectorAll('nav a')].map(a => !!document.querySelector(a.hash))")
+    assert len(links) > 5 and all(links), links
     assert set(page.value('Object.keys(hotlap.charts)')) >= {'throughput-1', 'latency-1', 'memory-1', 'pareto-1'}
     for canvas in page.value('''[...document.querySelectorAll('canvas')].map(c => {
             const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
@@ -295,8 +332,7 @@ def light_and_dark():
 def narrow_and_printed():
     page = opened()
     page.size(360, 740)
-    page.until('innerWidth === 360')
-    assert page.value('document.documentElement.scrollWidth') <= 360
+    page.until('innerWidth === 360 && document.documentElement.scrollWidth <= 360')  # charts follow
     pdf = page.pdf()
     assert pdf.startswith(b'%PDF-') and len(pdf) > 20_000, len(pdf)
     assert page.complaints == []
@@ -321,6 +357,15 @@ def downloads_are_the_files():
         (HOME / 'csv' / 'benchmark_results.csv').read_bytes()
     assert (place / f"hotlap-{document['run']}.json").read_bytes() == \
         (HOME / 'csv' / 'benchmark_results.json').read_bytes()
+
+
+@case
+def pictures_are_shown():
+    if not (HOME / 'imaging.html').exists():
+        raise Skip('the page was not written')
+    page = opened('imaging.html')
+    assert page.value("[...document.images].map(i => i.complete && i.naturalWidth)") == [64, 64, 128, 128]
+    assert page.complaints == []
 
 
 @case

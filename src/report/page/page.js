@@ -433,6 +433,24 @@
 
   const repaint = () => drawn.forEach(paint);
 
+  /* ---- contents ---- */
+
+  /* Links to the parts of a long page, after its head. */
+  const contents = () => {
+    const heads = [...document.querySelectorAll('main > section[id] > h2')];
+    const after = document.querySelector('main > header');
+    if (heads.length < 3 || !after || document.querySelector('main > nav')) return;
+    const nav = make('nav', { class: 'contents', 'aria-label': 'On this page' });
+    const list = make('ul');
+    for (const head of heads) {
+      const item = make('li');
+      item.append(make('a', { href: `#${head.parentElement.id}` }, head.textContent));
+      list.append(item);
+    }
+    nav.append(list);
+    after.after(nav);
+  };
+
   /* ---- downloads ---- */
 
   const download = (button) => {
@@ -455,6 +473,7 @@
 
   /* ---- */
 
+  contents();
   document.querySelectorAll('table.sortable').forEach(table);
   document.querySelectorAll('figure[data-chart]').forEach(chart);
   document.querySelectorAll('[data-download]').forEach((button) => {

@@ -1,5 +1,7 @@
 /* The writer of pages: no value becomes markup, whatever is in it; and what is embedded. */
-#include "report/html-writer.h"
+#include "report/html-chart.h"
+#include "report/markdown-html.h"
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -93,9 +95,88 @@ static void assets_are_there(void **state) {
   assert_non_null(strstr(hl_asset_find("chart.js")->data, "MIT License"));
 }
 
+/* ---- Markdown ---- */
+
+static void expect_markdown(const char *markdown, const char *expected) {
+  hl_text text = HL_TEXT_INIT;
+  hl_html html;
+  hl_html_init(&html, &text);
+  hl_markdown_html(markdown, "", &html);
+  assert_int_equal(html.depth, 0);
+  assert_string_equal(text.data, expected);
+  hl_text_release(&text);
+}
+
+static void markdown_becomes_elements(void **state) {
+  (void)state;
+  expect_markdown("# Title\n\nA *b* **bold** `<code>` \\*c\\* &lt;i&gt; &amp;lt; &copy;\nnext\n",
+                  "<p>A *b* <strong>bold</strong> <code>&lt;code&gt;</code> *c* &lt;i&gt; &amp;lt; "
+                  "&amp;copy;\nnext</p>");
+  expect_markdown("## Failed Rows: 2\n\none\n\n## Next\n### Inner\n",
+                  "<section id=\"failed-rows-2\">\n<h2>Failed Rows: 2</h2>\n<p>one</p></section>\n"
+                  "<section id=\"next\">\n<h2>Next</h2>\n<h3>Inner</h3></section>");
+  expect_markdown("- a\n  - b\n  - c\n- d\n",
+                  "<ul>\n<li>a\n<ul>\n<li>b</li>\n<li>c</li></ul></li>\n<li>d</li></ul>");
+  expect_markdown("- a\n  - b\n", "<ul>\n<li>a\n<ul>\n<li>b</li></ul></li></ul>");
+  expect_markdown(
+      "```json\n{\"a\": \"<b>\"}\n```\nafter\n",
+      "<pre tabindex=\"0\"><code>{&quot;a&quot;: &quot;&lt;b&gt;&quot;}\n</code></pre>\n"
+      "<p>after</p>");
+  expect_markdown("![picture](a.png)\n", "");
+  expect_markdown("``a ` b`` and `` ` `` and `open\n",
+                  "<p><code>a ` b</code> and <code>`</code> and `open</p>");
+}
+
+static void markdown_tables_keep_their_cells(void **state) {
+  (void)state;
+  expect_markdown("| A | B |\n|---|--:|\n| x \\| y | **1** |\n| `a\\|b` |\n| only\n",
+                  "<div class=\"scroll\">\n<table class=\"sortable\">\n<thead>\n<tr>"
+                  "<th scope=\"col\">A</th><th class=\"number\" scope=\"col\">B</th></tr></thead>\n"
+                  "<tbody>\n<tr><td>x | y</td><td class=\"number\"><strong>1</strong></td></tr>\n"
+                  "<tr><td><code>a|b</code></td><td class=\"number\"></td></tr>\n"
+                  "<tr><td>only</td><td class=\"number\"></td></tr></tbody></table></div>");
+  expect_markdown("| no table\n", "<p>| no table</p>");
+  expect_markdown("|\n|\n", "<p>|</p>\n<p>|</p>");
+}
+
+/* ---- charts ---- */
+
+static void charts_say_their_numbers(void **state) {
+  (void)state;
+  hl_text text = HL_TEXT_INIT;
+  hl_html html;
+  hl_chart chart;
+  const hl_chart_spec spec = {
+      .id = "t", .title = "A & B", .x = {"Batch", HL_CHART_LOG2}, .y = {"ms", HL_CHART_LOG}};
+  hl_html_init(&html, &text);
+  hl_chart_begin(&chart, &html, &spec);
+  hl_chart_series(&chart, "</script>", HL_CHART_LINE);
+  hl_chart_point(&chart, 2, 0.25, (hl_pair){0.2, 0.3}, NULL);
+  hl_chart_point(&chart, 0, 1, hl_chart_no_interval, NULL);           /* has no logarithm */
+  hl_chart_point(&chart, 4, (double)NAN, hl_chart_no_interval, NULL); /* is not known */
+  assert_true(hl_chart_end(&chart));
+  assert_int_equal(html.depth, 0);
+  assert_non_null(strstr(text.data, "<figcaption>A &amp; B</figcaption>"));
+  assert_non_null(strstr(text.data, "\"series\":[{\"name\":\"\\u003c/script\\u003e\","));
+  assert_non_null(
+      strstr(text.data, "\"points\":[{\"x\":2,\"y\":0.25,\"low\":0.2,\"high\":0.3}]}]}</script>"));
+  assert_non_null(strstr(text.data, "<td>&lt;/script&gt;</td>"));
+  assert_non_null(strstr(text.data, "1 series, 1 point. Batch: 2.000 to 2.000."));
+  hl_text_clear(&text);
+  hl_chart_begin(&chart, &html, &spec);
+  hl_chart_series(&chart, "none", HL_CHART_LINE);
+  assert_false(hl_chart_end(&chart));
+  assert_string_equal(text.data, "");
+  hl_text_release(&text);
+}
+
 int main(void) {
-  static const struct CMUnitTest tests[] = {
-      cmocka_unit_test(values_are_no_markup), cmocka_unit_test(elements_nest),
-      cmocka_unit_test(json_ends_no_script), cmocka_unit_test(assets_are_there)};
+  static const struct CMUnitTest tests[] = {cmocka_unit_test(values_are_no_markup),
+                                            cmocka_unit_test(elements_nest),
+                                            cmocka_unit_test(json_ends_no_script),
+                                            cmocka_unit_test(assets_are_there),
+                                            cmocka_unit_test(markdown_becomes_elements),
+                                            cmocka_unit_test(markdown_tables_keep_their_cells),
+                                            cmocka_unit_test(charts_say_their_numbers)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -192,12 +192,14 @@ static void schema_3_is_converted(void **state) {
   hl_store_free(store);
   sqlite3 *db = NULL;
   assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-  assert_int_equal(sqlite3_exec(db,
-                                "DROP TABLE change_checks; DROP TABLE load_rates; DROP TABLE "
-                                "train_epochs; DROP TABLE step_losses; DROP TABLE "
-                                "custom_metrics; DROP TABLE memory_maps; PRAGMA user_version = 3",
-                                NULL, NULL, NULL),
-                   SQLITE_OK);
+  assert_int_equal(
+      sqlite3_exec(
+          db,
+          "DROP TABLE change_checks; DROP TABLE load_rates; DROP TABLE "
+          "train_epochs; DROP TABLE step_losses; DROP TABLE "
+          "custom_metrics; DROP TABLE memory_maps; DROP TABLE thumbnails; PRAGMA user_version = 3",
+          NULL, NULL, NULL),
+      SQLITE_OK);
   sqlite3_close(db);
   store = open_store();
   hl_history_rows rows = load(store, "throughput_ips", "mlp", NULL);
