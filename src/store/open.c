@@ -191,6 +191,7 @@ static hl_status open_immutable(hl_store *store, hl_store_mode mode, hl_error *e
   hl_text_append(&name, "?immutable=1");
   sqlite3_close(store->db);
   store->db = NULL;
+  store->fixed = true;
   int code = name.failed ? SQLITE_NOMEM
                          : sqlite3_open_v2(name.data, &store->db,
                                            SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);

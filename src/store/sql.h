@@ -20,6 +20,7 @@ struct hl_store {
   char *path;
   bool batch;           /* a transaction of several writes is open */
   bool watched;         /* HL_STORE_WATCH */
+  bool fixed;           /* read as a file that nobody changes */
   bool indexed;         /* it has the indices of indices.c */
   uint64_t deadline_ns; /* of hl_store_time_limit; 0: none */
 };

@@ -163,6 +163,10 @@ hl_status hl_store_runs_salvage(hl_store *store, const hl_store_filter *filter,
  */
 void hl_store_time_limit(hl_store *store, int ms);
 
+/* Whether it is read as a file that nobody changes, as its directory cannot be written to: to see
+ * another state it has to be opened again. */
+bool hl_store_is_fixed(const hl_store *store);
+
 /* A number that is another one after every change that another process commits. */
 hl_status hl_store_version(hl_store *store, int64_t *ret_version, hl_error *error);
 

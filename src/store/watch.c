@@ -17,6 +17,10 @@ void hl_store_time_limit(hl_store *store, int ms) {
   sqlite3_progress_handler(store->db, ms > 0 ? LOOK_AFTER : 0, is_over, store);
 }
 
+bool hl_store_is_fixed(const hl_store *store) {
+  return store->fixed;
+}
+
 hl_status hl_store_version(hl_store *store, int64_t *ret_version, hl_error *error) {
   return hl_sql_int(store, "PRAGMA data_version", ret_version, error);
 }

@@ -52,14 +52,24 @@ static void put_models(hl_html *html, const char *models) {
   hl_html_close(html);
 }
 
-static void put_run(hl_html *html, const hl_store_run *run) {
-  bool live = run->state && strcmp(run->state, hl_run_state_name(HL_RUN_RUNNING)) == 0;
+/* As the store says, or "abandoned" where the process that wrote it is gone. */
+static const char *state_of(hl_store *store, const hl_store_run *run, bool *ret_live) {
+  hl_store_standing standing;
+  *ret_live = run->state && strcmp(run->state, hl_run_state_name(HL_RUN_RUNNING)) == 0;
+  bool told = *ret_live && hl_store_run_standing(store, run->id, &standing, NULL) == HL_OK;
+  if (told && standing.abandoned) *ret_live = false;
+  return told && standing.abandoned ? "abandoned" : run->state;
+}
+
+static void put_run(hl_html *html, hl_store *store, const hl_store_run *run) {
+  bool live;
+  const char *state = state_of(store, run, &live);
   hl_html_open(html, "tr", NULL);
   put_choice(html, "a", "baseline of the comparison", run->id);
   put_choice(html, "b", "compared with the baseline", run->id);
   hl__web_run_cell(html, run->id);
   hl_html_element(html, "td", run->created, NULL);
-  hl_html_element(html, "td", run->state, "class", live ? "running" : NULL, NULL);
+  hl_html_element(html, "td", state, "class", live ? "running" : NULL, NULL);
   hl_html_open(html, "td", "class", "number", NULL);
   hl_html_format(html, "%" PRId64 "/%" PRId64, run->passed_count, run->row_count);
   hl_html_close(html);
@@ -69,13 +79,13 @@ static void put_run(hl_html *html, const hl_store_run *run) {
   hl_html_close(html);
 }
 
-static void put_table(hl_html *html, const hl_store_runs *runs, size_t count) {
+static void put_table(hl_html *html, hl_store *store, const hl_store_runs *runs, size_t count) {
   static const hl__web_column columns[] = {
       {"A", false},       {"B", false},     {"Run", false},     {"Begun", false},
       {"State", false},   {"Passed", true}, {"Images/s", true}, {"Best by", false},
       {"Machine", false}, {"Models", false}};
   hl__web_table_begin(html, "runs", "Runs, the newest first", columns, HL_COUNT(columns));
-  for (size_t i = 0; i < count; i++) put_run(html, &runs->items[i]);
+  for (size_t i = 0; i < count; i++) put_run(html, store, &runs->items[i]);
   hl__web_table_end(html);
 }
 
@@ -134,7 +144,7 @@ hl_status hl__web_page_runs(hl__web *web, const hl_web_target *target, hl__web_a
   put_filter(&html, &filter);
   hl_html_open(&html, "div", "id", "swapped", NULL);
   if (runs.count)
-    put_table(&html, &runs, runs.count > PAGE ? PAGE : runs.count);
+    put_table(&html, store, &runs, runs.count > PAGE ? PAGE : runs.count);
   else
     hl_html_element(&html, "p", "No such runs. `hotlap sweep MODEL` makes one.", NULL);
   put_pager(&html, &filter, page, runs.count > PAGE, count);

@@ -8,16 +8,19 @@ void hl__web_store_close(hl__web *web) {
   web->store = NULL;
 }
 
-/* Whether it is the file that is open, as far as can be seen without reading it. */
-static bool is_same(const struct stat *a, const struct stat *b) {
-  return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+/* Whether it is the file that is open, in the state in which it is read. */
+static bool is_same(const hl_store *store, const struct stat *a, const struct stat *b) {
+  bool same = a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+  if (!hl_store_is_fixed(store)) return same;
+  return same && a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+         a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
 hl_status hl__web_store(hl__web *web, hl_store **ret_store, hl_error *error) {
   const char *path = web->config->store;
   struct stat now;
   bool there = stat(path, &now) == 0;
-  if (web->store && (!there || !is_same(&now, &web->file))) {
+  if (web->store && (!there || !is_same(web->store, &now, &web->file))) {
     hl__web_store_close(web);
     web->version++;
   }

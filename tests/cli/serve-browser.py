@@ -86,7 +86,7 @@ def a_sweep_is_followed_to_its_report():
         runs.until("document.getElementById('live').textContent === 'live'")
         hang = file('hang', b'3 2')  # the second row never ends
         sweep = subprocess.Popen(
-            [harness.PROGRAM, 'sweep', 'mlp', '--plugin', harness.FAULTY, '--engine', 'faulty', '--engine-option', 'fault=none',
+            [harness.PROGRAM, 'sweep', 'mlp', '--plugin', harness.FAULTY, '--engine', 'faulty', '--engine-option', 'fault=none:none',
              '--batch-sizes', '1,2', '--iterations', '5', '--store', str(name)], stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, env=environment(FAULTY_HANG=str(hang)))
         try:

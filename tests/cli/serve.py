@@ -2,7 +2,9 @@
 import html.parser
 import os
 import pathlib
+import shutil
 import socket
+import sqlite3
 import subprocess
 import time
 
@@ -188,7 +190,7 @@ def events_of_a_sweep_that_runs():
     with Dashboard('--store', name) as d:
         everything = Events(d, '/events')
         sweep = subprocess.Popen([harness.PROGRAM, 'sweep', 'mlp', '--plugin', harness.FAULTY, '--engine', 'faulty',
-                                  '--engine-option', 'fault=none', '--batch-sizes', '1,2,4', '--iterations', '20',
+                                  '--engine-option', 'fault=none:none', '--batch-sizes', '1,2,4', '--iterations', '20',
                                   '--store', str(name)], env=environment(), stdout=subprocess.DEVNULL)
         try:
             assert everything.next('changed')[0] == 'changed'
@@ -205,6 +207,44 @@ def events_of_a_sweep_that_runs():
         finally:
             sweep.kill()
             sweep.wait()
+
+
+@case
+def a_run_whose_process_is_gone():
+    name = HOME / 'gone.db'
+    hang = harness.file('hang', b'3 2')  # the second row never ends
+    sweep = subprocess.Popen([harness.PROGRAM, 'sweep', 'mlp', '--plugin', harness.FAULTY, '--engine', 'faulty',
+                              '--engine-option', 'fault=none:none', '--batch-sizes', '1,2', '--iterations', '5', '--store',
+                              str(name)], env=environment(FAULTY_HANG=str(hang)), stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
+    try:
+        with Dashboard('--store', name) as d:
+            while d.get('/api/runs').status != 200 or not d.page('/api/runs').document['runs']:
+                pass
+            events = Events(d, '/runs/latest/events')
+            assert events.next('row')[1]['batch_size'] == 1
+            assert events.next('state')[1] == {'state': 'running', 'rows': 1, 'passed': 1}
+            sweep.kill()
+            sweep.wait()
+            assert Events(d, '/runs/latest/events').next('state')[1]['state'] == 'abandoned'
+            assert 'abandoned' in Page(d.page('/').text).texts
+            assert 'the process that measured is gone' in d.page('/runs/latest').text
+            Page(d.page('/runs/latest?report=1').text)
+    finally:
+        sweep.kill()
+        sweep.wait()
+
+
+@case
+def only_rows_that_failed():
+    name = HOME / 'failed.db'
+    hotlap('sweep', 'mlp', '--plugin', harness.FAULTY, '--engine', 'faulty', '--engine-option', 'fault=submit:garbage',
+           '--batch-sizes', '1,2', '--max-time', '0.3', '--store', name)
+    with Dashboard('--store', name) as d:
+        row = d.page('/api/runs').document['runs'][0]
+        assert row['rows'] == 2 and row['passed'] == 0 and row['best'] is None, row
+        for path in ('/', '/runs/latest', '/history?model=mlp', '/compare?a=latest&b=latest', '/metrics'):
+            d.page(path)
 
 
 @case
@@ -381,6 +421,48 @@ def a_store_that_is_not_there_goes_and_returns():
         name.write_bytes(b'nothing of a store' * 100)
         assert d.get('/api/runs').status == 503
         assert 'hotlap_dashboard_store_readable 0' in d.page('/metrics').text
+
+
+@case
+def stores_that_cannot_be_read():
+    newer = HOME / 'newer.db'
+    shutil.copy(store(), newer)
+    with sqlite3.connect(newer) as db:
+        db.execute('PRAGMA user_version = 999')
+    with Dashboard('--store', newer) as d:
+        for path in ('/', '/api/runs', '/runs/latest', '/history?model=mlp'):
+            assert 'newer hotlap' in d.page(path, status=503).text
+        d.page('/metrics')
+        d.page('/runs/latest/events', status=503)
+    older = HOME / 'older.db'
+    shutil.copy(store(), older)
+    with sqlite3.connect(older) as db:
+        db.execute('PRAGMA user_version = 3')
+    before = older.read_bytes()
+    with Dashboard('--store', older) as d:
+        page = Page(d.page('/', status=503).text)
+        assert any('older hotlap' in text for text in page.texts)
+    assert older.read_bytes() == before
+    for strange in (HOME, HOME / 'x' / 'y.db', '/dev/null', harness.file('empty.db', b'')):
+        with Dashboard('--store', strange) as d:
+            d.page('/', status=503)
+            assert d.end() == 0
+
+
+@case
+def a_store_that_another_process_holds():
+    name = HOME / 'held.db'
+    shutil.copy(store(), name)
+    with Dashboard('--store', name) as d:
+        with sqlite3.connect(name) as db:
+            db.execute('BEGIN EXCLUSIVE')  # as a writer that takes long: readers read on
+            assert d.page('/api/runs').document['runs']
+            db.execute('ROLLBACK')
+        before = name.read_bytes()
+        d.page('/')
+        d.page('/runs/latest')
+        d.page('/history?model=mlp')
+    assert name.read_bytes() == before
 
 
 main()
