@@ -131,6 +131,17 @@ static void note_threads(const hl_program *program) {
   if (HL_HOST_HAS(engine->host, note)) engine->host->note("native", note);
 }
 
+static void note_saturable(const hl_program *program) {
+  const hl_host *host = program->model->engine->host;
+  char note[200];
+  if (program->list.saturable_count == 0 || !HL_HOST_HAS(host, note)) return;
+  snprintf(note, sizeof(note),
+           "%d 8-bit products ran in float32: without VNNI their sums would saturate (weights "
+           "beyond 64, or signed inputs)",
+           program->list.saturable_count);
+  host->note("native", note);
+}
+
 static hl_status prepare(hl_model *model, const hl_program_spec *spec, hl_program **ret_program,
                          hl_error *error) {
   hl_program *program;
@@ -152,6 +163,7 @@ static hl_status prepare(hl_model *model, const hl_program_spec *spec, hl_progra
                          "are used");
   if (model->engine->isa_note && HL_HOST_HAS(host, note))
     host->note("native", model->engine->isa_note);
+  note_saturable(program);
   note_threads(program);
   if (program->list.fallback_count > 0)
     hl_native_log(model->engine, "%d steps run on the reference evaluator",

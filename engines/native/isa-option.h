@@ -12,7 +12,7 @@
 #include "native.h"
 
 /*
- * Sets the engine's kernels, block, fast_bfloat16 and isa_note by `name`: "auto" for the best that
+ * Sets the engine's kernels, block, fast_bfloat16, saturates and isa_note by `name`: "auto" for the best that
  * the processor has, "baseline", "avx2" or "avx512"; oneDNN is capped to match. Not thread-safe.
  * INVALID_ARGUMENT for another name, UNAVAILABLE where the processor lacks it or the process has
  * another cap.

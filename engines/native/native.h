@@ -27,6 +27,7 @@ struct hl_engine {
   bool winograd_any_batch;   /* whether they do depends on no batch */
   uint32_t off;              /* what is left out (compile/switches.h) */
   bool fast_bfloat16;        /* the processor multiplies bfloat16 */
+  bool saturates;            /* sums of two 8-bit products do, at 16 bits: there is no VNNI */
   hl_native_account account; /* what the engine has allocated */
 };
 

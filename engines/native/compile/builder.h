@@ -96,9 +96,10 @@ typedef struct hl_native_list {
   hl_native_result *results; /* of training programs: what can be traced, in order */
   int32_t result_count, result_capacity;
   uint64_t arena_bytes, output_bytes, state_bytes, traffic_bytes;
-  double flops;           /* executed; while building: more (or less) than the nominal ones */
-  int32_t fallback_count; /* steps that run the reference evaluator */
-  int32_t single_count;   /* steps too small for more than one thread */
+  double flops;            /* executed; while building: more (or less) than the nominal ones */
+  int32_t fallback_count;  /* steps that run the reference evaluator */
+  int32_t saturable_count; /* 8-bit nodes that run in float32: their sums would saturate */
+  int32_t single_count;    /* steps too small for more than one thread */
 } hl_native_list;
 
 void hl_native_list_release(hl_native_list *list);

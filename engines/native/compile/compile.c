@@ -175,6 +175,7 @@ static hl_status lower_all(hl_native_builder *b, hl_program *program, hl_error *
 static hl_status build(hl_program *program, hl_dtype dtype, hl_error *error) {
   hl_native_ir ir;
   hl_status status = hl_native_ir_init(&ir, program->graph, error);
+  ir.saturates = program->model->engine->saturates;
   if (status == HL_OK) status = hl_native_passes(&ir, program->model->engine->off, error);
   hl_native_builder b = {.engine = program->model->engine,
                          .model = program->model,
@@ -188,6 +189,7 @@ static hl_status build(hl_program *program, hl_dtype dtype, hl_error *error) {
   if (status == HL_OK) status = lower_all(&b, program, error);
   if (status == HL_OK) status = hl_native_memory_plan(&program->list, error);
   if (status == HL_OK) program->list.flops += hl_graph_flops(program->graph);
+  program->list.saturable_count = ir.saturable;
   free(b.tensor_of);
   free(b.uses_after);
   free(b.statistics);

@@ -62,6 +62,8 @@ typedef struct hl_native_ir {
   int32_t *uses; /* by value: reading nodes, and one more for an output or an update of the graph,
                     and for what is kept apart */
   size_t use_capacity;
+  bool saturates;    /* of the engine: 8-bit products do at 16 bits */
+  int32_t saturable; /* nodes that are left in float32 for it */
   hl_arena arena;
 } hl_native_ir;
 

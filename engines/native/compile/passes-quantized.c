@@ -113,6 +113,19 @@ static int channel_axis(const hl_native_ir *ir, const hl_native_node *node) {
   return hl_node_int(node->source, "transB", 0) != 0 ? 0 : 1;
 }
 
+/* Without VNNI two products are added up in 16 bits, which saturate: 2 * 255 * 127 is twice what
+ * they hold. Signed inputs would have their weights halved against it, and rounded. */
+static bool is_exact(hl_native_ir *ir, hl_value_id x, hl_value_id weights) {
+  enum { MOST = 64 }; /* 2 * 255 * 64 < 2^15 */
+  const hl_value *w = hl_native_value(ir, weights);
+  if (!ir->saturates) return true;
+  bool exact = hl_native_value(ir, x)->dtype == HL_UINT8;
+  for (int64_t i = 0; exact && i < hl_shape_elements(&w->shape); i++)
+    exact = byte_at(w, i) <= MOST && byte_at(w, i) >= -MOST;
+  ir->saturable += !exact;
+  return exact;
+}
+
 static void match(hl_native_ir *ir, hl_native_node *node) {
   int axis = channel_axis(ir, node);
   const hl_native_node *before = axis < 0 ? NULL : hl_native_ir_writer(ir, node->inputs[0]);
@@ -126,7 +139,9 @@ static void match(hl_native_ir *ir, hl_native_node *node) {
     if (y->shape.dims[i] == 0) return;
   if (!read_weights(ir, node->inputs[1], axis, &weights, &q.w_scales)) return;
   int64_t channels = hl_native_value(ir, weights)->shape.dims[axis];
-  if (!read_bias(ir, hl_native_input(node, 2), channels, &bias)) return;
+  if (!read_bias(ir, hl_native_input(node, 2), channels, &bias) ||
+      !is_exact(ir, before->inputs[0], weights))
+    return;
   hl_native_quantized *kept = hl_arena_array(&ir->arena, 1, sizeof(*kept));
   if (!kept) return;
   *kept = q;

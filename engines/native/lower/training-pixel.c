@@ -67,7 +67,10 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, const pixel_c
   int32_t first = hl_native_in(b, node->inputs[0], HL_LAYOUT_PLAIN);
   int32_t second = hl_native_in(b, node->inputs[1], HL_LAYOUT_PLAIN);
   int32_t to = hl_native_out(b, node->outputs[0], HL_LAYOUT_PLAIN);
-  hl_native_step *step = hl_native_call(b, node->op, run, context, NULL);
+  const char *kind = strcmp(node->op, "Conv") == 0            ? "Conv pixel"
+                     : strcmp(node->op, "ConvTranspose") == 0 ? "ConvTranspose pixel"
+                                                              : "ConvWeightGradient pixel";
+  hl_native_step *step = hl_native_call(b, kind, run, context, NULL);
   hl_native_arg_add(b, step, first, 0, NULL);
   hl_native_arg_add(b, step, second, 0, NULL);
   hl_native_arg_add(b, step, to, 0, NULL);

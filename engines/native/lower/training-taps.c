@@ -268,7 +268,8 @@ static bool forward(hl_native_builder *b, const hl_native_node *node, bool trans
                      hl_native_out(b, node->outputs[0], HL_LAYOUT_PLAIN),
                      hl_native_scratch(b, plane_bytes(&context->source)),
                      bias_id >= 0 ? hl_native_in(b, bias_id, HL_LAYOUT_PLAIN) : -1};
-  hl_native_step *step = hl_native_call(b, node->op, run_taps, context, taps_free);
+  const char *kind = strcmp(node->op, "Conv") == 0 ? "Conv taps" : "ConvTranspose taps";
+  hl_native_step *step = hl_native_call(b, kind, run_taps, context, taps_free);
   for (size_t i = 0; i < (bias_id >= 0 ? 5u : 4u); i++)
     hl_native_arg_add(b, step, args[i], 0, NULL);
   return true;
@@ -308,7 +309,8 @@ bool hl_native_lower_taps_gradient(hl_native_builder *b, const hl_native_node *n
                      hl_native_out(b, node->outputs[0], HL_LAYOUT_PLAIN),
                      hl_native_scratch(b, plane_bytes(&context->source)),
                      hl_native_scratch(b, more)};
-  hl_native_step *step = hl_native_call(b, node->op, run_gradient, context, taps_free);
+  hl_native_step *step =
+      hl_native_call(b, "ConvWeightGradient taps", run_gradient, context, taps_free);
   for (size_t i = 0; i < 5; i++) hl_native_arg_add(b, step, args[i], 0, NULL);
   return true;
 }
