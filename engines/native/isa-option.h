@@ -12,10 +12,10 @@
 #include "native.h"
 
 /*
- * Sets the engine's kernels, block, fast_bfloat16, saturates and isa_note by `name`: "auto" for the best that
- * the processor has, "baseline", "avx2" or "avx512"; oneDNN is capped to match. Not thread-safe.
- * INVALID_ARGUMENT for another name, UNAVAILABLE where the processor lacks it or the process has
- * another cap.
+ * Sets the engine's kernels, block, fast_bfloat16, saturates and isa_note by `name`: "auto" for the
+ * best that the processor has, "baseline", "avx2" or "avx512"; oneDNN is capped to match. Not
+ * thread-safe. INVALID_ARGUMENT for another name, UNAVAILABLE where the processor lacks it or the
+ * process has another cap.
  */
 hl_status hl_native_isa_choose(hl_engine *engine, const char *name, hl_error *error);
 
