@@ -16,6 +16,7 @@
 #include "numeric/fft-vector.h"
 
 void HL_FN(hl__band_sixteen_rows)(const hl__band_job *j, size_t t);
+void HL_FN(hl__band_spread_back)(const hl__band_job *j, size_t u);
 
 enum { EIGHTHS = HL__BAND_EIGHTHS, LANES = HL__BAND_LANES };
 
@@ -175,10 +176,9 @@ HL_INLINE vfloat reversed(vfloat v) {
 #endif
 }
 
-/* Of one row, whose fields these are, the columns ±x + m n / 8 of HL_WIDTH x from t. */
-HL_INLINE void columns_at(const hl__band_job *j, const float *fields, size_t t, size_t half,
-                          int flip, const size_t first[2][EIGHTHS], float *row) {
-  const hl__band_plan *p = j->plan;
+/* The field of HL_WIDTH columns from t, of the row whose fields these are. */
+HL_INLINE void field_at(const hl__band_plan *p, const float *fields, size_t t, size_t half,
+                        vfloat re[2][EIGHTHS], vfloat im[2][EIGHTHS]) {
   series s = {.e = fields,
               .o = fields + p->lanes + half,
               .cosine = turns_at(p, t),
@@ -187,11 +187,16 @@ HL_INLINE void columns_at(const hl__band_job *j, const float *fields, size_t t, 
               .step = 1,
               .turn_step = (size_t)2 * LANES,
               .turns_are_vectors = 1};
-  vfloat re[2][EIGHTHS], im[2][EIGHTHS];
   places_of(&s, re);
   s.e = fields + p->lanes;
   s.o = fields + half;
-  places_of(&s, im);
+  places_of(&s, im); /* of the place opposite */
+}
+
+HL_INLINE void amplitudes_at(const hl__band_plan *p, const float *fields, size_t t, size_t half,
+                             int flip, const size_t first[2][EIGHTHS], float *row) {
+  vfloat re[2][EIGHTHS], im[2][EIGHTHS];
+  field_at(p, fields, t, half, re, im);
   for (int minus = 0; minus < 2; minus++)
     for (size_t m = 0; m < EIGHTHS; m++) {
       vfloat x = re[minus][m], y = im[1 - minus][opposite(m)];
@@ -200,17 +205,239 @@ HL_INLINE void columns_at(const hl__band_job *j, const float *fields, size_t t, 
     }
 }
 
-HL_INLINE void sixteen_rows(const hl__band_job *j, size_t t, size_t half, int flip) {
-  const hl__band_plan *p = j->plan;
-  rows_at(j, t, half);
-  for (size_t c = 0; c < p->sixteenth; c += HL_WIDTH) {
-    size_t first[2][EIGHTHS];
-    for (size_t i = 0; i < 2 * EIGHTHS; i++)
-      first[i / EIGHTHS][i % EIGHTHS] = first_of(p, flip, c, HL_WIDTH, i >= EIGHTHS, i % EIGHTHS);
-    for (size_t i = 0; i < 2 * EIGHTHS; i++)
-      columns_at(j, j->fields + i * 2 * p->lanes, c, half, flip, first,
-                 j->amplitude + first_of(p, flip, t, 1, i >= EIGHTHS, i % EIGHTHS) * p->n);
+/* -- back: each of these is the transpose of what has its name without `back` ------------------ */
+
+/* even[r] = Σ_m cos(2π r m / 8) x[m], odd[r] = Σ_m sin(2π r m / 8) x[m]. */
+HL_INLINE void turn_back(const vfloat x[EIGHTHS], vfloat even[5], vfloat odd[3]) {
+  const float root = 0x1.6a09e6p-1f;
+  vfloat sum = x[0] + x[4], difference = x[0] - x[4], two = x[2] + x[6];
+  vfloat one = x[1] + x[7], three = x[3] + x[5], outer = one + three, inner = root * (one - three);
+  vfloat i = x[1] - x[7], j = x[2] - x[6], k = x[3] - x[5], slope = root * (i + k);
+  even[0] = sum + two + outer;
+  even[4] = sum + two - outer;
+  even[2] = sum - two;
+  even[1] = difference + inner;
+  even[3] = difference - inner;
+  odd[0] = slope + j;
+  odd[1] = i - k;
+  odd[2] = slope - j;
+}
+
+/* What of each remainder's slope goes to e by cos and sin, and to o by sin and cos. */
+typedef struct slopes {
+  vfloat ec[5], os[5], es[3], oc[3];
+} slopes;
+
+HL_INLINE slopes slopes_of(vfloat x[2][EIGHTHS]) {
+  remainders r;
+  slopes s;
+  for (int minus = 0; minus < 2; minus++) turn_back(x[minus], r.even[minus], r.odd[minus]);
+  for (size_t k = 0; k < 5; k++) {
+    s.ec[k] = r.even[0][k] + r.even[1][k];
+    s.os[k] = r.even[0][k] - r.even[1][k];
   }
+  for (size_t k = 0; k < 3; k++) {
+    s.oc[k] = r.odd[0][k] + r.odd[1][k];
+    s.es[k] = r.odd[1][k] - r.odd[0][k];
+  }
+  return s;
+}
+
+/* Sets e[v][HL_WIDTH] and o[v][HL_WIDTH] (from v = 1), or adds to them. */
+HL_INLINE void collect(const slopes *s, const float *cosine, size_t half, int sets, float *e,
+                       float *o) {
+  HL_UNROLL
+  for (size_t v = 0; v <= half; v++) {
+    size_t r = v % EIGHTHS, k = r > EIGHTHS / 2 ? EIGHTHS - r : r;
+    vfloat c = hl_vload(cosine + 2 * v * LANES), i = hl_vload(cosine + (2 * v + 1) * LANES);
+    vfloat a = s->ec[k] * c, b = s->os[k] * i;
+    if (k != 0 && k != EIGHTHS / 2) {
+      vfloat turn = i, back = c;
+      if (r > EIGHTHS / 2) turn = -i, back = -c;
+      a += s->es[k - 1] * turn;
+      b += s->oc[k - 1] * back;
+    }
+    if (!sets) {
+      a += hl_vload(e + v * HL_WIDTH);
+      b += hl_vload(o + v * HL_WIDTH);
+    }
+    hl_vstore(e + v * HL_WIDTH, a);
+    if (v) hl_vstore(o + v * HL_WIDTH, b);
+  }
+}
+
+/* Pairs of halves, then of quarters, ...: lane i of the result is the sum over v[i]. */
+#define HL_FOLD(a, b, low, high)                                                                   \
+  (__builtin_shufflevector(a, b, HL_LANES low) + __builtin_shufflevector(a, b, HL_LANES high))
+#define HL_LANES(...) __VA_ARGS__
+
+HL_INLINE vfloat sum_lanes(vfloat v[HL_WIDTH]) {
+#if HL_VECTOR_BYTES == 64
+  for (int i = 0; i < 8; i++)
+    v[i] = HL_FOLD(v[i], v[i + 8], (0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23),
+                   (8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31));
+  for (int i = 0; i < 4; i++)
+    v[i] = HL_FOLD(v[i], v[i + 4], (0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27),
+                   (4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31));
+  for (int i = 0; i < 2; i++)
+    v[i] = HL_FOLD(v[i], v[i + 2], (0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29),
+                   (2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31));
+  return HL_FOLD(v[0], v[1], (0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30),
+                 (1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31));
+#elif HL_VECTOR_BYTES == 32
+  for (int i = 0; i < 4; i++)
+    v[i] = HL_FOLD(v[i], v[i + 4], (0, 1, 2, 3, 8, 9, 10, 11), (4, 5, 6, 7, 12, 13, 14, 15));
+  for (int i = 0; i < 2; i++)
+    v[i] = HL_FOLD(v[i], v[i + 2], (0, 1, 8, 9, 4, 5, 12, 13), (2, 3, 10, 11, 6, 7, 14, 15));
+  return HL_FOLD(v[0], v[1], (0, 8, 2, 10, 4, 12, 6, 14), (1, 9, 3, 11, 5, 13, 7, 15));
+#else
+  for (int i = 0; i < 2; i++) v[i] = HL_FOLD(v[i], v[i + 2], (0, 1, 4, 5), (2, 3, 6, 7));
+  return HL_FOLD(v[0], v[1], (0, 4, 2, 6), (1, 5, 3, 7));
+#endif
+}
+
+/* Of one thread, behind its fields: the slope of a row's fields in lanes that are not yet summed
+ * up, [re, im][lanes][HL_WIDTH], and that of 16 rows, [16][re, im][lanes]. */
+HL_INLINE float *row_slope(const hl__band_job *j) {
+  return j->fields + 32 * j->plan->lanes;
+}
+
+HL_INLINE float *rows_slope(const hl__band_job *j) {
+  return row_slope(j) + 2 * j->plan->lanes * HL_WIDTH;
+}
+
+HL_INLINE void residuals_at(const hl__band_job *j, const float *fields, size_t t, size_t half,
+                            int flip, const size_t first[2][EIGHTHS], const float *row,
+                            hl_vsums *sums) {
+  const hl__band_plan *p = j->plan;
+  vfloat re[2][EIGHTHS], im[2][EIGHTHS];
+  field_at(p, fields, t, half, re, im);
+  for (int minus = 0; minus < 2; minus++)
+    for (size_t m = 0; m < EIGHTHS; m++) {
+      vfloat *x = &re[minus][m], *y = &im[1 - minus][opposite(m)];
+      vfloat target = hl_vload(row + first[minus][m]);
+      vfloat g = hl_vdiffer(*x * *x + *y * *y, minus != flip ? reversed(target) : target, sums);
+      *x *= g;
+      *y *= g;
+    }
+  if (!j->graded) return;
+  float *to = row_slope(j), *other = to + p->lanes * HL_WIDTH;
+  const float *turns = turns_at(p, t);
+  slopes s = slopes_of(re);
+  collect(&s, turns, half, t == 0, to, other + half * HL_WIDTH);
+  s = slopes_of(im);
+  collect(&s, turns, half, t == 0, other, to + half * HL_WIDTH);
+}
+
+/* The slope of row i's fields, whose lanes are summed up now. */
+HL_INLINE void row_back(const hl__band_job *j, size_t i) {
+  const hl__band_plan *p = j->plan;
+  const float *from = row_slope(j);
+  float *to = rows_slope(j) + i * 2 * p->lanes;
+  for (size_t w = 0; w < 2 * p->lanes; w += HL_WIDTH) {
+    vfloat v[HL_WIDTH];
+    for (size_t l = 0; l < HL_WIDTH; l++) v[l] = hl_vload(from + (w + l) * HL_WIDTH);
+    hl_vstore(to + w, sum_lanes(v));
+  }
+}
+
+/* j->slopes[t][re, im][ec, os, es, oc][lanes]: from that of the 16 rows ±x + m n / 8. */
+static void rows_back(const hl__band_job *j, size_t t) {
+  size_t lanes = j->plan->lanes;
+  float *to = j->slopes + t * 32 * lanes;
+  for (size_t part = 0; part < 2; part++)
+    for (size_t w = 0; w < lanes; w += HL_WIDTH) {
+      const float *from = rows_slope(j) + part * lanes + w;
+      float *at = to + part * 16 * lanes + w;
+      vfloat x[2][EIGHTHS];
+      for (size_t i = 0; i < 2 * EIGHTHS; i++) {
+        size_t minus = i / EIGHTHS, m = i % EIGHTHS;
+        vfloat v = hl_vload(from + i * 2 * lanes);
+        x[part ? 1 - minus : minus][part ? opposite(m) : m] = v;
+      }
+      slopes s = slopes_of(x);
+      for (size_t k = 0; k < 5; k++) {
+        hl_vstore(at + k * lanes, s.ec[k]);
+        hl_vstore(at + (5 + k) * lanes, s.os[k]);
+      }
+      for (size_t k = 0; k < 3; k++) {
+        hl_vstore(at + (10 + k) * lanes, s.es[k]);
+        hl_vstore(at + (13 + k) * lanes, s.oc[k]);
+      }
+    }
+}
+
+/* j->spread_slope[u], of all rows in their order. */
+void HL_FN(hl__band_spread_back)(const hl__band_job *j, size_t u) {
+  const hl__band_plan *p = j->plan;
+  size_t lanes = p->lanes, r = u % EIGHTHS, k = r > EIGHTHS / 2 ? EIGHTHS - r : r;
+  int turns = k != 0 && k != EIGHTHS / 2;
+  float *to = j->spread_slope + u * 4 * lanes;
+  for (size_t part = 0; part < 2; part++)
+    for (size_t w = 0; w < lanes; w += HL_WIDTH) {
+      vfloat e = {0}, o = {0};
+      for (size_t t = 0; t < p->sixteenth; t++) {
+        const float *s = j->slopes + (t * 2 + part) * 16 * lanes + w;
+        const float *turn = turns_at(p, t) + 2 * u * LANES;
+        float c = turn[0], i = turn[LANES];
+        e += hl_vload(s + k * lanes) * c;
+        o += hl_vload(s + (5 + k) * lanes) * i;
+        if (!turns) continue;
+        e += hl_vload(s + (9 + k) * lanes) * (r == k ? i : -i);
+        o += hl_vload(s + (12 + k) * lanes) * (r == k ? c : -c);
+      }
+      hl_vstore(to + part * lanes + w, e);
+      hl_vstore(to + (3 - part) * lanes + w, o);
+    }
+}
+
+/* -- 16 rows ---------------------------------------------------------------------------------- */
+
+HL_INLINE void places_make(const hl__band_plan *p, int flip, size_t t, size_t width,
+                           size_t first[2][EIGHTHS]) {
+  for (size_t i = 0; i < 2 * EIGHTHS; i++)
+    first[i / EIGHTHS][i % EIGHTHS] = first_of(p, flip, t, width, i >= EIGHTHS, i % EIGHTHS);
+}
+
+HL_INLINE void see_rows(const hl__band_job *j, size_t t, size_t half, int flip) {
+  const hl__band_plan *p = j->plan;
+  size_t rows[2][EIGHTHS], first[2][EIGHTHS];
+  places_make(p, flip, t, 1, rows);
+  for (size_t c = 0; c < p->sixteenth; c += HL_WIDTH) {
+    places_make(p, flip, c, HL_WIDTH, first);
+    for (size_t i = 0; i < 2 * EIGHTHS; i++)
+      amplitudes_at(p, j->fields + i * 2 * p->lanes, c, half, flip, first,
+                    j->amplitude + rows[i / EIGHTHS][i % EIGHTHS] * p->n);
+  }
+}
+
+HL_INLINE void compare_rows(const hl__band_job *j, size_t t, size_t half, int flip) {
+  const hl__band_plan *p = j->plan;
+  size_t rows[2][EIGHTHS], first[2][EIGHTHS];
+  hl_residual_sums *loss = &j->losses[t];
+  *loss = (hl_residual_sums){0, 0, 0};
+  places_make(p, flip, t, 1, rows);
+  for (size_t i = 0; i < 2 * EIGHTHS; i++) {
+    hl_vsums sums = {0};
+    for (size_t c = 0; c < p->sixteenth; c += HL_WIDTH) {
+      places_make(p, flip, c, HL_WIDTH, first);
+      residuals_at(j, j->fields + i * 2 * p->lanes, c, half, flip, first,
+                   j->target + rows[i / EIGHTHS][i % EIGHTHS] * p->n, &sums);
+    }
+    loss->difference += hl_vtotal(sums.difference);
+    loss->target += hl_vtotal(sums.target);
+    loss->amplitude += hl_vtotal(sums.amplitude);
+    if (j->graded) row_back(j, i);
+  }
+  if (j->graded) rows_back(j, t);
+}
+
+HL_INLINE void sixteen_rows(const hl__band_job *j, size_t t, size_t half, int flip) {
+  rows_at(j, t, half);
+  if (j->amplitude)
+    see_rows(j, t, half, flip);
+  else
+    compare_rows(j, t, half, flip);
 }
 
 /* The band of the standard aperture, of radius 20, in a loop that the compiler knows. */

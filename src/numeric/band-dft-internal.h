@@ -37,11 +37,14 @@ typedef struct hl__band_job {
    * and in a lane the column sums over ±v (v = 0..half), then differences (v = 1..half), then
    * zeros. */
   const float *spread;
+  float *slopes;       /* of gradients: [sixteenth][2][16][lanes] */
+  float *spread_slope; /* that of `spread`: [half + 1][4][lanes] */
   int flip;
   int graded;               /* with the gradient of the residual */
   float *amplitude;         /* [n][n], to write; NULL for a residual */
   const float *target;      /* [n][n], of a residual */
-  float *fields;            /* scratch: [band + TILE][4][LANES], or [16][2][lanes] */
+  float *fields;            /* scratch: [band + TILE][4][LANES]; or [16][2][lanes], which
+                             * of gradients are followed by [2][lanes][LANES] and once more */
   float *sums;              /* scratch of gradients: [half + 1 + 2 TILE][2][4][LANES] */
   float *rows;              /* of gradients: [band][4][padded] */
   float *gradient;          /* [band][band][2], without the phase */
@@ -52,8 +55,10 @@ typedef struct hl__band_kernels {
   size_t width; /* pairs of rows in a block */
   void (*rows)(const hl__band_job *job, size_t block);
   void (*gradient)(const hl__band_job *job, size_t v); /* after all rows: column v of the band */
-  /* Amplitudes of the rows ±(t + 1/2) + m n / 8, where n is a multiple of 16 x width. */
+  /* The rows ±(t + 1/2) + m n / 8, where n is a multiple of 16 x width; after all of them the
+   * gradient of a residual, row u of the spread one. */
   void (*sixteen_rows)(const hl__band_job *job, size_t t);
+  void (*spread_back)(const hl__band_job *job, size_t u);
 } hl__band_kernels;
 
 /* "baseline", "avx2", "avx512"; NULL where this processor, or build, lacks it. */

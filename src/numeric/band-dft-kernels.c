@@ -416,10 +416,13 @@ static void rows(const hl__band_job *j, size_t at) {
   if (j->graded) rows_of(j, row);
 }
 
-void HL_FN(hl__band_sixteen_rows)(const hl__band_job *job, size_t t); /* band-dft-eighths.c */
+/* band-dft-eighths.c */
+void HL_FN(hl__band_sixteen_rows)(const hl__band_job *job, size_t t);
+void HL_FN(hl__band_spread_back)(const hl__band_job *job, size_t u);
 
 extern const hl__band_kernels HL_FN(hl__band_kernels);
 const hl__band_kernels HL_FN(hl__band_kernels) = {.width = HL_WIDTH,
                                                   .rows = rows,
                                                   .gradient = gradient,
-                                                  .sixteen_rows = HL_FN(hl__band_sixteen_rows)};
+                                                  .sixteen_rows = HL_FN(hl__band_sixteen_rows),
+                                                  .spread_back = HL_FN(hl__band_spread_back)};

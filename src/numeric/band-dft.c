@@ -32,7 +32,7 @@ static size_t rounded(size_t count) {
 
 /* Floats of one thread's scratch. */
 static size_t fields_size(const hl__band_plan *p) {
-  size_t blocks = (p->band + TILE) * 4 * LANES, sixteen = (size_t)32 * p->lanes;
+  size_t blocks = (p->band + TILE) * 4 * LANES, sixteen = (64 + (size_t)2 * LANES) * p->lanes;
   return rounded(blocks > sixteen ? blocks : sixteen);
 }
 
@@ -55,6 +55,8 @@ static size_t lay_out(hl_band_dft *d, float *base) {
                            &d->fields,
                            &d->sums,
                            &d->job.rows,
+                           &d->job.slopes,
+                           &d->job.spread_slope,
                            &d->job.gradient,
                            &losses};
   size_t counts[] = {orders * p->padded,
@@ -68,6 +70,8 @@ static size_t lay_out(hl_band_dft *d, float *base) {
                      threads * fields_size(p),
                      threads * sums_size(p),
                      p->band * 4 * p->padded,
+                     p->sixteenth * 32 * p->lanes,
+                     orders * 4 * p->lanes,
                      p->band * p->band * 2,
                      p->padded * sizeof(hl_residual_sums) / sizeof *base};
   for (size_t i = 0; i < HL_COUNT(counts); i++) {
@@ -234,6 +238,29 @@ static void spread(hl_band_dft *d, const float *band) {
   }
 }
 
+/* d->job.gradient from that of what spread() made. */
+static void spread_back(hl_band_dft *d) {
+  const hl__band_plan *p = &d->plan;
+  size_t count = p->band, half = p->half;
+  for (size_t u = 0; u <= half; u++)
+    for (size_t part = 0; part < 2; part++) {
+      const float *sum = d->job.spread_slope + (4 * u + part) * p->lanes;
+      const float *difference = sum + 2 * p->lanes;
+      float *up = d->job.gradient + (half + u) * count * 2 + part;
+      float *down = d->job.gradient + (half - u) * count * 2 + part;
+      for (size_t v = 0; v <= half; v++) {
+        float s = v ? sum[half + v] : 0, t = v ? difference[half + v] : 0;
+        float right = sum[v] + s, left = sum[v] - s; /* of rows +u and -u together */
+        float more = difference[v] + t, less = difference[v] - t;
+        if (u == 0) more = less = 0;
+        down[2 * (half + v)] = right - more;
+        down[2 * (half - v)] = left - less;
+        up[2 * (half + v)] = right + more; /* at u = 0 the same */
+        up[2 * (half - v)] = left + less;
+      }
+    }
+}
+
 static void rows_run(void *context, size_t block, int part) {
   const hl_band_dft *d = context;
   hl__band_job job = d->job;
@@ -255,12 +282,19 @@ static void sixteen_run(void *context, size_t t, int part) {
   d->kernels->sixteen_rows(&job, t);
 }
 
+static void spread_back_run(void *context, size_t u, int part) {
+  (void)part;
+  const hl_band_dft *d = context;
+  d->kernels->spread_back(&d->job, u);
+}
+
 /* Whether the picture is one of turns by an eighth. */
 static bool turns_by_eighths(const hl_band_dft *d) {
-  return d->job.amplitude && d->plan.n % (2 * HL__BAND_EIGHTHS * d->kernels->width) == 0;
+  return d->plan.n % (2 * HL__BAND_EIGHTHS * d->kernels->width) == 0;
 }
 
 static size_t blocks_of(const hl_band_dft *d) {
+  if (turns_by_eighths(d)) return d->plan.sixteenth;
   return (d->plan.pairs + d->kernels->width - 1) / d->kernels->width;
 }
 
@@ -268,6 +302,7 @@ static void enter(void *context, hl_team *team, int part) {
   const hl_band_dft *d = context;
   if (turns_by_eighths(d)) {
     hl_team_loop(team, 0, d->plan.sixteenth, sixteen_run, context, part);
+    if (d->job.graded) hl_team_loop(team, 1, d->plan.half + 1, spread_back_run, context, part);
     return;
   }
   hl_team_loop(team, 0, blocks_of(d), rows_run, context, part);
@@ -290,6 +325,7 @@ static void run(hl_band_dft *d, const float complex *band, request r) {
   d->job.target = r.target;
   (turns_by_eighths(d) ? spread : fold)(d, (const float *)band);
   hl_team_run(d->team, enter, d);
+  if (r.graded && turns_by_eighths(d)) spread_back(d);
 }
 
 void hl_band_dft_amplitude(hl_band_dft *dft, const float complex *band, unsigned flags,

@@ -17,8 +17,8 @@
  *
  * cos is even and sin is odd in both axes, so each product takes a quarter of the multiplications
  * of a complex one, and an eighth where n is a multiple of 64, by the mirrors about a quarter of
- * the picture: n² band / 2. Where n is a multiple of 16 vectors (256 of AVX-512), amplitudes take
- * less than half of that, by turns by an eighth. Above a band of a quarter of n a pruned FFT is
+ * the picture: n² band / 2. Where n is a multiple of 16 vectors (256 of AVX-512), less
+ * than half of that is left, by turns by an eighth. Above a band of a quarter of n a pruned FFT is
  * faster. Sums are fused and as wide as the processor's vectors: the last bits differ between
  * instruction sets, and between numbers of threads for gradients. Errors are about 1e-6 of the
  * largest value.

@@ -18,11 +18,14 @@
 #define HL_FN(name) HL_CAT(name, HL_ISA)
 #define HL_INLINE static inline __attribute__((always_inline, unused))
 
-/* Before a loop whose values would not fit into registers otherwise. */
+/* Before a loop whose values would not fit into registers otherwise, and before one whose numbers
+ * are known only where it is unrolled. */
 #if defined(__clang__)
 #define HL_NO_UNROLL _Pragma("clang loop unroll(disable)")
+#define HL_UNROLL _Pragma("clang loop unroll(enable)")
 #else
 #define HL_NO_UNROLL _Pragma("GCC unroll 1")
+#define HL_UNROLL _Pragma("GCC unroll 24")
 #endif
 
 typedef float vfloat __attribute__((vector_size(HL_VECTOR_BYTES), may_alias, aligned(4)));

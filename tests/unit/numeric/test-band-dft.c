@@ -51,11 +51,11 @@ static void same(const float *a, const float *b, size_t count) {
 }
 
 /* Each set of instructions and number of threads, against the plain one; sizes with parts of
- * vectors. */
+ * vectors, and of whole ones, where some take turns by an eighth and others do not. */
 static void test_instruction_sets(void **state) {
   (void)state;
   static const char *const sets[] = {"baseline", "avx2", "avx512"};
-  static const size_t sizes[][2] = {{64, 41}, {33, 7}, {50, 49}, {9, 1}};
+  static const size_t sizes[][2] = {{64, 41}, {128, 41}, {256, 41}, {33, 7}, {50, 49}, {9, 1}};
   for (size_t c = 0; c < HL_COUNT(sizes); c++) {
     size_t n = sizes[c][0], band = sizes[c][1];
     float *x = filled(2 * band * band, c), *target = filled(n * n, 9);
