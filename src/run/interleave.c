@@ -154,8 +154,10 @@ static void begin_turns(turns *t) {
                                                      .fixed_steps = fixed,
                                                      .rounds = t->group->rounds});
   for (size_t i = 0; i < t->group->count; i++) {
-    hl_pairing_step(&t->pairing, i, step_estimate(&t->members[i].row));
-    if (!t->members[i].live) hl_pairing_drop(&t->pairing, i);
+    if (t->members[i].live)
+      hl_pairing_step(&t->pairing, i, step_estimate(&t->members[i].row));
+    else
+      hl_pairing_drop(&t->pairing, i);
   }
 }
 
