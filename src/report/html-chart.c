@@ -144,7 +144,8 @@ static void put_figure(const hl_chart *chart) {
   hl_text words = HL_TEXT_INIT;
   HL_CLEANUP(hl_free_pointer) char *id = hl_format("chart-%s", spec->id);
   put_alternative(chart, &words);
-  hl_html_open(html, "figure", "id", id, "data-chart", spec->id, NULL);
+  hl_html_open(html, "figure", "id", id, "class", spec->horizontal ? "wide" : NULL, "data-chart",
+               spec->id, NULL);
   hl_html_element(html, "figcaption", spec->title, NULL);
   if (spec->note) hl_html_element(html, "p", spec->note, "class", "note", NULL);
   hl_html_open(html, "div", "class", "canvas", "hidden", "", NULL);

@@ -191,6 +191,29 @@ void hl__html_charts_memory(hl_html *html, const hl_records *records) {
 
 /* ---- comparisons ---- */
 
+static bool is_one_model(const hl_comparisons *all) {
+  for (size_t i = 1; all && i < all->count; i++)
+    if (!hl_text_same(all->items[i].model, all->items[0].model) ||
+        !hl_text_same(all->items[i].entry, all->items[0].entry))
+      return false;
+  return true;
+}
+
+/* "openvino against native, batch 8" */
+static void pair_name(const hl_comparison *c, bool with_model, hl_text *out) {
+  bool types = !hl_text_same(c->a_dtype, c->b_dtype);
+  hl_text_format(out, "%s%s%s against %s%s%s", c->b_engine ? c->b_engine : "?", types ? " " : "",
+                 types && c->b_dtype ? c->b_dtype : "", c->a_engine ? c->a_engine : "?",
+                 types ? " " : "", types && c->a_dtype ? c->a_dtype : "");
+  if (!hl_text_same(c->a_optimizations, c->b_optimizations))
+    hl_text_format(out, ", %s against %s", c->b_optimizations ? c->b_optimizations : "?",
+                   c->a_optimizations ? c->a_optimizations : "?");
+  if (c->batch_size != HL_INT_NULL) hl_text_format(out, ", batch %" PRId64, c->batch_size);
+  if (with_model)
+    hl_text_format(out, ", %s%s%s", c->entry ? c->entry : "", c->entry ? ": " : "",
+                   c->model ? c->model : "?");
+}
+
 void hl__html_charts_comparisons(hl_html *html, const hl_comparisons *comparisons) {
   const hl_chart_spec spec = {.id = "comparisons",
                               .title = "Ratios of time, with their intervals",
@@ -204,16 +227,11 @@ void hl__html_charts_comparisons(hl_html *html, const hl_comparisons *comparison
   hl_chart chart;
   hl_chart_begin(&chart, html, &spec);
   hl_chart_series(&chart, "Ratio and interval", HL_CHART_MARKS);
+  bool one = is_one_model(comparisons);
   for (size_t i = 0; comparisons && i < comparisons->count && i < 2 * RUNS_MOST; i++) {
     const hl_comparison *c = &comparisons->items[i];
     hl_text name = HL_TEXT_INIT;
-    bool types = !hl_text_same(c->a_dtype, c->b_dtype);
-    hl_text_format(&name, "%s%s%s, %s%s%s against %s%s%s", c->entry ? c->entry : "",
-                   c->entry ? ": " : "", c->model ? c->model : "?", c->b_engine ? c->b_engine : "?",
-                   types ? " " : "", types && c->b_dtype ? c->b_dtype : "",
-                   c->a_engine ? c->a_engine : "?", types ? " " : "",
-                   types && c->a_dtype ? c->a_dtype : "");
-    if (c->batch_size != HL_INT_NULL) hl_text_format(&name, ", batch %" PRId64, c->batch_size);
+    pair_name(c, !one, &name);
     hl_chart_point(&chart, c->ratio, 0, c->ci, name.data);
     hl_text_release(&name);
   }

@@ -76,8 +76,8 @@ void hl__html_heat(hl_html *html, const hl_report_input *input) {
     hl_html_open(html, "section", "id", "heat", NULL);
     hl_html_element(html, "h2", "Engines and Batch Sizes", NULL);
     hl_html_element(html, "p",
-                    "Throughput in images/s. The darker a cell, the more, by its logarithm from "
-                    "the least to the most of the network.",
+                    "Throughput in images/s. The stronger its colour, the more, by its logarithm "
+                    "from the least to the most of the network.",
                     "class", "note", NULL);
     for (size_t i = 0; i < grid.model_count; i++) put_model(html, &grid, i);
     hl_html_close(html);

@@ -224,6 +224,12 @@ def opened(name='sweep.html'):
     return browser().open((HOME / name).as_uri())
 
 
+# Whether the middle of a chart has lines, not only a frame.
+DRAWN = '''(() => { const c = document.querySelector('#chart-NAME canvas');
+    const d = c.getContext('2d').getImageData(c.width / 4, c.height / 4, c.width / 2, c.height / 2).data;
+    return d.filter((v, i) => i % 4 === 3 && v > 0).length > 100; })()'''
+
+
 def column(page, key):
     return page.value(f'''(() => {{ const t = document.getElementById('rows-table');
         const i = [...t.tHead.rows[0].cells].findIndex(c => c.dataset.key === '{key}');
@@ -320,6 +326,7 @@ def light_and_dark():
         seen[scheme] = page.value('''[getComputedStyle(document.body).backgroundColor,
             getComputedStyle(document.body).color, hotlap.charts['throughput-1'].data.datasets[0].borderColor,
             hotlap.charts['throughput-1'].options.scales.x.ticks.color]''')
+        assert page.value(DRAWN.replace('NAME', 'throughput-1')), scheme
     assert all(a != b for a, b in zip(seen['light'], seen['dark'])), seen
     # A series that was hidden stays so.
     page.click('#chart-throughput-1 .legend button')

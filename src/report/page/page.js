@@ -238,8 +238,17 @@
     return ticks.filter(({ value }) => value >= low * 0.999 && value <= high * 1.001);
   };
 
+  /* A logarithmic axis of less than half a decade has too few labels. */
+  const scaleOf = (spec, axis) => {
+    const { scale } = spec[axis];
+    if (scale !== 'log') return scale;
+    const [low, high] = rangeOf(spec, axis);
+    return high / low < 3 ? 'linear' : 'log';
+  };
+
   const axisOf = (spec, axis, colours, categories) => {
-    const { title, scale } = spec[axis];
+    const { title } = spec[axis];
+    const scale = scaleOf(spec, axis);
     const named = scale === 'categories';
     const options = {
       type: named && axis === 'x' ? 'category' : scale.startsWith('log') ? 'logarithmic' : 'linear',
@@ -259,9 +268,9 @@
       options.ticks = {
         color: colours.ink,
         autoSkip: false,
-        callback: (value) => {
+        callback(value) {
           const name = categories[value] ?? '';
-          return name.length > 40 ? `${name.slice(0, 39)}…` : name;
+          return this.chart.width < 600 ? name.split(/, | (?=against )/) : name;
         },
       };
     }
@@ -305,18 +314,15 @@
     return typeof value === 'number' ? { label: categories[index], y: value } : value;
   };
 
-  const paint = (entry) => {
+  const draw = (entry) => {
     const { spec, figure, categories } = entry;
     const colours = theme();
-    const hidden = entry.chart?.data.datasets.map((_, i) => !entry.chart.isDatasetVisible(i)) ?? [];
-    entry.chart?.destroy();
-    const datasets = datasetsOf(spec, colours, categories);
-    datasets.forEach((dataset, i) => {
-      dataset.hidden = hidden[i] ?? false;
-    });
     entry.chart = new Chart(figure.querySelector('canvas'), {
       type: spec.series.some((series) => series.bars) ? 'bar' : 'line',
-      data: { labels: spec.x.scale === 'categories' ? categories : undefined, datasets },
+      data: {
+        labels: spec.x.scale === 'categories' ? categories : undefined,
+        datasets: datasetsOf(spec, colours, categories),
+      },
       options: {
         animation: false,
         maintainAspectRatio: false,
@@ -342,8 +348,25 @@
       plugins: [whiskers, reference],
     });
     charts[figure.dataset.chart] = entry.chart;
+  };
+
+  /* In other colours; what is shown and what is hidden stays. */
+  const paint = (entry) => {
+    const { chart, spec, categories } = entry;
+    const colours = theme();
+    datasetsOf(spec, colours, categories).forEach(({ borderColor, backgroundColor }, i) => {
+      Object.assign(chart.data.datasets[i], { borderColor, backgroundColor });
+    });
+    for (const axis of ['x', 'y']) {
+      const { scales } = chart.options;
+      scales[axis].ticks.color = colours.ink;
+      scales[axis].title.color = colours.ink;
+      scales[axis].grid.color = colours.line;
+    }
+    chart.options.plugins.hotlap.colour = colours.ink;
+    chart.update();
     entry.legend?.querySelectorAll('button').forEach((button, i) => {
-      swatch(button, datasets[i]);
+      swatch(button, chart.data.datasets[i]);
     });
   };
 
@@ -424,8 +447,8 @@
     const entry = { figure, spec, categories: named ? categoriesOf(spec) : [] };
     const canvas = figure.querySelector('.canvas');
     canvas.hidden = false;
-    if (spec.horizontal) canvas.style.height = `${6 + 1.6 * entry.categories.length}rem`;
-    paint(entry);
+    if (spec.horizontal) canvas.style.height = `${6 + 1.9 * entry.categories.length}rem`;
+    draw(entry);
     makeKeys(entry);
     if (spec.series.length > 1) makeLegend(entry);
     drawn.push(entry);
