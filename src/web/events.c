@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/json-writer.h"
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -160,6 +161,14 @@ static hl_status look(hl__web *web, hl_store **ret_store, hl_error *error) {
   return status;
 }
 
+/* Nobody reads from a connection that waits: whether its other end is there is asked of the socket.
+ */
+static bool is_gone(const hl__web_client *client) {
+  char byte;
+  ssize_t got = recv(client->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
 static void tell(hl__web_client *client, hl_store *store, uint64_t now_ns) {
   hl_error error = {0};
   bool changed = client->version != version_of(client);
@@ -174,7 +183,7 @@ static void tell(hl__web_client *client, hl_store *store, uint64_t now_ns) {
   client->version = version_of(client);
   if (client->pending.length == before && beats) hl_text_append(&client->pending, ": beat\n\n");
   if (client->pending.length != before || beats) client->told_ns = now_ns;
-  if (client->pending.failed || status != HL_OK) client->ended = true;
+  if (client->pending.failed || status != HL_OK || is_gone(client)) client->ended = true;
   /* It takes nothing: what waits for it would grow. */
   if (client->pending.failed) (void)shutdown(client->fd, SHUT_RDWR);
   if (client->pending.length != before || client->ended) wake(client);

@@ -101,6 +101,7 @@ def a_sweep_is_followed_to_its_report():
             sweep.terminate()
             sweep.wait(60)
         until_after_reload(page, "document.querySelector('[data-download]') !== null")  # the report
+        runs.command('Page.bringToFront')  # behind another page it follows nothing
         runs.until("!document.querySelector('#runs .running')")
         fine(d, runs, 'runs-after')
 

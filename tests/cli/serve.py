@@ -395,6 +395,9 @@ def many_clients():
         for s in idle:
             s.close()
         followers.pop().close()
+        while d.get('/events', method='HEAD').status == 503:  # until it is seen that one has left
+            pass
+        followers.append(Events(d, '/events'))
         assert d.end() == 0, d.err
 
 

@@ -4,9 +4,7 @@
   const main = document.querySelector('main[data-events]');
   if (!main) return;
   const status = document.getElementById('live');
-  const source = new EventSource(main.dataset.events);
-  source.onopen = () => { status.textContent = 'live'; };
-  source.onerror = () => { status.textContent = 'no connection'; };
+  let source = null;
 
   /* The page is asked for again, and the part that changes is put in the place of the old one. What
      was chosen stays chosen. The parser runs no script. */
@@ -68,7 +66,24 @@
     }
   };
 
-  source.addEventListener('changed', swap);
-  source.addEventListener('row', row);
-  source.addEventListener('state', state);
+  const follow = () => {
+    source = new EventSource(main.dataset.events);
+    source.onopen = () => { status.textContent = 'live'; };
+    source.onerror = () => { status.textContent = 'no connection'; };
+    source.addEventListener('changed', swap);
+    source.addEventListener('row', row);
+    source.addEventListener('state', state);
+  };
+
+  /* A browser has six connections to a server: a page that nobody sees keeps none of them. */
+  document.addEventListener('visibilitychange', () => {
+    if (document.hidden) {
+      source.close();
+      status.textContent = 'paused';
+    } else {
+      follow();
+      if (main.dataset.follow === 'swap') swap();
+    }
+  });
+  follow();
 })();
