@@ -33,8 +33,10 @@ static void summary_of_group(const hl_analysis_group *g, hl_text *out) {
   const hl_analysis_point *p = &g->points[g->optimal_point];
   line(out, "Optimal Batch Size", hl_report_int(g->optimal_batch_size, "—", text));
   if (g->point_count == 1) line(out, "Sizes Measured", "this one only");
-  number_line(out, "Maximum Throughput", g->max_throughput_ips, "images/second");
-  number_line(out, "Throughput at Optimal", p->throughput_ips, "images/second");
+  bool imaging = hl_workload_is_progressive(g->workload);
+  const char *rate = imaging ? "samples/second" : "images/second";
+  number_line(out, "Maximum Throughput", g->max_throughput_ips, rate);
+  number_line(out, "Throughput at Optimal", p->throughput_ips, rate);
   number_line(out, "Memory at Optimal", p->memory_mb, "MB");
   number_line(out, "Latency at Optimal", p->latency_ms, "ms a step");
   if (isfinite(g->speedup_vs_batch_1))

@@ -28,6 +28,13 @@ static const hl_analysis_group *group_of(const plot *p, size_t series) {
   return &p->input->analysis->groups[p->facts.first[series]];
 }
 
+/* "Throughput (images/s)", or of progressive imaging alone what it has in place of images. */
+static const char *rate_label(const plot *p) {
+  for (size_t i = 0; i < p->facts.series; i++)
+    if (!hl_workload_is_progressive(group_of(p, i)->workload)) return "Throughput (images/s)";
+  return p->facts.series ? "Throughput (samples/s)" : "Throughput (images/s)";
+}
+
 /* The colour of a series: the panel's own where there is only one. */
 static const char *colour_of(const plot *p, size_t series, const char *alone) {
   return p->facts.series == 1 ? alone : colours[series];
@@ -216,7 +223,7 @@ static void line_plots(plot *p, int column, const char *alone, bool titles, bool
 }
 
 static void throughput_panel(plot *p) {
-  panel(p, "Throughput", "Throughput (images/s)");
+  panel(p, "Throughput", rate_label(p));
   linear_y(p, p->facts.throughput.high, 0.12);
   name_failed(p, true);
   /* Names of outcomes stand above sizes that failed, mostly at the right end. */
@@ -299,7 +306,8 @@ static void latency_panel(plot *p) {
 }
 
 static void efficiency_panel(plot *p) {
-  panel(p, "Efficiency", "Efficiency (images/s/MB)");
+  bool samples = strstr(rate_label(p), "samples") != NULL;
+  panel(p, "Efficiency", samples ? "Efficiency (samples/s/MB)" : "Efficiency (images/s/MB)");
   linear_y(p, p->facts.efficiency.high, 0.12);
   hl_text_append(p->out, "unset key\n");
   bool first = true;
@@ -367,7 +375,7 @@ static void region_panel(plot *p) {
   const hl_analysis_group *g = group_of(p, best);
   double top = g->max_throughput_ips;
   if (g->best_point >= g->point_count) return;
-  panel(p, "Optimal operating region", "Throughput (images/s)");
+  panel(p, "Optimal operating region", rate_label(p));
   linear_y(p, top, 0.45);
   int regions = region_objects(p, g);
   if (g->optimal_point < g->point_count) {
@@ -413,7 +421,7 @@ static void front_panel(plot *p) {
     }
   }
   hl_text_append(p->out, "NaN NaN\nEOD\n");
-  panel(p, "Latency against throughput", "Throughput (images/s)");
+  panel(p, "Latency against throughput", rate_label(p));
   hl_text_append(p->out, "set xlabel 'Latency of a step (ms)'\nset format y '%g'\n");
   if (!(p->facts.latency.low > 0) || !(p->facts.throughput.low > 0)) return;
   hl_plot_log_axis(p->out, 'x', p->facts.latency.low, p->facts.latency.high);
