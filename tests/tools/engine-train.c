@@ -5,7 +5,7 @@
  *
  * Further keys: threads=N; time=1 prints the time of each step and of its phases, and the engine's
  * memory, on standard error; profile=1 the operators of one more step; bfloat16=1
- * computes in it. interactive=1: afterwards
+ * computes in it; disable=LIST is an option of the native engine. interactive=1: afterwards
  * each line `n` on standard input runs n steps and prints "median_ms X loss Y", so that two
  * programs can be timed in turns; at the end "peak_mb Z".
  */
@@ -27,6 +27,7 @@ typedef struct run {
   const char *folder;
   int threads;
   bool time, profile, interactive, bfloat16;
+  hl_option disable;
   void *data[MAX_INPUTS];
 } run;
 
@@ -163,7 +164,11 @@ static hl_status write_states(run *r, hl_error *error) {
 
 static hl_status open_model(run *r, const char *path, hl_error *error) {
   static const hl_host host = {.abi = HL_ENGINE_ABI, .size = sizeof(hl_host), .log = log_line};
-  hl_engine_config config = {.size = sizeof config, .threads = r->threads, .device = "cpu"};
+  hl_engine_config config = {.size = sizeof config,
+                             .threads = r->threads,
+                             .device = "cpu",
+                             .options = &r->disable,
+                             .option_count = r->disable.key ? 1 : 0};
   hl_model_source source = {.size = sizeof source, .path = path};
   hl_status status = r->ops->probe(&host, error);
   if (status == HL_OK) status = r->ops->open(&host, &config, &r->engine, error);
@@ -235,6 +240,10 @@ static bool set(run *r, hl_training_spec *spec, const char *word) {
   if (strcmp(word, "time=1") == 0) return r->time = true;
   if (strcmp(word, "interactive=1") == 0) return r->interactive = true;
   if (strcmp(word, "bfloat16=1") == 0) return r->bfloat16 = true;
+  if (strncmp(word, "disable=", 8) == 0) {
+    r->disable = (hl_option){.key = "disable", .value = word + 8};
+    return true;
+  }
   if (strcmp(word, "profile=1") == 0) return r->profile = true;
   return training_spec_set(spec, word);
 }
