@@ -178,6 +178,9 @@ def quick(command, words):
     if command == 'compare' and any(word.startswith('git:') for word in words):
         return without(words, '--pairs') + ['--pairs=6']
     if command == 'compare':
+        named = set(re.findall(r'engine=(\w+)', ' '.join(words)))
+        words = [word.replace('engine=native', 'engine=null') for word in words]
+        words += [f'--plugin={FAKES}/{name}.py' for name in sorted(named) if (FAKES / f'{name}.py').exists()]
         return without(fewer(words), '--engine') + engines(words) + ['--no-check', CLOCK, '--pairs=6', '--processes=1']
     if command == 'memory':
         return fewer(words)
