@@ -82,6 +82,9 @@ static const over_batch throughput = {"throughput", "Throughput", "images/s", "t
                                       "throughput_ci_ips"};
 static const over_batch memory = {"memory", "Peak memory", "MB", "memory_mb", NULL};
 
+static const hl_chart_axis by_size = {"Batch size", HL_CHART_LOG2},
+                           by_setting = {"Setting", HL_CHART_CATEGORIES};
+
 static double real_of(const hl_record *r, const char *key) {
   const hl_metric *m = hl_metric_find(key);
   return m ? *(const double *)(const void *)((const char *)r + m->offset) : (double)NAN;
@@ -103,18 +106,38 @@ static void put_series(hl_chart *chart, const subject *s, size_t i, const char *
   }
 }
 
+/* Whether no setting has two sizes: bars beside each other say more than a point each. */
+static bool is_single(const subject *s) {
+  for (size_t i = 0; i < s->count; i++)
+    if (s->groups[i]->point_count > 1) return false;
+  return true;
+}
+
+static void put_bars(hl_chart *chart, const subject *s, const char *name, const char *key,
+                     const char *interval) {
+  hl_chart_series(chart, name, HL_CHART_BARS);
+  for (size_t i = 0; i < s->count; i++) {
+    const hl_record *r = row_of(s, &s->groups[i]->points[0]);
+    HL_CLEANUP(hl_free_pointer)
+    char *label = hl_format("%s, batch %" PRId64, s->names[i], r->batch_size);
+    hl_chart_point(chart, 0, real_of(r, key), pair_of(r, interval), label);
+  }
+}
+
 static void put_over_batch(hl_html *html, const subject *s, size_t number, const over_batch *o) {
+  bool single = is_single(s);
   HL_CLEANUP(hl_free_pointer) char *id = hl_format("%s-%zu", o->what, number);
   HL_CLEANUP(hl_free_pointer) char *axis = hl_format("%s (%s)", o->title, o->unit);
   HL_CLEANUP(hl_free_pointer) char *title = hl_format("%s by batch size", o->title);
   const hl_chart_spec spec = {.id = id,
-                              .title = title,
+                              .title = single ? o->title : title,
                               .note = s->note,
-                              .x = {"Batch size", HL_CHART_LOG2},
-                              .y = {axis, HL_CHART_LOG}};
+                              .x = single ? by_setting : by_size,
+                              .y = {axis, single ? HL_CHART_LINEAR : HL_CHART_LOG}};
   hl_chart chart;
   hl_chart_begin(&chart, html, &spec);
-  for (size_t i = 0; i < s->count; i++)
+  if (single) put_bars(&chart, s, o->title, o->key, o->interval);
+  for (size_t i = 0; i < s->count && !single; i++)
     put_series(&chart, s, i, NULL, o->key, o->interval, HL_CHART_LINE);
   hl_chart_end(&chart);
 }
@@ -125,15 +148,19 @@ static void put_latency(hl_html *html, const subject *s, size_t number) {
   } all[] = {{"p50", "latency_p50_ms", "latency_p50_ci_ms"},
              {"p95", "latency_p95_ms", "latency_p95_ci_ms"},
              {"p99", "latency_p99_ms", "latency_p99_ci_ms"}};
+  bool single = is_single(s);
   HL_CLEANUP(hl_free_pointer) char *id = hl_format("latency-%zu", number);
-  const hl_chart_spec spec = {.id = id,
-                              .title = "Latency of a step by batch size",
-                              .note = "Median, and the percentiles above it, dashed.",
-                              .x = {"Batch size", HL_CHART_LOG2},
-                              .y = {"Latency (ms)", HL_CHART_LOG}};
+  const hl_chart_spec spec = {
+      .id = id,
+      .title = single ? "Latency of a step" : "Latency of a step by batch size",
+      .note = single ? NULL : "Median, and the percentiles above it, dashed.",
+      .x = single ? by_setting : by_size,
+      .y = {"Latency (ms)", single ? HL_CHART_LINEAR : HL_CHART_LOG}};
   hl_chart chart;
   hl_chart_begin(&chart, html, &spec);
-  for (size_t i = 0; i < s->count; i++)
+  for (size_t k = 0; k < HL_COUNT(all) && single; k++)
+    put_bars(&chart, s, all[k].name, all[k].key, all[k].interval);
+  for (size_t i = 0; i < s->count && !single; i++)
     for (size_t k = 0; k < HL_COUNT(all); k++)
       if (k != 1 || s->count == 1) /* of many the ends are enough */
         put_series(&chart, s, i, all[k].name, all[k].key, all[k].interval,
@@ -199,7 +226,8 @@ static const hl_engine_model *model_of(const subject *s) {
  * to the intervals. Rising latency. */
 static void put_front(hl_chart *chart, const subject *s) {
   const hl_engine_model *model = model_of(s);
-  hl_chart_series(chart, "Front: none is better in both", HL_CHART_LINE | HL_CHART_BARE);
+  hl_chart_series(chart, "Front: none is better in both",
+                  HL_CHART_LINE | HL_CHART_BARE | HL_CHART_DASHED);
   if (model) {
     for (size_t i = 0; i < model->point_count; i++)
       if (model->points[i].on_front)
@@ -247,7 +275,7 @@ static void put_roof(hl_chart *chart, const char *name, double peak_gflops, doub
                      hl_pair range) {
   double ridge = peak_gflops / bandwidth_gbs;
   const double at[] = {fmin(range.low, ridge) / 2, ridge, fmax(range.high, ridge) * 2};
-  hl_chart_series(chart, name, HL_CHART_LINE | HL_CHART_BARE);
+  hl_chart_series(chart, name, HL_CHART_LINE | HL_CHART_BARE | HL_CHART_DASHED);
   for (size_t i = 0; i < HL_COUNT(at); i++)
     hl_chart_point(chart, at[i], fmin(peak_gflops, at[i] * bandwidth_gbs), hl_chart_no_interval,
                    NULL);

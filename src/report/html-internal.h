@@ -20,8 +20,8 @@ void hl__html_arenas(hl_html *html, const hl_records *records);
 /* What rows reconstructed, beside the true object where it is known; nothing where none did. */
 void hl__html_pictures(hl_html *html, const hl_records *records);
 
-/* Sentences on top of the page about rows that have no best batch size: load tests, training,
- * memory; nothing of others. */
+/* Sentences on top of the page where the report has no summary: of load tests, training, memory,
+ * and of plans. */
 void hl__html_words(hl_html *html, const hl_report_input *input);
 
 /* Ratios of `hotlap compare` and of interleaved rows, with their intervals. */

@@ -1,4 +1,4 @@
-/* The summary in words of rows that have no best batch size. */
+/* The summary in words of what has none in the report: load tests, training, memory, plans. */
 #include "report/html-internal.h"
 #include "report/load-rows.h"
 #include "report/memory-report.h"
@@ -35,7 +35,7 @@ static void training_sentence(const hl_record *r, hl_text *out) {
   put_number(out, "; loss from ", r->first_loss, "");
   put_number(out, " to ", r->final_loss, "");
   put_number(out, "; ", r->memory_mb, " MB of memory");
-  if (r->data_verdict) hl_text_format(out, "; %s", r->data_verdict);
+  if (r->data_verdict) hl_text_format(out, "; the loader is %s", r->data_verdict);
 }
 
 static void memory_sentence(const hl_record *r, hl_text *out) {
@@ -57,24 +57,55 @@ static bool sentence_of(const hl_record *r, hl_text *out) {
   return out->length > 0;
 }
 
+static void group_sentence(const hl_analysis_group *g, hl_text *out) {
+  hl_text_format(out, "%s: ", g->name);
+  if (g->optimal_point >= g->point_count) {
+    hl_text_format(out, "none of %zu row%s passed", g->row_count, g->row_count == 1 ? "" : "s");
+    return;
+  }
+  const hl_analysis_point *p = &g->points[g->optimal_point];
+  hl_text_format(out, "batch %" PRId64 "%s: ", p->batch_size, g->point_count > 1 ? " is best" : "");
+  put_number(out, "", p->throughput_ips, " images/s");
+  put_number(out, ", ", p->latency_ms, " ms a step");
+  put_number(out, ", ", p->memory_mb, " MB");
+}
+
+typedef struct list {
+  hl_html *html;
+  size_t count;
+} list;
+
+static void put_sentence(list *l, const char *text) {
+  if (l->count == 0) {
+    hl_html_open(l->html, "section", "id", "summary", NULL);
+    hl_html_element(l->html, "h2", "Summary", NULL);
+    hl_html_open(l->html, "ul", NULL);
+  }
+  if (l->count++ < SENTENCES_MOST) hl_html_element(l->html, "li", text, NULL);
+}
+
 void hl__html_words(hl_html *html, const hl_report_input *input) {
-  size_t sentences = 0;
+  list l = {html, 0};
   int before = html->depth;
   hl_text text = HL_TEXT_INIT;
   for (size_t i = 0; i < input->records->count; i++) {
     hl_text_clear(&text);
-    if (!sentence_of(&input->records->items[i], &text)) continue;
-    if (sentences == 0) {
-      hl_html_open(html, "section", "id", "summary", NULL);
-      hl_html_element(html, "h2", "Summary", NULL);
-      hl_html_open(html, "ul", NULL);
-    }
-    if (sentences++ < SENTENCES_MOST) hl_html_element(html, "li", text.data, NULL);
+    if (sentence_of(&input->records->items[i], &text)) put_sentence(&l, text.data);
   }
-  hl_html_close_to(html, sentences ? before + 1 : before);
-  if (sentences > SENTENCES_MOST) {
+  for (size_t i = 0; input->engines && i < input->engines->count; i++)
+    put_sentence(&l, input->engines->models[i].verdict);
+  for (size_t i = 0; i < input->analysis->group_count; i++) {
+    hl_text_clear(&text);
+    if (hl_workload_is_memory(input->analysis->groups[i].workload) ||
+        hl_workload_is_training(input->analysis->groups[i].workload))
+      continue;
+    group_sentence(&input->analysis->groups[i], &text);
+    put_sentence(&l, text.data);
+  }
+  hl_html_close_to(html, l.count ? before + 1 : before);
+  if (l.count > SENTENCES_MOST) {
     hl_html_open(html, "p", NULL);
-    hl_html_format(html, "And %zu more rows, below.", sentences - SENTENCES_MOST);
+    hl_html_format(html, "And %zu more, below.", l.count - SENTENCES_MOST);
     hl_html_close(html);
   }
   hl_html_close_to(html, before);

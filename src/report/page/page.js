@@ -113,7 +113,7 @@
     if (value === 0) return '0';
     if (size >= 1e6) return `${+(value / 1e6).toPrecision(4)}M`;
     if (size >= 1e4) return `${+(value / 1e3).toPrecision(4)}k`;
-    return size < 1e-4 ? value.toExponential(1) : `${+value.toPrecision(4)}`;
+    return size < 1e-4 ? (+value.toPrecision(4)).toExponential() : `${+value.toPrecision(4)}`;
   };
 
   /* Intervals, as whiskers. */
@@ -190,27 +190,24 @@
       const paint = colours.palette[colour % colours.palette.length];
       const data = series.points.map((point) => ({
         ...point,
-        ...(spec.x.scale === 'categories' && !series.bars ? { x: point.label } : {}),
+        ...(spec.x.scale === 'categories' ? { x: point.label } : {}),
         ...(spec.y.scale === 'categories' ? { y: categories.indexOf(point.label) } : {}),
       }));
       return {
         label: series.name,
         type: series.bars ? 'bar' : 'line',
-        data: series.bars
-          ? categories.map((name) => data.find((point) => point.label === name)?.y ?? null)
-          : data,
+        data,
         showLine: series.line,
         borderColor: paint,
         backgroundColor: paint,
         borderWidth: series.bars ? 0 : 2,
-        borderDash: series.dashed ? [6, 4] : series.bare ? [2, 2] : [],
+        borderDash: !series.dashed ? [] : series.bare ? [2, 2] : [6, 4],
         pointStyle: shapes[colour % shapes.length],
         pointRadius: series.bare ? 0 : 4,
         pointHoverRadius: series.bare ? 2 : 6,
         pointBorderWidth: 2,
         stack: spec.stacked ? 'all' : undefined,
-        parsing: series.bars ? undefined : { xAxisKey: 'x', yAxisKey: 'y' },
-        hotlapBare: series.bare,
+        maxBarThickness: 72,
       };
     });
   };
@@ -283,9 +280,10 @@
         if (ticks.length > 1) built.ticks = ticks;
       };
     }
-    if (scale === 'linear' && !spec.series.some((series) => series.bars)) {
+    if (scale === 'linear' && !spec.stacked) {
       const [low, high] = rangeOf(spec, axis);
-      options.suggestedMin = low;
+      const bars = spec.series.some((series) => series.bars); /* which begin at 0 */
+      options.suggestedMin = bars ? 0 : low;
       options.suggestedMax = high;
     }
     if (scale === 'log2') {
@@ -307,11 +305,6 @@
     if (spec.y.scale !== 'categories' && point.y != null) parts.push(`${spec.y.title} ${short(point.y)}`);
     if (point.low != null) parts.push(`interval ${short(point.low)} to ${short(point.high)}`);
     return parts.join('; ');
-  };
-
-  const pointOf = (spec, dataset, index, categories) => {
-    const value = dataset.data[index];
-    return typeof value === 'number' ? { label: categories[index], y: value } : value;
   };
 
   const draw = (entry) => {
@@ -339,7 +332,7 @@
             callbacks: {
               title: (items) => items[0]?.dataset.label ?? '',
               label: (item) =>
-                textOf(spec, '', pointOf(spec, item.dataset, item.dataIndex, categories))
+                textOf(spec, '', item.raw)
                   .replace(/^; /, '').split('; '),
             },
           },
@@ -432,8 +425,7 @@
       entry.chart.setActiveElements(active);
       entry.chart.tooltip.setActiveElements(active, { x: 0, y: 0 });
       entry.chart.update();
-      const point = pointOf(entry.spec, datasets[series], index, entry.categories);
-      reading.textContent = textOf(entry.spec, datasets[series].label, point ?? {});
+      reading.textContent = textOf(entry.spec, datasets[series].label, datasets[series].data[index]);
     });
   };
 
