@@ -57,6 +57,7 @@ hl_status hl_native_isa_choose(hl_engine *engine, const char *name, hl_error *er
   engine->fast_bfloat16 = (isa & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16;
   engine->saturates = (isa & dnnl_cpu_isa_avx512_core_vnni) != dnnl_cpu_isa_avx512_core_vnni &&
                       (isa & dnnl_cpu_isa_avx2_vnni) != dnnl_cpu_isa_avx2_vnni;
+  engine->fast_int8 = (isa & dnnl_cpu_isa_avx512_core_vnni) == dnnl_cpu_isa_avx512_core_vnni;
   engine->isa_note = row->note;
   if (automatic && strcmp(kernels->isa, "baseline") == 0)
     engine->isa_note = "this processor has no AVX2: the engine's slowest kernels run";

@@ -28,6 +28,7 @@ struct hl_engine {
   uint32_t off;              /* what is left out (compile/switches.h) */
   bool fast_bfloat16;        /* the processor multiplies bfloat16 */
   bool saturates;            /* sums of two 8-bit products do, at 16 bits: there is no VNNI */
+  bool fast_int8;            /* and 8 bits, four at a time */
   hl_native_account account; /* what the engine has allocated */
 };
 

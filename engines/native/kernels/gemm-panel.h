@@ -10,8 +10,10 @@
 /* Compilers unroll fewer turns by themselves, and then keep the sums in memory. */
 #ifdef __clang__
 #define HL_UNROLLED _Pragma("unroll 8")
+#define HL_ROLLED _Pragma("nounroll") /* several steps at once spill sums */
 #else
 #define HL_UNROLLED _Pragma("GCC unroll 8")
+#define HL_ROLLED _Pragma("GCC unroll 1")
 #endif
 
 /* y = function(y + bias), of `count` columns. */

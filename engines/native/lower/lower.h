@@ -30,6 +30,9 @@ bool hl_native_lower_convolution(hl_native_builder *b, const hl_native_node *nod
 bool hl_native_lower_deconvolution(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_matvec(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_gemm(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_gemm_bf16(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_gemm_int8(hl_native_builder *b, const hl_native_node *node);
+bool hl_native_lower_pointwise_int8(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_linear(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_matmul(hl_native_builder *b, const hl_native_node *node);
 bool hl_native_lower_pooling(hl_native_builder *b, const hl_native_node *node);
@@ -124,6 +127,29 @@ typedef struct hl_native_product {
 /* False where it cannot be lowered: other factors, other types. (lower/linear.c) */
 bool hl_native_read_product(const hl_native_builder *b, const hl_native_node *node,
                             hl_native_product *ret_product);
+
+/* What follows a product on kernels of ours: at most a sum with a tensor of the result's shape,
+ * then at most a function. (lower/panels.c) */
+typedef struct hl_native_gemm_end {
+  hl_value_id residual;      /* or -1 */
+  const hl_native_post *raw; /* that adds it */
+  float least, most;         /* what an 8-bit product's sum is cut off at before */
+  hl_gemm_function function;
+  float slope;
+} hl_native_gemm_end;
+bool hl_native_gemm_posts(const hl_native_builder *b, const hl_native_node *node,
+                          hl_native_gemm_end *ret_end);
+
+/* Memory for the result: that of `residual`, if there is one that nobody else needs any more. */
+int32_t hl_native_over_residual(hl_native_builder *b, const hl_native_node *node, int32_t residual,
+                                hl_native_layout layout, hl_dtype dtype);
+
+/* bias - x_scale * x_zero * w_scale * (sum of the column), as a constant of n numbers: a zero point
+ * of the input that a kernel need not know of. -1: there is nothing to add. (lower/quantized.c) */
+hl_value_id hl_native_compensated_bias(hl_native_builder *b, const hl_native_node *node, int64_t k,
+                                       int64_t n, bool transposed);
+/* A constant of the graph that may be younger than the builder's list of values, as it lies. */
+int32_t hl_native_constant_vector(hl_native_builder *b, hl_value_id value);
 
 /* Would oneDNN run its slow reference code? */
 bool hl_native_is_reference(const_dnnl_primitive_desc_t pd);

@@ -1,5 +1,6 @@
 /* Products with weights in panels of columns, on kernels of ours. */
 #include "lower/lower.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,8 +76,8 @@ bool hl_native_lower_matvec(hl_native_builder *b, const hl_native_node *node) {
   return true;
 }
 
-static int32_t over_residual(hl_native_builder *b, const hl_native_node *node, int32_t residual,
-                             hl_native_layout layout, hl_dtype dtype) {
+int32_t hl_native_over_residual(hl_native_builder *b, const hl_native_node *node, int32_t residual,
+                                hl_native_layout layout, hl_dtype dtype) {
   bool over = residual >= 0 && hl_native_get(b, residual)->dtype == dtype &&
               hl_native_dying(b, residual) && !hl_native_is_argument(b, node, residual);
   return over ? hl_native_out_view(b, node->outputs[0], layout, residual, 0)
@@ -106,20 +107,23 @@ static hl_status run_gemm(const void *opaque, void *const *pointers, hl_error *e
   return HL_OK;
 }
 
-typedef struct gemm_end {
-  hl_value_id residual; /* or -1 */
-  hl_gemm_function function;
-  float slope;
-} gemm_end;
-
 /* At most a sum with a tensor of the result's shape, then at most a function. */
-static bool read_posts(const hl_native_builder *b, const hl_native_node *node, gemm_end *ret_end) {
+bool hl_native_gemm_posts(const hl_native_builder *b, const hl_native_node *node,
+                          hl_native_gemm_end *ret_end) {
   int at = 0;
-  *ret_end = (gemm_end){.residual = -1, .slope = 1.0f};
+  *ret_end =
+      (hl_native_gemm_end){.residual = -1, .least = -INFINITY, .most = INFINITY, .slope = 1.0f};
+  if (node->quantized && node->post_count > 1 && node->posts[1].kind == HL_POST_ADD &&
+      node->posts[0].kind == HL_POST_ELTWISE && node->posts[0].algorithm == dnnl_eltwise_clip_v2) {
+    ret_end->least = node->posts[0].alpha;
+    ret_end->most = node->posts[0].beta;
+    at++;
+  }
   if (at < node->post_count && node->posts[at].kind == HL_POST_ADD) {
     const hl_value *x = hl_native_value(b->ir, node->posts[at].operand);
     const hl_value *y = hl_native_out_value(b, node, 0);
     if (hl_shape_elements(&x->shape) != hl_shape_elements(&y->shape)) return false;
+    ret_end->raw = &node->posts[at];
     ret_end->residual = node->posts[at++].operand;
   }
   if (at < node->post_count && node->posts[at].kind == HL_POST_ELTWISE) {
@@ -151,9 +155,10 @@ static bool read_posts(const hl_native_builder *b, const hl_native_node *node, g
 /* Our kernel is faster than oneDNN's where it has AVX-512. */
 bool hl_native_lower_gemm(hl_native_builder *b, const hl_native_node *node) {
   hl_native_product p;
-  gemm_end end;
+  hl_native_gemm_end end;
   if (b->type != HL_FLOAT32 || strcmp(b->engine->kernels->isa, "avx512") != 0 ||
-      !hl_native_read_product(b, node, &p) || !in_panels(&p) || !read_posts(b, node, &end))
+      !hl_native_read_product(b, node, &p) || !in_panels(&p) ||
+      !hl_native_gemm_posts(b, node, &end))
     return false;
   gemm_context *context = calloc(1, sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
@@ -171,7 +176,7 @@ bool hl_native_lower_gemm(hl_native_builder *b, const hl_native_node *node) {
   int32_t from = hl_native_in(b, node->inputs[0], HL_LAYOUT_PLAIN);
   int32_t offsets = p.bias >= 0 ? hl_native_in(b, p.bias, HL_LAYOUT_PLAIN) : -1;
   int32_t residual = end.residual >= 0 ? hl_native_in(b, end.residual, HL_LAYOUT_PLAIN) : -1;
-  int32_t to = over_residual(b, node, residual, HL_LAYOUT_PLAIN, HL_FLOAT32);
+  int32_t to = hl_native_over_residual(b, node, residual, HL_LAYOUT_PLAIN, HL_FLOAT32);
   hl_native_step *step = hl_native_call(b, node->op, run_gemm, context, NULL);
   hl_native_arg_add(b, step, from, 0, NULL);
   hl_native_arg_add(b, step, weights, 0, NULL);

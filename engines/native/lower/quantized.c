@@ -89,8 +89,7 @@ typedef struct primitive {
   extras extras;
 } primitive;
 
-/* A constant that may be younger than the builder's list of values. */
-static int32_t constant_vector(hl_native_builder *b, hl_value_id value) {
+int32_t hl_native_constant_vector(hl_native_builder *b, hl_value_id value) {
   hl_native_recipe recipe = HL_NATIVE_RECIPE(value);
   return hl_native_weight_in(b, &recipe, NULL);
 }
@@ -101,7 +100,7 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, primitive *p,
   dnnl_memory_desc_t w = hl_native_md_query(b, pd, dnnl_query_weights_md);
   int32_t weights = hl_native_weight_in(b, recipe, w);
   int32_t from = hl_native_in(b, node->inputs[0], p->layout);
-  int32_t bias = p->bias ? constant_vector(b, p->bias_value) : -1;
+  int32_t bias = p->bias ? hl_native_constant_vector(b, p->bias_value) : -1;
   int32_t to = hl_native_posts_out(b, node, p->layout, &p->posts);
   hl_native_step *step = hl_native_primitive(b, node->op, pd);
   hl_native_arg_add(b, step, from, DNNL_ARG_SRC, p->x);
@@ -150,10 +149,10 @@ bool hl_native_lower_quantized_convolution(hl_native_builder *b, const hl_native
   return emit(b, node, &p, pd, &recipe);
 }
 
-/* bias - x_scale * x_zero * w_scale * (sum of the column): oneDNN 3.2's products with a zero point
+/* oneDNN 3.2's products with a zero point
  * of the source are wrong where the rows do not fill a block, so they get none. */
-static hl_value_id compensated_bias(hl_native_builder *b, const hl_native_node *node, int64_t k,
-                                    int64_t n, bool transposed) {
+hl_value_id hl_native_compensated_bias(hl_native_builder *b, const hl_native_node *node, int64_t k,
+                                       int64_t n, bool transposed) {
   const hl_native_quantized *q = node->quantized;
   if (q->x_zero == 0) return hl_native_input(node, 2);
   char name[48];
@@ -188,7 +187,7 @@ bool hl_native_lower_quantized_product(hl_native_builder *b, const hl_native_nod
   p.x = hl_native_md_as(b, 2, (int64_t[]){m, k}, p.layout, x->dtype);
   p.y = hl_native_md_as(b, 2, (int64_t[]){m, n}, p.layout, type_of(b, node->outputs[0]));
   p.w = hl_native_md_any_as(b, 2, (int64_t[]){k, n}, HL_INT8);
-  p.bias_value = compensated_bias(b, node, k, n, transposed);
+  p.bias_value = hl_native_compensated_bias(b, node, k, n, transposed);
   if (p.bias_value >= 0) p.bias = hl_native_md_of(b, 2, (int64_t[]){1, n}, HL_LAYOUT_PLAIN);
   if (!hl_native_posts_init(b, node, p.layout, m, &p.posts) ||
       !set_scales(b, node, false, 2, p.posts.attr, &p.extras) || b->failed != HL_OK)
