@@ -60,7 +60,7 @@ bool hl_native_lower_matvec(hl_native_builder *b, const hl_native_node *node) {
     return false;
   matvec_context *context = calloc(1, sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
-  *context = (matvec_context){.kernels = hl_kernels_select(),
+  *context = (matvec_context){.kernels = b->engine->kernels,
                               .threads = (unsigned)b->threads,
                               .args = {.k = (size_t)p.k, .n = (size_t)p.n, .slope = slope},
                               .has_bias = p.bias >= 0};

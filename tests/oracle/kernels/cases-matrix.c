@@ -31,6 +31,9 @@ static hl_value_id gemm(maker *m, int64_t n, int64_t k, int64_t to) {
 
 hl_value_id case_product(maker *m) {
   int64_t n = rows(m), k = width(m), to = width(m);
+  if (maker_chance(m, 40)) to = MAKER_PICK(m, 64, 64, 128, 192); /* whole panels of weights */
+  if (maker_chance(m, 15)) k = MAKER_PICK(m, 256, 700, 769, 1000, 1537, 2304);
+  if (k < 100 && maker_chance(m, 10)) n = MAKER_PICK(m, 100, 263, 270, 300);
   hl_text_format(&m->words, "[%lld by %lld by %lld] ", (long long)n, (long long)k, (long long)to);
   hl_value_id y, other = -1;
   if (maker_chance(m, 50)) {

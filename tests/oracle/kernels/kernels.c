@@ -110,8 +110,9 @@ static mode choose_mode(hl_random *random, const arguments *a, bool learns) {
 /* Something that is left out now and then: outputs are right without. */
 static void choose_setting(hl_random *random, const arguments *a, setting *ret) {
   static const char *const left_out[] = {
-      "posts",       "winograd",   "narrow",    "posts,mask", "threads",
-      "taps",        "pixel",      "all",       "padding",    "functions,layer-norm,attention",
+      "posts",       "winograd",   "narrow",    "posts,mask",
+      "panels",      "matvec",     "threads",   "taps",
+      "pixel",       "all",        "padding",   "functions,layer-norm,attention",
       "sums,matvec", "batch-norm", "transpose", "mask"};
   *ret = (setting){.dtype = a->dtype, .threads = 1 + (int)hl_random_below(random, 3)};
   ret->options[ret->option_count++] = (hl_option){.key = "isa", .value = a->isa};
