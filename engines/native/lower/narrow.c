@@ -93,7 +93,7 @@ static bool read(const hl_native_builder *b, const hl_native_node *node, const h
                  const hl_value *y, const hl_value *kernel, narrow_context *ret) {
   int64_t pads[2 * HL_MAX_RANK] = {0}, over[HL_MAX_RANK] = {0}, taps = 1;
   int axes = x->shape.rank - 2;
-  if (b->type != HL_FLOAT32 || !hl_native_float(b, node) || axes < 1 || axes > 3) return false;
+  if (!hl_native_float(b, node) || axes < 1 || axes > 3) return false;
   if (y->shape.dims[1] > CHANNELS || x->shape.dims[1] < WIDE || node->scale >= 0) return false;
   if (hl_shape_elements(&x->shape) <= 0 || hl_shape_elements(&y->shape) <= 0) return false;
   if (hl_node_int(node->source, "group", 1) != 1 || !hl_native_all_ones(node->source, "strides") ||
@@ -174,7 +174,9 @@ static hl_native_step *call(hl_native_builder *b, const char *kind, hl_native_ke
 bool hl_native_lower_narrow(hl_native_builder *b, const hl_native_node *node) {
   const hl_value *x = hl_native_in_value(b, node, 0), *y = hl_native_out_value(b, node, 0);
   narrow_context found;
-  if (!read(b, node, x, y, hl_native_in_value(b, node, 1), &found) || !read_posts(node, &found))
+  /* Reading bfloat16 into blocks costs less than oneDNN's convolution to so few channels. */
+  if ((b->type != HL_FLOAT32 && !hl_native_known(b->ir, node->inputs[1])) ||
+      !read(b, node, x, y, hl_native_in_value(b, node, 1), &found) || !read_posts(node, &found))
     return false;
   hl_value_id bias_id = hl_native_input(node, 2);
   found.has_bias = bias_id >= 0;
@@ -196,7 +198,7 @@ bool hl_native_lower_narrow(hl_native_builder *b, const hl_native_node *node) {
 bool hl_native_lower_narrow_transposed(hl_native_builder *b, const hl_native_node *node) {
   const hl_value *dy = hl_native_in_value(b, node, 0), *dx = hl_native_out_value(b, node, 0);
   narrow_context found;
-  if (hl_native_input(node, 2) >= 0 || node->post_count > 0 ||
+  if (b->type != HL_FLOAT32 || hl_native_input(node, 2) >= 0 || node->post_count > 0 ||
       !read(b, node, dx, dy, hl_native_in_value(b, node, 1), &found))
     return false;
   int32_t from = hl_native_in(b, node->inputs[0], HL_LAYOUT_PLAIN);
@@ -214,7 +216,8 @@ bool hl_native_lower_narrow_transposed(hl_native_builder *b, const hl_native_nod
 bool hl_native_lower_narrow_gradient(hl_native_builder *b, const hl_native_node *node) {
   const hl_value *x = hl_native_in_value(b, node, 0), *dy = hl_native_in_value(b, node, 1);
   narrow_context found;
-  if (!read(b, node, x, dy, hl_native_out_value(b, node, 0), &found)) return false;
+  if (b->type != HL_FLOAT32 || !read(b, node, x, dy, hl_native_out_value(b, node, 0), &found))
+    return false;
   int32_t from = hl_native_in(b, node->inputs[0], HL_LAYOUT_BLOCKED);
   int32_t back = hl_native_in(b, node->inputs[1], HL_LAYOUT_PLAIN);
   int32_t to = hl_native_out(b, node->outputs[0], HL_LAYOUT_PLAIN);
