@@ -2,6 +2,7 @@
 #include "workloads/progressive-internal.h"
 #include "workloads/shapes.h"
 
+#include "base/pages.h"
 #include "data/picture.h"
 #include "imaging/telescope-object.h"
 #include "models/spec.h"
@@ -126,7 +127,7 @@ static hl_status make_pictures(hl_progressive *p, hl_error *error) {
                         p->image, HL_PICTURE_SIDE_MAX);
   p->pixels = (size_t)(p->image * p->image);
   for (size_t i = 0; i < HL_COUNT(all); i++) {
-    *all[i] = calloc(p->pixels, sizeof **all[i]);
+    *all[i] = hl_pages_new(p->pixels * sizeof **all[i]);
     if (!*all[i]) return no_memory(error);
   }
   p->shown = calloc((size_t)(p->object * p->object), sizeof *p->shown);
