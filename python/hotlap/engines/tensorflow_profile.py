@@ -3,12 +3,20 @@ import re
 
 import tensorflow as tf
 
-from hotlap.engines import xla_profile
+from hotlap.engines import abi, xla_profile
 
 RAN = re.compile(r'^([^\s:]+):([A-Za-z_]\w*)$')
 
 
 class Profiler(xla_profile.Profiler):
+    def __init__(self):
+        try:
+            from tensorflow.tsl.profiler.protobuf import xplane_pb2
+        except ImportError as failure:
+            raise abi.Unimplemented(f'tensorflow {tf.__version__} cannot read its own profiles') from failure
+        self.space = xplane_pb2.XSpace()
+        super().__init__()
+
     def start(self, folder):
         tf.profiler.experimental.start(folder, options=tf.profiler.experimental.ProfilerOptions(
             host_tracer_level=2, python_tracer_level=0))
@@ -20,11 +28,9 @@ class Profiler(xla_profile.Profiler):
         return tf.profiler.experimental.Trace(name)
 
     def lines(self, path):
-        from tensorflow.tsl.profiler.protobuf import xplane_pb2
-        space = xplane_pb2.XSpace()
         with open(path, 'rb') as file:
-            space.ParseFromString(file.read())
-        for plane in space.planes:
+            self.space.ParseFromString(file.read())
+        for plane in self.space.planes:
             is_xla = {i for i, s in plane.stat_metadata.items() if s.name == 'hlo_op'}
             for line in plane.lines:
                 yield [(plane.event_metadata[e.metadata_id].name,
