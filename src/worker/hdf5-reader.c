@@ -22,6 +22,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#if defined(__has_feature) /* clang's word for it */
+#if __has_feature(address_sanitizer)
+#define HL_ASAN 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define HL_ASAN 1
+#endif
+
 enum {
   max_depth = 16,     /* groups in groups: soft and hard links may lead in circles */
   max_objects = 4096, /* looked at */
@@ -50,7 +58,7 @@ static herr_t refuse_link(const char *parent, const char *group, const char *fil
 static void limit_to(uint64_t seconds) {
   setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
   setrlimit(RLIMIT_CPU, &(struct rlimit){seconds, seconds});
-#if !defined(__SANITIZE_ADDRESS__)
+#if !defined(HL_ASAN) /* which reserves addresses by the terabyte */
   const rlim_t memory_limit = (rlim_t)6 << 30;
   setrlimit(RLIMIT_AS, &(struct rlimit){memory_limit, memory_limit});
 #endif

@@ -325,7 +325,8 @@ hl_status hl_native_weights_make(hl_model *model, const hl_graph *graph, hl_nati
       status = make(model, graph, &list[i], at, error);
       if (status == HL_OK) status = keep(weights, &list[i], at, error);
       if (status != HL_OK) break;
-      at += hl_native_rounded(list[i].bytes);
+      if (list[i].bytes)
+        at += hl_native_rounded(list[i].bytes); /* a block of none has no address */
       found = &weights->items[weights->count - 1];
     }
     list[i].data = found->data;

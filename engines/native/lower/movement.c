@@ -51,6 +51,9 @@ static hl_status run_copy(const void *opaque, void *const *pointers, hl_error *e
   float *y = pointers[1];
   if (context->fill)
     for (size_t i = 0; i < context->y_count; i++) y[i] = context->value;
+  /* What has no elements has no address to add to. */
+  for (size_t i = 0; i < context->args.rank; i++)
+    if (context->args.extent[i] == 0) return HL_OK;
   hl_copy_args args = context->args;
   args.x = (const float *)pointers[0] + context->x_offset;
   args.y = y + context->y_offset;
