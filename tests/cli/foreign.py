@@ -170,9 +170,10 @@ if __name__ == '__main__':
 
 @case
 def other_frameworks_write_onnx_or_say_what_they_need():
-    subprocess.run([with_package('tensorflow'), 'keras_net.py'], cwd=FOLDER, check=True, capture_output=True)
-    for model, engine, package in (('jnet:make', 'jax', 'jax2onnx'), ('net.keras', 'tensorflow', 'tf2onnx')):
+    for model, engine, package in some((('jnet:make', 'jax', 'jax2onnx'), ('net.keras', 'tensorflow', 'tf2onnx')), 0):
         python = with_package(engine)
+        if model == 'net.keras':
+            subprocess.run([python, 'keras_net.py'], cwd=FOLDER, check=True, capture_output=True)
         there = not subprocess.run([python, '-c', f'import {package}'], capture_output=True).returncode
         run = hotlap('models', 'import', model, '--engine', engine, '-o', 'other.onnx', '--python', python, '--json', cwd=FOLDER)
         if there:

@@ -47,7 +47,7 @@ def in_gigabytes(engine, gigabytes, *words):
 
 @case
 def want_of_memory_is_an_outcome_of_its_own():
-    for engine, said in (('torch', 'DefaultCPUAllocator'), ('jax', 'RESOURCE_EXHAUSTED'), ('tensorflow', 'OOM when allocating')):
+    for engine, said in some((('torch', 'DefaultCPUAllocator'), ('jax', 'RESOURCE_EXHAUSTED'), ('tensorflow', 'OOM when allocating')), 0):
         row = in_gigabytes(engine, 3, 'sweep', 'ptychopinn', '--batch-sizes', '65536', '--iterations', '1', '--no-check').rows[0]
         assert row['outcome'] == 'OUT_OF_MEMORY' and said in row['reason'], row['reason']
 

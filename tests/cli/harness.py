@@ -200,7 +200,7 @@ def main():
         except BaseException as error:  # every fault is a failed case, not a lost report
             failed += 1
             print(f'not ok {number} - {name}', flush=True)
-            text = str(error) if isinstance(error, AssertionError) else traceback.format_exc()
+            text = isinstance(error, AssertionError) and str(error) or traceback.format_exc()
             for line in text.splitlines():
                 print('# ' + line, flush=True)
     shutil.rmtree(HOME, ignore_errors=True)

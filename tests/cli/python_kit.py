@@ -46,6 +46,9 @@ def interpreter():
     """This one, with the sanitizer that the object needs, if it needs one, already there."""
     needed = subprocess.run(['ldd', OBJECT], capture_output=True, text=True).stdout
     found = [line.split('=>')[1].split()[0] for line in needed.splitlines() if 'libasan' in line]
+    if not found and b'__asan_init' in OBJECT.read_bytes():  # clang's is part of the program
+        name = f'libclang_rt.asan-{os.uname().machine}.so'
+        found = [subprocess.run(['clang', '-print-file-name=' + name], capture_output=True, text=True).stdout.strip()]
     if not found:
         return sys.executable
     script = HOME / 'sanitized-python'

@@ -17,7 +17,7 @@ def rows(model, *options, cwd=None):
 
 @case
 def networks_agree_with_the_reference():
-    networks_agree('tensorflow', some(NETWORKS, 1, 6))
+    networks_agree('tensorflow', some(NETWORKS, 6))
 
 
 @case
@@ -122,7 +122,7 @@ def a_keras_file_and_a_saved_model_are_measured():
 def they_become_onnx_files():
     cases()
     for path, said in some((('net.keras', 'Agrees: the file on the native engine'), ('two', 'Agrees: the file on the native engine'),
-                            ('two.keras', 'places in a table, whose length the file tells otherwise')), 1, 2):
+                            ('two.keras', 'places in a table, whose length the file tells otherwise')), 1):
         run = hotlap('models', 'import', path, '-o', 'made.onnx', '--python', with_package('tensorflow'), cwd=FOLDER).passes()
         assert said in run.out, run.explain()
     row = hotlap('sweep', 'made.onnx', '--engine', 'native', *SHORT, '--batch-sizes', '3', cwd=FOLDER).rows[0]

@@ -1,8 +1,10 @@
 """hotlap tune: the search for the best setting, on a clock of its own, and the settings file."""
 import json
+import struct
 import subprocess
 import sys
 
+import onnx_bytes as onnx
 from harness import HOME, PROGRAM, SANITIZED, SOURCE, Skip, case, environment, file, hotlap, main
 
 # A step takes 1 ms and 0.1 ms an input: the throughput rises with the batch, up to 10000 images/s.
@@ -91,7 +93,7 @@ def the_largest_batch_is_found_and_run():
     """A worker holds 200 MB; the network's inputs are 256 KiB each, so that some hundred fit."""
     document = json.loads(hotlap('tune', 'mlp:dims=65536-8', '--threads', '1', '--objective', 'throughput',
                                  '--memory-limit', '200', '--verify-seconds', '0.3', '--max-time', '0.5',
-                                 '--search-time', '20', '--baseline-batch', '0', '--no-check', '--store', 'none',
+                                 '--search-time', '4', '--baseline-batch', '0', '--no-check', '--store', 'none',
                                  '--max-batch', '64', '--json').passes().out)
     limit = document['largest_batch']
     # 10 % of the limit is free: beside the network's own memory that is more than 10 % of the batch.
@@ -118,11 +120,21 @@ def each_stage_of_a_pipeline_has_its_batch():
     assert (row['workload'], row['batch_size'], row['preprocess_batch_size']) == ('pipeline', preset['batch_size'], 4), row
 
 
+def wide_network():
+    """2 MB between its two layers for each input, and little to compute."""
+    wide = struct.pack('<128f', *(0.01 for _ in range(128)))
+    nodes = [onnx.node('Conv', ['x', 'up'], ['h']), onnx.node('Relu', ['h'], ['r']), onnx.node('Conv', ['r', 'down'], ['s']),
+             onnx.node('Sigmoid', ['s'], ['amplitude']), onnx.node('Tanh', ['s'], ['phase'])]
+    shape = [None, 1, 64, 64]
+    return file('wide.onnx', onnx.model(nodes, inputs=[onnx.port('x', shape)], outputs=[onnx.port(o, shape) for o in ('amplitude', 'phase')],
+                                        initializers=[onnx.tensor('up', [128, 1, 1, 1], wide), onnx.tensor('down', [1, 128, 1, 1], wide)]))
+
+
 @case
 def a_limit_of_memory_refuses_a_batch_and_does_not_cut_it():
     """A row of a pipeline is cut to what fits; a setting that was cut is not the one that was asked for."""
     output = HOME / 'cut.json'
-    run = hotlap('tune', 'ptychopinn', '--pipeline', '--n-images', '64', '--threads', '1', '--batch-sizes', '4,64', '--no-check',
+    run = hotlap('tune', wide_network(), '--pipeline', '--n-images', '64', '--threads', '1', '--batch-sizes', '4,64', '--no-check',
                  '--memory-limit', '150' if SANITIZED else '100', '--objective', 'throughput', '--max-time', '0.3', '--search-time', '300',
                  '--baseline-batch', '64', '--store', 'none', '--output', output)
     run.passes('a batch of 64 is too large for the limit of memory')
