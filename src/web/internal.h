@@ -20,6 +20,7 @@ enum {
   HL__WEB_STREAMS = 64,           /* connections that follow events */
   HL__WEB_STREAM_BYTES = 1 << 18, /* that a slow one may leave untaken */
   HL__WEB_PAGE_BYTES = 32 << 20,
+  HL__WEB_RUN_ROWS = 500, /* of a run that is shown as a report, or compared */
   HL__WEB_QUERY_MS = 3000 /* of one request in the store */
 };
 

@@ -58,6 +58,7 @@ static hl_status load_side(hl_store *store, const char *run, const char *rows, s
   hl_run_info info;
   hl_records records;
   hl_status status = hl_store_run_resolve(store, run, &id, error);
+  if (status == HL_OK) status = hl__web_run_check(store, id, error);
   if (status == HL_OK) status = hl_store_run_load(store, id, &info, &records, error);
   if (status != HL_OK) return status;
   hl_run_info_release(&s->info);

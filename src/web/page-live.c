@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ROWS = 2000 }; /* of a page; the newest of more come as events */
+enum { ROWS = 1000 }; /* of a page; of a run that goes on more come as events */
 
 static void put_text(hl_html *html, const char *text) {
   hl_html_element(html, "td", text ? text : "-", NULL);
@@ -52,7 +52,11 @@ static void put_state(hl_html *html, const hl_store_standing *standing, const ch
                  standing->rows == 1 ? "" : "s", standing->passed);
   hl_html_close(html);
   hl_html_text(html, ". ");
-  hl_html_element(html, "a", "Report so far", "href", address.data, NULL);
+  if (standing->rows <= HL__WEB_RUN_ROWS)
+    hl_html_element(html, "a", "Report so far", "href", address.data, NULL);
+  else
+    hl_html_format(
+        html, "Too many for a report here: `hotlap report %s --html` makes a page of all.", id);
   hl_html_close(html);
   hl_text_release(&address);
 }
@@ -68,15 +72,18 @@ hl_status hl__web_page_live(hl__web *web, hl_store *store, const char *id,
   hl_text_append(&events, "/runs/");
   hl__web_escape(&events, id);
   hl_text_append(&events, "/events");
-  const hl__web_frame frame = {.web = web, .title = id, .events = events.data, .follow = "rows"};
+  bool live = strcmp(standing->state, hl_run_state_name(HL_RUN_RUNNING)) == 0;
+  const hl__web_frame frame = {
+      .web = web, .title = id, .events = live ? events.data : NULL, .follow = "rows"};
+  const char *caption = standing->rows > ROWS ? "The first 1000 rows, in the order of measuring"
+                                              : "Rows, in the order of measuring";
   hl_html html;
   hl__web_page_begin(&html, answer, &frame);
   hl_html_open(&html, "h1", NULL);
   hl_html_format(&html, "Run %s", id);
   hl_html_close(&html);
   put_state(&html, standing, id);
-  hl__web_table_begin(&html, "live-rows", "Rows, in the order of measuring", columns,
-                      HL_COUNT(columns));
+  hl__web_table_begin(&html, "live-rows", caption, columns, HL_COUNT(columns));
   hl_status status = hl_store_rows_follow(store, id, 0, ROWS, put_row, &html, error);
   hl__web_page_end(&html, &frame);
   hl_text_release(&events);

@@ -21,7 +21,8 @@ static hl_status put_run(hl__web *web, hl_store *store, const char *id, hl__web_
   return status;
 }
 
-/* What goes on is shown as it goes, what has ended as a report. */
+/* What goes on, and what is too much for a report, is shown as a table of rows; what has ended as a
+ * report. */
 hl_status hl__web_page_run(hl__web *web, const hl_web_target *target, hl__web_answer *answer,
                            hl_error *error) {
   hl_store *store;
@@ -32,7 +33,7 @@ hl_status hl__web_page_run(hl__web *web, const hl_web_target *target, hl__web_an
   if (status == HL_OK) status = hl_store_run_standing(store, id, &standing, error);
   if (status != HL_OK) return status;
   bool live = strcmp(standing.state, hl_run_state_name(HL_RUN_RUNNING)) == 0;
-  if (live && !hl_web_parameter(target, "report"))
+  if (standing.rows > HL__WEB_RUN_ROWS || (live && !hl_web_parameter(target, "report")))
     return hl__web_page_live(web, store, id, &standing, answer, error);
   return put_run(web, store, id, answer, error);
 }

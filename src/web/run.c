@@ -1,5 +1,15 @@
 #include "web/run.h"
 
+hl_status hl__web_run_check(hl_store *store, const char *id, hl_error *error) {
+  hl_store_standing standing;
+  hl_status status = hl_store_run_standing(store, id, &standing, error);
+  if (status != HL_OK || standing.rows <= HL__WEB_RUN_ROWS) return status;
+  return hl_error_set(error, HL_LIMIT,
+                      "run %.100s has %lld rows; here at most %d are read at once. `hotlap report "
+                      "%.100s --html` makes a page of all, and `hotlap compare` compares them",
+                      id, (long long)standing.rows, HL__WEB_RUN_ROWS, id);
+}
+
 hl_status hl__web_run_load(hl_store *store, const char *text, hl__web_run *ret_run,
                            hl_error *error) {
   HL_CLEANUP(hl_free_pointer) char *id = NULL;
@@ -7,6 +17,7 @@ hl_status hl__web_run_load(hl_store *store, const char *text, hl__web_run *ret_r
   *r = (hl__web_run){0};
   hl_run_info_init(&r->info);
   hl_status status = hl_store_run_resolve(store, text, &id, error);
+  if (status == HL_OK) status = hl__web_run_check(store, id, error);
   if (status == HL_OK) status = hl_store_run_load(store, id, &r->info, &r->records, error);
   if (status == HL_OK) status = hl_store_comparisons_load(store, id, &r->comparisons, error);
   if (status == HL_OK) status = hl_analysis_make(&r->records, &r->info, &r->analysis, error);

@@ -15,6 +15,9 @@ typedef struct hl__web_run {
   hl_engines engines;
 } hl__web_run;
 
+/* LIMIT: the run has more than HL__WEB_RUN_ROWS rows, with which nobody is to wait for one page. */
+hl_status hl__web_run_check(hl_store *store, const char *id, hl_error *error);
+
 /* `text` is what a person typed: an id, the start of one, "latest". Release it in any case. */
 hl_status hl__web_run_load(hl_store *store, const char *text, hl__web_run *ret_run,
                            hl_error *error);

@@ -453,6 +453,23 @@ def stores_that_cannot_be_read():
 
 
 @case
+def a_run_of_many_rows():
+    name = HOME / 'many.db'
+    shutil.copy(store(), name)
+    with sqlite3.connect(name) as db:
+        columns = [row[1] for row in db.execute('PRAGMA table_info(rows)') if row[1] not in ('row_id', 'configuration')]
+        names = ','.join(f'"{column}"' for column in columns)
+        for i in range(501):
+            db.execute(f'INSERT INTO rows (configuration,{names}) SELECT ?,{names} FROM rows LIMIT 1', (f'copy {i}',))
+    with Dashboard('--store', name) as d:
+        page = Page(d.page('/runs/latest').text)
+        assert page.texts.count('PASSED') == 503 and any('Too many' in text for text in page.texts)
+        assert '503 rows' in d.page('/api/runs/latest', status=503).text
+        assert 'throughput' not in d.page('/metrics').text
+        assert '503 rows' in d.page('/compare?a=latest&b=latest').text
+
+
+@case
 def a_store_that_another_process_holds():
     name = HOME / 'held.db'
     shutil.copy(store(), name)
