@@ -72,6 +72,21 @@ def run_option():
     return a_sweep()['run']
 
 
+def exported():
+    """The rows of the sweep as a CSV file has them."""
+    hotlap('report', run_option(), '--export-format', 'csv', '--output-dir', 'csv').passes()
+    with open(HOME / 'csv' / 'benchmark_results.csv', newline='') as text:
+        return list(csv.DictReader(text))
+
+
+def as_csv(name, rows):
+    out = io.StringIO()
+    writer = csv.DictWriter(out, rows[0].keys())
+    writer.writeheader()
+    writer.writerows(rows)
+    return file(name, out.getvalue().encode())
+
+
 @case
 def page_is_whole_and_well_formed():
     document = a_sweep()
@@ -95,8 +110,8 @@ def data_is_that_of_json_and_csv():
     page = Reader((HOME / 'sweep.html').read_text())
     assert page.script('hotlap-data') == document
     hotlap('report', document['run'], '--export-format', 'csv', '--output-dir', 'csv').passes()
-    with open(HOME / 'csv' / 'benchmark_results.csv', newline='') as exported:
-        assert page.script('hotlap-csv') == exported.read()
+    with open(HOME / 'csv' / 'benchmark_results.csv', newline='') as text:
+        assert page.script('hotlap-csv') == text.read()
 
 
 @case
@@ -124,18 +139,12 @@ def nothing_is_asked_of_a_network():
 def no_name_becomes_markup():
     """From a file of results, in which any text may stand as a model, a note or a reason."""
     a_sweep()
-    hotlap('report', run_option(), '--export-format', 'csv', '--output-dir', 'csv').passes()
-    with open(HOME / 'csv' / 'benchmark_results.csv', newline='') as exported:
-        rows = list(csv.DictReader(exported))
+    rows = exported()
     for row in rows:
         for key in ('model', 'engine', 'notes', 'device', 'engine_version', 'git_commit', 'data'):
             if key in row:
                 row[key] = HOSTILE + '|`*_[x](javascript:1)'
-    out = io.StringIO()
-    writer = csv.DictWriter(out, rows[0].keys())
-    writer.writeheader()
-    writer.writerows(rows)
-    hostile = file('hostile.csv', out.getvalue().encode())
+    hostile = as_csv('hostile.csv', rows)
     text, page = page_of(hostile)
     assert [tag for tag, _ in page.elements].count('img') == 0
     assert [tag for tag, _ in page.elements].count('a') == 0
@@ -145,6 +154,26 @@ def no_name_becomes_markup():
     assert len(models) == 1 and models.pop().startswith(HOSTILE[:40]), models
     # What a reader sees is the name as it is.
     assert '</script><script>alert(1)</script><img src=x onerror=alert(2)>' in page.bare
+
+
+@case
+def odd_numbers_make_a_page():
+    """Each in place of every measured number: an error that says so, or a page that is well formed."""
+    a_sweep()
+    pages = 0
+    for number, value in enumerate(('', 'nan', '1e300', '1e-300', '1e17', '-1')):
+        rows = exported()
+        for row in rows:
+            for key, text in row.items():
+                if text and key.endswith(('_ms', '_ips', '_mb', '_low', '_high', 'efficiency')):
+                    row[key] = value
+        run = hotlap('report', as_csv(f'odd-{number}.csv', rows), '--html', '--output', f'odd-{number}.html')
+        assert run.status in (0, 1, 2) and 'anitizer' not in run.err and 'runtime error' not in run.err, run.explain()
+        page = HOME / f'odd-{number}.html'
+        if page.exists():
+            pages += 1
+            Reader(page.read_text())
+    assert pages >= 2, pages
 
 
 @case
@@ -373,6 +402,13 @@ def pictures_are_shown():
     page = opened('imaging.html')
     assert page.value("[...document.images].map(i => i.complete && i.naturalWidth)") == [64, 64, 128, 128]
     assert page.complaints == []
+
+
+@case
+def odd_numbers_are_drawn_or_left_out():
+    for path in sorted(HOME.glob('odd-*.html')):
+        page = opened(path.name)
+        assert page.complaints == [], (path.name, page.complaints)
 
 
 @case
