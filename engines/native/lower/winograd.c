@@ -142,6 +142,27 @@ static int32_t weights_of(hl_native_builder *b, const hl_native_node *node,
   return hl_native_weight_in(b, &recipe, NULL);
 }
 
+/* Takes over a MaxPool of 2x2 that alone reads the result; the pooled value, or -1. */
+static hl_value_id absorb_pool(hl_native_builder *b, const hl_native_node *node,
+                               const winograd_context *found) {
+  hl_native_node *reader = hl_native_ir_reader(b->ir, node->outputs[0]);
+  const hl_winograd_shape *s = &found->shape;
+  hl_native_pool p;
+  if (!hl_native_does(b->engine->off, HL_NATIVE_POOLS) || b->training || !reader || reader->dead ||
+      strcmp(reader->op, "MaxPool") != 0 || reader->post_count > 0 || s->depth || s->oh % 2 ||
+      s->ow % 2 || found->has_residual || found->has_mask || found->slope < 0 ||
+      !hl_native_read_pool(b, reader, &p))
+    return -1;
+  for (int i = 0; i < 2; i++)
+    if (p.kernel[i] != 2 || p.strides[i] != 2 || p.dilations[i] != 0 || p.before[i] != 0 ||
+        p.after[i] != 0)
+      return -1;
+  if (b->type != HL_FLOAT32 && hl_native_result_type(b, reader->outputs[0]) != b->type) return -1;
+  reader->dead = true;
+  b->uses_after[node->outputs[0]]--;
+  return reader->outputs[0];
+}
+
 static bool emit(hl_native_builder *b, const hl_native_node *node, bool turned) {
   if (!on(b, node)) return false;
   /* A scale is folded into known weights; a transposed convolution of known ones has none here. */
@@ -159,6 +180,11 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, bool turned) 
   if (b->type == HL_FLOAT32 && found.slope == 1.0f && hl_native_absorb_mask(b, node, &mask)) {
     found.has_mask = true;
     found.slope = mask.slope;
+  }
+  hl_value_id pooled = absorb_pool(b, node, &found);
+  if (pooled >= 0) {
+    found.shape.pools = true;
+    mask.result = pooled;
   }
   winograd_context *context = malloc(sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");

@@ -137,6 +137,43 @@ INLINE void output_tile(const float *m, size_t plane, vfloat bias, const results
   }
 }
 
+INLINE vfloat larger(vfloat a, vfloat b) {
+  vint a_wins = (a > b) | (a != a); /* NOLINT(misc-redundant-expression): NaN stays */
+  return (vfloat)((a_wins & (vint)a) | (~a_wins & (vint)b));
+}
+
+/* The largest of each 2x2 results; what follows, with a slope of at least 0, keeps their order. */
+INLINE void pooled_tile(const float *m, size_t plane, vfloat bias, const results *o, bool half_y) {
+  vfloat half[OUT][IN];
+  for (int k = 0; k < IN; k++) {
+    vfloat column[IN], back[OUT];
+    for (int r = 0; r < IN; r++) column[r] = *(const vfloat *)(m + (size_t)(r * IN + k) * plane);
+    transform_back(column, back);
+    for (int r = 0; r < OUT; r++) half[r][k] = back[r];
+  }
+  for (size_t r = 0; 2 * r < o->rows; r++) {
+    vfloat upper[OUT], lower[OUT];
+    transform_back(half[2 * r], upper);
+    transform_back(half[2 * r + 1], lower);
+    for (size_t k = 0; 2 * k < o->columns; k++) {
+      vfloat value =
+          larger(larger(upper[2 * k], upper[2 * k + 1]), larger(lower[2 * k], lower[2 * k + 1])) +
+          bias;
+      vint positive = value > 0.0f;
+      value = (vfloat)((positive & (vint)value) | (~positive & (vint)(value * o->slope)));
+      store_lanes(o->y, o->at + r * o->row + k * o->pixel, value, half_y);
+    }
+  }
+}
+
+static void pooled_tile_float(const float *m, size_t plane, vfloat bias, const results *o) {
+  pooled_tile(m, plane, bias, o, false);
+}
+
+static void pooled_tile_half(const float *m, size_t plane, vfloat bias, const results *o) {
+  pooled_tile(m, plane, bias, o, true);
+}
+
 static void output_tile_float(const float *m, size_t plane, vfloat bias, const results *o) {
   output_tile(m, plane, bias, o, false);
 }
@@ -296,19 +333,22 @@ static void output_panel(const run *r, tiles part, size_t panel, operands o, flo
                 .mask = r->mask,
                 .slope = r->slope,
                 .pixel = s->bfloat16 ? c->oc : LANES};
-  to.row = s->ow * to.pixel;
+  static void (*const ends[2][2])(const float *m, size_t plane, vfloat bias, const results *o) = {
+      {output_tile_float, output_tile_half}, {pooled_tile_float, pooled_tile_half}};
+  size_t shrunk = s->pools ? 2 : 1;
+  to.row = s->ow / shrunk * to.pixel;
   for (size_t b = 0; b < width / LANES; b++) {
     size_t block = panel * PANEL / LANES + b;
     vfloat bias = {0};
     if (r->bias) bias = *(const vloose *)(r->bias + block * LANES);
     for (size_t t = 0; t < part.count; t++) {
       place at = place_of(c, part.first + t);
-      to.at = offset_of(r, at.picture, blocks, block, depth, part.slice, s->oh * s->ow) +
-              at.row * OUT * to.row + at.column * OUT * to.pixel;
+      to.at = offset_of(r, at.picture, blocks, block, depth, part.slice,
+                        s->oh / shrunk * (s->ow / shrunk)) +
+              at.row * OUT / shrunk * to.row + at.column * OUT / shrunk * to.pixel;
       to.rows = hl_winograd_smaller(OUT, s->oh - at.row * OUT);
       to.columns = hl_winograd_smaller(OUT, s->ow - at.column * OUT);
-      (s->bfloat16 ? output_tile_half : output_tile_float)(m + t * c->m_row + b * LANES, c->m_plane,
-                                                           bias, &to);
+      ends[s->pools][s->bfloat16](m + t * c->m_row + b * LANES, c->m_plane, bias, &to);
     }
   }
 }

@@ -32,6 +32,7 @@ typedef struct hl_winograd_shape {
   size_t odepth, front;   /* slices of the result, and of padding before the first */
   unsigned threads;
   bool bfloat16;  /* x, residual and y are, channels-last; sums and weights are float32 */
+  bool pools;     /* y has the largest of each 2x2 results; no depth, residual or mask */
   bool any_batch; /* what suits does not depend on n, so that results do not, to the bit */
 } hl_winograd_shape;
 

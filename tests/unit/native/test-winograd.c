@@ -323,6 +323,61 @@ static void test_bfloat16(void **state) {
   }
 }
 
+/* -- pooling -------------------------------------------------------------------------------- */
+
+/* The largest of each 2x2 of what is computed without pooling, to the bit. */
+static void check_pools(const hl_winograd_shape *s, float slope) {
+  extent in = input_of(s), out = output_of(s);
+  size_t inputs = s->n * size_of(in), outputs = s->n * size_of(out), taps = s->oc * s->ic * 9;
+  float *x = floats(inputs), *y = floats(outputs), *k = floats(taps), *bias = floats(s->oc);
+  float *u = floats(hl_winograd_weight_bytes(s) / sizeof(float)), *pooled = floats(outputs / 4);
+  float *scratch = floats(hl_winograd_scratch_bytes(s) / sizeof(float));
+  hl_random_fill_normal(x, inputs, 0.5, 1, 1, 1);
+  hl_random_fill_normal(k, taps, 0, 0.1, 1, 2);
+  hl_random_fill_normal(bias, s->oc, 0, 1, 1, 3);
+  hl_winograd_weights(s, k, NULL, u);
+  hl_winograd_run(s, x, u, bias, NULL, NULL, slope, y, scratch);
+  hl_winograd_shape half = *s;
+  half.pools = true;
+  hl_winograd_run(&half, x, u, bias, NULL, NULL, slope, pooled, scratch);
+  extent small = {s->oc, 1, s->oh / 2, s->ow / 2};
+  for (size_t i = 0; i < outputs / 4; i++) {
+    size_t q = i % small.w, r = i / small.w % small.h, o = i / small.w / small.h % s->oc;
+    size_t n = i / size_of(small);
+    float want = -INFINITY;
+    for (size_t at = 0; at < 4; at++)
+      want = fmaxf(want, y[blocked(out, n, o, 0, 2 * r + at / 2, 2 * q + at % 2)]);
+    assert_true(pooled[blocked(small, n, o, 0, r, q)] == want);
+  }
+  free(x);
+  free(y);
+  free(k);
+  free(bias);
+  free(u);
+  free(pooled);
+  free(scratch);
+}
+
+static void test_pools(void **state) {
+  (void)state;
+  hl_winograd_shape s = {.n = 2,
+                         .ic = 32,
+                         .oc = 96,
+                         .h = 14,
+                         .w = 22,
+                         .oh = 14,
+                         .ow = 22,
+                         .top = 1,
+                         .left = 1,
+                         .threads = 2};
+  if (!hl_winograd_suits(&s)) skip();
+  check_pools(&s, 0.0f);
+  check_pools(&s, 0.3f);
+  s.n = 1;
+  s.h = s.oh = s.w = s.ow = 8;
+  check_pools(&s, 1.0f);
+}
+
 /* Weights made in single precision, also turned, against those made in double. */
 static void check_step(const hl_winograd_shape *s, bool turned) {
   size_t each = s->depth ? 27 : 9, taps = s->oc * s->ic * each;
@@ -397,8 +452,9 @@ static void test_suits(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_against_direct), cmocka_unit_test(test_bfloat16),
-      cmocka_unit_test(test_weights_of_a_step), cmocka_unit_test(test_suits)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_against_direct),
+                                     cmocka_unit_test(test_bfloat16), cmocka_unit_test(test_pools),
+                                     cmocka_unit_test(test_weights_of_a_step),
+                                     cmocka_unit_test(test_suits)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
