@@ -53,7 +53,7 @@ static bool add(hl_thumbnails *all, hl_thumbnail_kind kind, window w, hl_pair *r
   hl_thumbnail t = {
       .kind = kind, .height = (w.height + step - 1) / step, .width = (w.width + step - 1) / step};
   size_t count = (size_t)(t.height * t.width), at = 0;
-  double *values = malloc(count * sizeof *values);
+  double *values = calloc(count, sizeof *values);
   t.grey = malloc(count);
   if (!values || !t.grey) {
     free(values);
@@ -114,17 +114,20 @@ static bool add_reconstruction(hl_thumbnails *all, const hl_reconstruction *r) {
 /* ---- of progressive imaging ---- */
 
 typedef struct plane {
-  const float *values;   /* or, of the mask, */
-  const uint8_t *opened; /* these */
-  bool is_root;          /* most of what is seen is near zero */
+  const float *values;
+  bool is_root; /* most of what is seen is near zero */
   int64_t side;
 } plane;
 
 static double plane_value(const void *context, int64_t row, int64_t column) {
   const plane *p = context;
-  int64_t at = row * p->side + column;
-  double value = p->opened ? (double)p->opened[at] : (double)p->values[at];
+  double value = (double)p->values[row * p->side + column];
   return p->is_root ? sqrt(fmax(value, 0)) : value;
+}
+
+static double mask_value(const void *context, int64_t row, int64_t column) {
+  const hl_imaging_pictures *s = context;
+  return s->mask[row * s->side + column];
 }
 
 static bool add_pictures(hl_thumbnails *all, const hl_record *r) {
@@ -135,12 +138,11 @@ static bool add_pictures(hl_thumbnails *all, const hl_record *r) {
   hl_pair unit = {0, 1}, open = {(double)NAN, (double)NAN};
   plane truth = {.values = s->truth, .side = s->side},
         picture = {.values = s->reconstruction, .side = s->side},
-        seen = {.values = s->measured, .is_root = true, .side = s->side},
-        mask = {.opened = s->mask, .side = s->side};
+        seen = {.values = s->measured, .is_root = true, .side = s->side};
   return add(all, HL_THUMBNAIL_OBJECT, middle, &unit, plane_value, &truth) &&
          add(all, HL_THUMBNAIL_IMAGE, middle, &unit, plane_value, &picture) &&
          add(all, HL_THUMBNAIL_SEEN, all_of_it, &open, plane_value, &seen) &&
-         add(all, HL_THUMBNAIL_MASK, all_of_it, &unit, plane_value, &mask);
+         add(all, HL_THUMBNAIL_MASK, all_of_it, &unit, mask_value, s);
 }
 
 hl_thumbnails *hl_thumbnails_make(const hl_record *record) {
