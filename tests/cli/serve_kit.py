@@ -125,4 +125,5 @@ class Events:
         return None, None
 
     def close(self):
+        self.socket.shutdown(socket.SHUT_RDWR)  # what reads lines holds it, too
         self.socket.close()
