@@ -148,6 +148,18 @@ def stores_are_joined_by_runs():
 
 
 @case
+def a_history_of_both_is_in_the_order_of_time():
+    paths = [filled('early', '2'), filled('late', '2')]
+    for path, day in zip(paths, ('01', '02')):
+        with sqlite3.connect(path) as db:
+            db.execute(f"UPDATE runs SET created = '2026-01-{day}T00:00:00Z'")
+            db.execute(f"UPDATE rows SET timestamp = '2026-01-{day}T00:00:01Z', throughput_ips = {int(day)}")
+    merge(paths[1], paths[0]).passes()
+    series, = hotlap('history', 'mlp', '--store', paths[1], '--json').passes().document['series']
+    assert [p['value'] for p in series['points']] == [1, 2], series['points']
+
+
+@case
 def a_run_that_went_on_takes_the_place_of_its_beginning():
     whole = filled('whole', '1,2,4')
     part = store('part')
