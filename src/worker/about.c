@@ -11,6 +11,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* -- hello ------------------------------------------------------------------------------------- */
@@ -23,15 +25,36 @@ static hl_status check_protocol(const json_t *request, hl_error *error) {
                       (long long)protocol, HL_VERSION, HL_PROTOCOL_VERSION);
 }
 
+/* Whether anything can be had under this limit: a sanitizer's reservations alone are beyond any. */
+static bool leaves_room(uint64_t bytes) {
+  enum { probe_bytes = 1 << 20 };
+  struct rlimit old;
+  if (getrlimit(RLIMIT_DATA, &old) != 0) return false;
+  const struct rlimit tried = {.rlim_cur = bytes, .rlim_max = old.rlim_max};
+  if (bytes < old.rlim_max && setrlimit(RLIMIT_DATA, &tried) != 0) return false;
+  void *probe = mmap(NULL, probe_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  setrlimit(RLIMIT_DATA, &old);
+  if (probe != MAP_FAILED) munmap(probe, probe_bytes);
+  return probe != MAP_FAILED;
+}
+
 /* A runner on another machine cannot put this process under a limit; a group would need somebody to
  * remove it. */
 static hl_status limit_memory(const json_t *request, hl_error *error) {
   int64_t bytes = hl_json_get_int(request, "memory_limit_bytes", 0);
   uint64_t available = hl_memory_available(NULL);
-  if (bytes < 0) bytes = available == UINT64_MAX ? 0 : (int64_t)(available / 100 * 95);
+  bool guards = bytes < 0;
+  if (guards) bytes = available == UINT64_MAX ? 0 : (int64_t)(available / 100 * 95);
   if (bytes == 0) return HL_OK;
+  if (!leaves_room((uint64_t)bytes) && guards) return HL_OK;
   hl_memory_limit limit;
   hl_status status = hl_memory_limit_prepare_data((uint64_t)bytes, &limit, error);
+  if (status == HL_OK && !leaves_room((uint64_t)bytes))
+    status = hl_error_set(error, HL_UNAVAILABLE,
+                          "the worker has mapped more than the limit of %lld MB before it has "
+                          "begun: RLIMIT_DATA, which is what there is behind a launcher, counts "
+                          "also what is only reserved",
+                          (long long)(bytes / 1000000));
   if (status == HL_OK && (errno = hl_memory_limit_enter(&limit)) != 0)
     status = hl_error_errno(error, HL_UNAVAILABLE, "cannot limit this worker's memory");
   return status;
