@@ -197,27 +197,37 @@ static hl_status add_conflict(hl_store_merged *merged, const char *id, const hl_
   return HL_OK;
 }
 
+typedef enum verdict { SAME, WENT_ON, CONFLICT } verdict;
+
+static verdict judge(const hl__prints *here, const hl__prints *there) {
+  bool cut = !here->finished && !there->finished;
+  bool went_on = !here->finished && (there->finished || there->count > here->count);
+  bool was_before = !there->finished && (here->finished || here->count > there->count);
+  bool is_beginning = was_before || (cut && here->count == there->count);
+  if (hl__prints_are_equal(here, there)) return SAME;
+  if (is_beginning && hl__prints_is_part(there, here)) return SAME;
+  return went_on && hl__prints_is_part(here, there) ? WENT_ON : CONFLICT;
+}
+
+static hl_status take_verdict(hl_store *store, hl_store *other, const char *id,
+                              const hl__prints *here, const hl__prints *there,
+                              hl_store_merged *merged, hl_error *error) {
+  verdict found = judge(here, there);
+  if (found == CONFLICT) return add_conflict(merged, id, here, there, error);
+  merged->same += found == SAME;
+  merged->renewed += found == WENT_ON;
+  if (found == SAME) return HL_OK;
+  hl_status status = remove_run(store, id, error);
+  return status == HL_OK ? copy_run(store, other, id, &merged->rows, error) : status;
+}
+
 static hl_status merge_known(hl_store *store, hl_store *other, const char *id,
                              hl_store_merged *merged, hl_error *error) {
   hl__prints here = {.run = HL_HASH_START, .comparisons = HL_HASH_START};
   hl__prints there = here;
   hl_status status = hl__prints_make(store, other, id, &here, error);
   if (status == HL_OK) status = hl__prints_make(other, store, id, &there, error);
-  bool went_on = !here.finished && (there.finished || there.count > here.count);
-  bool was_before = !there.finished && (here.finished || here.count > there.count);
-  bool both_cut = !here.finished && !there.finished && here.count == there.count;
-  if (status != HL_OK) {
-  } else if (hl__prints_are_equal(&here, &there) ||
-             (was_before && hl__prints_is_part(&there, &here)) ||
-             (both_cut && hl__prints_is_part(&there, &here))) {
-    merged->same++;
-  } else if (went_on && hl__prints_is_part(&here, &there)) {
-    merged->renewed++;
-    status = remove_run(store, id, error);
-    if (status == HL_OK) status = copy_run(store, other, id, &merged->rows, error);
-  } else {
-    status = add_conflict(merged, id, &here, &there, error);
-  }
+  if (status == HL_OK) status = take_verdict(store, other, id, &here, &there, merged, error);
   hl__prints_release(&here);
   hl__prints_release(&there);
   return status;
