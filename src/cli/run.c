@@ -110,7 +110,8 @@ static int run_rows(hl_sweep *s, const hl_plan_file *file, hl_arena *arena, int 
   if (hl_cli_host_choose(&s->options, arena, &fans_out, &error) != HL_OK)
     return hl_cli_fail(&error, HL_EXIT_USAGE);
   if (fans_out) return hl_cli_hosts_run(&s->options, argc, argv);
-  if (prepare(s, file, argc, argv, &error) != HL_OK) return hl_cli_fail(&error, HL_EXIT_USAGE);
+  if (prepare(s, file, argc, argv, &error) != HL_OK)
+    return hl_cli_fail(&error, hl_sweep_unprepared(&error));
   if (hl_options_on(&s->options, HL_OPTION_DRY_RUN)) return hl_sweep_dry_run(s);
   return hl_cli_beside(file, &s->options, hl_sweep_run(s));
 }

@@ -356,6 +356,10 @@ int hl_sweep_run(hl_sweep *sweep) {
   return exit_status;
 }
 
+int hl_sweep_unprepared(const hl_error *error) {
+  return error->status == HL_INTERRUPTED ? HL_EXIT_INTERRUPTED : HL_EXIT_USAGE;
+}
+
 int hl_sweep_command(char command, const char *help, int argc, char **argv) {
   hl_sweep s = {.start_ns = hl_clock_ns()};
   hl_error error = {0};
@@ -371,7 +375,7 @@ int hl_sweep_command(char command, const char *help, int argc, char **argv) {
   else if (fans_out)
     exit_status = hl_cli_hosts_run(&s.options, argc, argv);
   else if (hl_sweep_prepare(&s, argc, argv, &error) != HL_OK)
-    exit_status = hl_cli_fail(&error, HL_EXIT_USAGE);
+    exit_status = hl_cli_fail(&error, hl_sweep_unprepared(&error));
   else if (hl_options_on(&s.options, HL_OPTION_DRY_RUN))
     exit_status = hl_sweep_dry_run(&s);
   else

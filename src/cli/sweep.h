@@ -44,6 +44,9 @@ typedef struct hl_sweep {
   uint64_t start_ns; /* when the command began */
 } hl_sweep;
 
+/* The exit status where there was no preparing: a machine elsewhere may be long in answering. */
+int hl_sweep_unprepared(const hl_error *error);
+
 /* Reads models, plan, formats and machine from `sweep->options` (parsed by the caller), opens the
  * store and finds the run to resume. INVALID_ARGUMENT, NOT_FOUND, IO ... with the remedy. Release
  * also after a failure. */

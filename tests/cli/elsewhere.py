@@ -281,6 +281,20 @@ def a_worker_that_hears_nothing_more_ends():
 
 
 @case
+def an_interrupt_ends_waiting_for_an_answer():
+    said = HOME / 'waits'
+    hangs = program('hangs', f'echo waits > {said}; exec sleep 600\n')
+    runner = subprocess.Popen([PROGRAM, 'sweep', 'mlp', *QUICK, *behind(hangs)], cwd=HOME, env=environment(), text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not said.exists():
+        assert runner.poll() is None, runner.communicate()
+        time.sleep(0.01)
+    runner.send_signal(signal.SIGINT)
+    out, err = runner.communicate(timeout=100)
+    assert runner.returncode == 130 and 'interrupted' in err, (runner.returncode, err)
+
+
+@case
 def an_interrupt_leaves_nobody():
     with Sshd(FAULTY_HANG=str(flag('interrupt'))) as box:
         sweep_ = Hanging('interrupt', box.launcher())
