@@ -40,7 +40,8 @@ static void use(const json_t *object) {
   hl_arena_release(&arena);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+/* Everything that comes, up to the end or to garbage. `greeted`: from behind a launcher. */
+static void receive_all(const uint8_t *data, size_t size, bool greeted) {
   int ends[2];
   must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
   if (size > 1 << 16) size = 1 << 16; /* what the socket takes at once */
@@ -48,6 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   close(ends[1]);
   hl_channel channel;
   hl_channel_init(&channel, ends[0], -1);
+  channel.skips_chatter = greeted;
   uint64_t deadline = hl_clock_ns() + 10000000000u;
   hl_status status = HL_OK;
   while (status == HL_OK) {
@@ -64,7 +66,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     use(message.object);
     hl_message_release(&message);
   }
+  must(channel.chatter.length <= size + 1);
   hl_channel_release(&channel);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  receive_all(data, size, false);
+  receive_all(data, size, true);
   return 0;
 }
 
@@ -80,7 +88,9 @@ size_t hl_fuzz_seed(size_t index, uint8_t *ret_data, size_t capacity) {
   static const char failed[] = "{\"id\": 3, \"ok\": false, \"status\": \"OUT_OF_MEMORY\", "
                                "\"message\": \"no memory for \\u00fc\"}\n";
   static const char odd[] = "{\"bytes\": -1}\n[[[[]]]]\nnull\n\n{\"bytes\": 1073741824}\nx";
-  static const char *const seeds[] = {configure, attached, failed, odd};
+  static const char greeted[] =
+      "Welcome to box\n\n  {x}\n[1]\n$ {\"id\":1,\"protocol\":1,\"ok\":true}\n";
+  static const char *const seeds[] = {configure, attached, failed, odd, greeted};
   if (index >= sizeof seeds / sizeof *seeds) return 0;
   size_t length = strlen(seeds[index]);
   if (length > capacity) return 0;
