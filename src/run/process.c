@@ -374,7 +374,10 @@ static hl_status explain_death(const hl_process *process, int wait_status, const
                                hl_error *error) {
   char said[300];
   hl_said_words(process->said_fd, said, sizeof said);
-  if (!said[0] && chatter) snprintf(said, sizeof said, "%s", chatter);
+  if (!said[0] && chatter) {
+    snprintf(said, sizeof said, "%s", chatter);
+    hl_text_blank(said, "");
+  }
   uint64_t kills = process->limit.kind == HL_LIMIT_NONE
                        ? UINT64_MAX
                        : hl_memory_limit_oom_kills(&process->limit);

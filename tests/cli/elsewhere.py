@@ -108,6 +108,14 @@ def a_launcher_that_stays_may_differ_between_operands():
 
 
 @case
+def what_was_said_in_place_of_an_answer_is_the_reason():
+    says = program('says', 'printf "Your \\033[31maccount\\033[0m has expired\\n"; exit 1\n')
+    row, = sweep('mlp', *behind(says), *ONE).rows
+    assert row['outcome'] == 'SKIPPED' and 'exit status 1: Your' in row['reason'], row['reason']
+    assert 'account' in row['reason'] and '\x1b' not in row['reason'], row['reason']
+
+
+@case
 def what_only_a_shell_understands_is_refused():
     refused(('mlp', '--launcher', 'ssh box; reboot', *QUICK), '--launcher', 'is for a shell')
     refused(('mlp', '--launcher', "ssh 'box", *QUICK), 'a quote is not closed')
