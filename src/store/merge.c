@@ -125,13 +125,8 @@ static hl_status copy_query(hl_store *store, hl_store *other, const char *sql, c
 
 /* Nobody of this host goes on writing it. */
 static hl_status end_run(hl_store *store, const char *id, hl_error *error) {
-  HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *s = NULL;
-  hl_status status = hl_sql_prepare(store,
-                                    "UPDATE runs SET state = 'interrupted' WHERE id = ? AND "
-                                    "state = 'running'",
-                                    &s, error);
-  hl_sql_bind_text(s, 1, id);
-  return status == HL_OK ? hl_sql_finish(store, s, error) : status;
+  return hl_sql_run_for(
+      store, "UPDATE runs SET state = 'interrupted' WHERE id = ? AND state = 'running'", id, error);
 }
 
 static hl_status copy_run(hl_store *store, hl_store *other, const char *id, int64_t *rows,
@@ -165,12 +160,8 @@ static hl_status remove_run(hl_store *store, const char *id, hl_error *error) {
                                            "DELETE FROM rows WHERE run_id = ?",
                                            "DELETE FROM runs WHERE id = ?"};
   hl_status status = HL_OK;
-  for (size_t i = 0; i < HL_COUNT(statements) && status == HL_OK; i++) {
-    HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *s = NULL;
-    status = hl_sql_prepare(store, statements[i], &s, error);
-    hl_sql_bind_text(s, 1, id);
-    if (status == HL_OK) status = hl_sql_finish(store, s, error);
-  }
+  for (size_t i = 0; i < HL_COUNT(statements) && status == HL_OK; i++)
+    status = hl_sql_run_for(store, statements[i], id, error);
   return status;
 }
 

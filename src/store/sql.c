@@ -71,6 +71,14 @@ hl_status hl_sql_finish(hl_store *store, sqlite3_stmt *statement, hl_error *erro
   return hl_sql_step(store, statement, &row, error);
 }
 
+hl_status hl_sql_run_for(hl_store *store, const char *sql, const char *text, hl_error *error) {
+  HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
+  hl_status status = hl_sql_prepare(store, sql, &statement, error);
+  if (status != HL_OK) return status;
+  hl_sql_bind_text(statement, 1, text);
+  return hl_sql_finish(store, statement, error);
+}
+
 hl_status hl_sql_int(hl_store *store, const char *sql, int64_t *ret_value, hl_error *error) {
   HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
   hl_status status = hl_sql_prepare(store, sql, &statement, error);

@@ -49,6 +49,8 @@ hl_status hl_sql_run(hl_store *store, const char *sql, hl_error *error);
 hl_status hl_sql_step(hl_store *store, sqlite3_stmt *statement, bool *ret_row, hl_error *error);
 /* Steps a statement that gives no rows. */
 hl_status hl_sql_finish(hl_store *store, sqlite3_stmt *statement, hl_error *error);
+/* The whole of a statement that gives no rows and has one parameter, a text. */
+hl_status hl_sql_run_for(hl_store *store, const char *sql, const char *text, hl_error *error);
 /* The whole of a statement that gives one integer. */
 hl_status hl_sql_int(hl_store *store, const char *sql, int64_t *ret_value, hl_error *error);
 void hl_sql_finalize(sqlite3_stmt **statement);

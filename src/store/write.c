@@ -71,13 +71,10 @@ hl_status hl_store_run_begin(hl_store *store, const hl_run_info *info, const cha
 
 /* A run that was stopped before its first row says nothing, and must not be "latest". */
 static hl_status remove_if_empty(hl_store *store, const char *run_id, hl_error *error) {
-  HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *statement = NULL;
-  hl_status status = hl_sql_prepare(store,
-                                    "DELETE FROM runs WHERE id = ? AND NOT EXISTS "
-                                    "(SELECT 1 FROM rows WHERE run_id = runs.id)",
-                                    &statement, error);
-  hl_sql_bind_text(statement, 1, run_id);
-  return status == HL_OK ? hl_sql_finish(store, statement, error) : status;
+  return hl_sql_run_for(store,
+                        "DELETE FROM runs WHERE id = ? AND NOT EXISTS "
+                        "(SELECT 1 FROM rows WHERE run_id = runs.id)",
+                        run_id, error);
 }
 
 hl_status hl_store_run_end(hl_store *store, const hl_run_info *info, hl_run_state state,
