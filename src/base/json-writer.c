@@ -117,16 +117,18 @@ void hl_json_format_real(double value, char ret_text[32]) {
     memcpy(ret_text, "null", 5);
     return;
   }
+  char text[32];
   int digits = 6;
   if (isnormal(value)) {
-    snprintf(ret_text, 32, "%.15g", value);
-    digits = strtod(ret_text, NULL) == value ? significant_digits(ret_text) : 16;
+    snprintf(text, sizeof text, "%.15g", value);
+    digits = strtod(text, NULL) == value ? significant_digits(text) : 16;
     if (digits < 6) digits = 6;
   }
   for (; digits <= 17; digits++) {
-    snprintf(ret_text, 32, "%.*g", digits, value);
-    if (digits == 17 || strtod(ret_text, NULL) == value) return;
+    snprintf(text, sizeof text, "%.*g", digits, value);
+    if (digits == 17 || strtod(text, NULL) == value) break;
   }
+  memcpy(ret_text, text, sizeof text);
 }
 
 void hl_json_real(hl_json *json, const char *key, double value) {
