@@ -46,15 +46,16 @@ hl_status hl_cli_model_of(const hl_options *options, const char *name, hl_plan_m
   return ret_model->name ? HL_OK : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for models");
 }
 
-/* Of another machine only what its worker told is known; its engines say at each row what they
- * lack.
- */
+/* Of another machine only what its worker told is known. Which options an engine has is a matter of
+ * hotlap, and asked here; one that is not here may have any. */
 static hl_status plan_elsewhere(const hl_options *options, const hl_plan_model *models,
-                                size_t model_count, const hl_machine *machine, hl_plan *ret_plan,
+                                size_t model_count, const hl_machine *machine,
+                                const hl_plan_engines *engines, hl_plan *ret_plan,
                                 hl_error *error) {
   const hl_gpu_set *gpus = &machine->gpus;
   const hl_device_inventory there = {.cuda_count = gpus->count, .cuda_reason = gpus->reason};
-  return hl_plan_build(options, models, model_count, machine->cores, NULL, &there, ret_plan, error);
+  return hl_plan_build(options, models, model_count, machine->cores, engines, &there, ret_plan,
+                       error);
 }
 
 hl_status hl_cli_plan(const hl_options *options, const hl_plan_model *models, size_t model_count,
@@ -67,10 +68,11 @@ hl_status hl_cli_plan(const hl_options *options, const hl_plan_model *models, si
       .devices_of = hl_knowledge_devices,
       .context = &knowledge,
       .cuda_reason = gpus->count ? "CUDA_VISIBLE_DEVICES shows no GPU" : gpus->reason};
-  hl_status status = hl_cli_is_far(options)
-                         ? plan_elsewhere(options, models, model_count, machine, ret_plan, error)
-                         : hl_plan_build(options, models, model_count, machine->cores, &engines,
-                                         &here, ret_plan, error);
+  hl_status status =
+      hl_cli_is_far(options)
+          ? plan_elsewhere(options, models, model_count, machine, &engines, ret_plan, error)
+          : hl_plan_build(options, models, model_count, machine->cores, &engines, &here, ret_plan,
+                          error);
   hl_knowledge_release(&knowledge);
   if (status != HL_OK) return status;
   const hl_method_options *method = &ret_plan->method;

@@ -99,6 +99,14 @@ def every_command_that_measures_takes_a_launcher():
 
 
 @case
+def an_interpreter_over_there_is_for_engines_that_have_one():
+    far = behind(program('python-far', 'exec "$@"\n'))
+    out = hotlap('sweep', 'mlp', '--engine', 'native,torch', '--python', '/opt/far/python', *ONE, '--dry-run', *far).passes().out
+    native, torch = (next(line for line in out.splitlines() if f'--engine {name}' in line) for name in ('native', 'torch'))
+    assert 'python=' not in native and '--engine-option python=/opt/far/python' in torch, out
+
+
+@case
 def a_launcher_that_stays_may_differ_between_operands():
     cpu = min(os.sched_getaffinity(0))
     sides = [f'mlp engine=null batch=1 simulated-clock=1000000+100000 launcher={launcher}'
