@@ -136,7 +136,17 @@ hl_value_id case_winograd(maker *m) {
   if (maker_chance(m, 30)) return case_posts(m, y, 1, add);
   if (add >= 0) y = maker_apply(m, "Add", y, add, -1); /* what its last step does */
   if (maker_chance(m, 60)) y = maker_apply(m, "Relu", y, -1, -1);
-  return maker_chance(m, 30) ? case_same(m, y, 32, 3) : y;
+  if (maker_chance(m, 30)) return case_same(m, y, 32, 3);
+  if (s.axes != 2 || !maker_chance(m, 40)) return y;
+  hl_shape full = maker_shape(m, y);
+  if (full.rank != 4 || full.dims[2] < 2 || full.dims[3] < 2) return y;
+  hl_node *node; /* halved, and sometimes read in full, too */
+  hl_value_id half = maker_node(m, "MaxPool", &y, 1, &node);
+  hl_node_set_ints(m->graph, node, "kernel_shape", (int64_t[]){2, 2}, 2);
+  hl_node_set_ints(m->graph, node, "strides", (int64_t[]){2, 2}, 2);
+  if (!maker_chance(m, 30)) return half;
+  hl_value_id z = maker_apply(m, "GlobalAveragePool", y, -1, -1);
+  return maker_apply(m, "Add", half, z, -1);
 }
 
 hl_value_id case_transposed(maker *m) {

@@ -72,7 +72,8 @@ static hl_value_id convolution(maker *m) {
 }
 
 static hl_value_id product(maker *m) {
-  int64_t k = MAKER_PICK(m, 1, 3, 4, 16, 17, 33, 64), to = MAKER_PICK(m, 1, 4, 15, 16, 33, 64);
+  int64_t k = MAKER_PICK(m, 1, 3, 4, 16, 17, 33, 64, 130, 1000),
+          to = MAKER_PICK(m, 1, 4, 15, 16, 33, 64, 128);
   int64_t dims[3] = {maker_between(m, 1, 3), MAKER_PICK(m, 1, 2, 7, 16), k};
   int32_t rank = (int32_t)maker_between(m, 2, 3);
   if (rank == 2) dims[1] = k;
