@@ -9,7 +9,7 @@
 
 /* Compilers unroll fewer turns by themselves, and then keep the sums in memory. */
 #ifdef __clang__
-#define HL_UNROLLED _Pragma("unroll 8")
+#define HL_UNROLLED _Pragma("clang loop unroll(full)")
 #define HL_ROLLED _Pragma("nounroll") /* several steps at once spill sums */
 #else
 #define HL_UNROLLED _Pragma("GCC unroll 8")

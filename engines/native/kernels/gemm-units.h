@@ -41,12 +41,14 @@ static void finish_rows(const tile *t, size_t rows, const hl_sum *sums);
 HL_INLINE void step(size_t rows, const tile *t, size_t k, const uint32_t *b,
                     hl_sum sum[ROWS][VECTORS]) {
   __m512i line[VECTORS];
+  HL_UNROLLED
   for (size_t j = 0; j < VECTORS; j++) line[j] = _mm512_loadu_si512(b + j * HL_LANES);
   HL_UNROLLED
   for (size_t i = 0; i < rows; i++) {
     int32_t unit;
     memcpy(&unit, t->a + i * t->a_row + k, sizeof unit);
     __m512i all = _mm512_set1_epi32(unit);
+    HL_UNROLLED
     for (size_t j = 0; j < VECTORS; j++) sum[i][j] = HL_DOT(sum[i][j], all, line[j]);
   }
 }
@@ -55,8 +57,8 @@ HL_INLINE void multiply(size_t rows, const tile *given, int end) {
   const tile t = *given;
   hl_sum sum[ROWS][VECTORS];
   HL_UNROLLED
-  for (size_t i = 0; i < rows; i++)
-    for (size_t j = 0; j < VECTORS; j++) sum[i][j] = (hl_sum){0};
+  for (size_t i = 0; i < rows; i++) HL_UNROLLED
+  for (size_t j = 0; j < VECTORS; j++) sum[i][j] = (hl_sum){0};
   const uint32_t *b = t.b;
   const char *ahead = t.ahead;
   size_t k = 0;
@@ -73,8 +75,8 @@ HL_INLINE void multiply(size_t rows, const tile *given, int end) {
   }
   hl_sum kept[ROWS * VECTORS];
   HL_UNROLLED
-  for (size_t i = 0; i < rows; i++)
-    for (size_t j = 0; j < VECTORS; j++) kept[i * VECTORS + j] = sum[i][j];
+  for (size_t i = 0; i < rows; i++) HL_UNROLLED
+  for (size_t j = 0; j < VECTORS; j++) kept[i * VECTORS + j] = sum[i][j];
   finish_rows(&t, rows, kept);
 }
 

@@ -32,17 +32,18 @@ typedef struct tile {
 HL_INLINE void step(size_t rows, const float *a, size_t a_row, const float *b,
                     vfloat sum[ROWS][VECTORS]) {
   vfloat line[VECTORS];
+  HL_UNROLLED
   for (size_t j = 0; j < VECTORS; j++) line[j] = hl_vload(b + j * HL_LANES);
   HL_UNROLLED
-  for (size_t i = 0; i < rows; i++)
-    for (size_t j = 0; j < VECTORS; j++) sum[i][j] += a[i * a_row] * line[j];
+  for (size_t i = 0; i < rows; i++) HL_UNROLLED
+  for (size_t j = 0; j < VECTORS; j++) sum[i][j] += a[i * a_row] * line[j];
 }
 
 HL_INLINE void multiply(size_t rows, const tile *t) {
   vfloat sum[ROWS][VECTORS];
   HL_UNROLLED
-  for (size_t i = 0; i < rows; i++)
-    for (size_t j = 0; j < VECTORS; j++) sum[i][j] = (vfloat){0};
+  for (size_t i = 0; i < rows; i++) HL_UNROLLED
+  for (size_t j = 0; j < VECTORS; j++) sum[i][j] = (vfloat){0};
   const float *a = t->a, *b = t->b;
   const char *ahead = t->ahead;
   size_t k = 0, a_row = t->a_row, lines = t->lines;
@@ -52,13 +53,13 @@ HL_INLINE void multiply(size_t rows, const tile *t) {
   }
   for (; k < t->depth; k++, a++, b += PANEL) step(rows, a, a_row, b, sum);
   HL_UNROLLED
-  for (size_t i = 0; i < rows; i++)
-    for (size_t j = 0; j < VECTORS; j++) {
-      size_t at = i * t->c_row + j * HL_LANES;
-      vfloat value = sum[i][j];
-      if (t->start) value += hl_vload(t->start + at);
-      hl_vstore(t->c + at, value);
-    }
+  for (size_t i = 0; i < rows; i++) HL_UNROLLED
+  for (size_t j = 0; j < VECTORS; j++) {
+    size_t at = i * t->c_row + j * HL_LANES;
+    vfloat value = sum[i][j];
+    if (t->start) value += hl_vload(t->start + at);
+    hl_vstore(t->c + at, value);
+  }
 }
 
 #define MULTIPLY(rows)                                                                             \
