@@ -27,8 +27,8 @@ hl_value_id case_quantized(maker *m); /* 8-bit convolutions and products; weight
  * `other` (-1: none) and functions, of those that a kernel may do before it stores. */
 hl_value_id case_posts(maker *m, hl_value_id y, int32_t axis, hl_value_id other);
 
-/* A convolution of `x` to `channels` by `kernel` taps along each axis, with padding that keeps the
- * size for odd ones. */
-hl_value_id case_same(maker *m, hl_value_id x, int64_t channels, int64_t kernel);
+/* A convolution of `x` to `to` channels by `kernel` taps along each axis, with padding that keeps
+ * the size for odd ones. */
+hl_value_id case_same(maker *m, hl_value_id x, int64_t to, int64_t kernel);
 
 #endif

@@ -200,7 +200,7 @@ static hl_status compare_outputs(outcome *o, const views *got, const views *want
       return hl_error_set(error, HL_INTERNAL, "result %zu has another shape or type", i);
     if (b->dtype == HL_FLOAT32)
       compare(o, b->name, a->data, b->data, (size_t)b->bytes / sizeof(float), least);
-    else if (memcmp(a->data, b->data, (size_t)b->bytes) != 0)
+    else if (!a->data || !b->data || memcmp(a->data, b->data, (size_t)b->bytes) != 0)
       return hl_error_set(error, HL_INTERNAL, "result %zu, of integers, differs", i);
   }
   return HL_OK;
@@ -276,10 +276,10 @@ static outcome told(hl_status status, outcome o, const hl_error *error) {
   return o;
 }
 
-outcome run_network(maker *m, hl_value_id result, bool gradients, const setting *s) {
+outcome run_network(maker *m, hl_value_id result, bool gradients, const setting *with) {
   hl_error error = {0};
   outcome o = {.error = 0};
-  hl_status status = try_network(m, result, gradients, s, &o, &error);
+  hl_status status = try_network(m, result, gradients, with, &o, &error);
   return told(status, o, &error);
 }
 
@@ -327,8 +327,11 @@ static hl_status keep_states(const hl_graph *graph, views *ret, hl_error *error)
 
 /* Large enough that the change outweighs the weight it is seen beside. */
 static void set_rate(views *inputs, float rate, int64_t number) {
-  memcpy(inputs->items[inputs->count - 2].data, &rate, sizeof rate);
-  memcpy(inputs->items[inputs->count - 1].data, &number, sizeof number);
+  void *of_rate = inputs->items[inputs->count - 2].data,
+       *of_number = inputs->items[inputs->count - 1].data;
+  if (!of_rate || !of_number) return;
+  memcpy(of_rate, &rate, sizeof rate);
+  memcpy(of_number, &number, sizeof number);
 }
 
 static hl_status train(maker *m, hl_graph *step_graph, session *s, const setting *with,

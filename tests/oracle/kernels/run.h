@@ -33,9 +33,9 @@ extern run_counter run_count;
 
 /* Results and, with `gradients`, the derivatives of sum(random * result) by every input. Takes the
  * maker's graph. Results that differ between two steps on the same inputs are a failure. */
-outcome run_network(maker *m, hl_value_id result, bool gradients, const setting *s);
+outcome run_network(maker *m, hl_value_id result, bool gradients, const setting *with);
 
 /* One step of training by SGD from constants as weights: the change of each state. */
-outcome run_training(maker *m, hl_value_id result, const setting *s);
+outcome run_training(maker *m, hl_value_id result, const setting *with);
 
 #endif
