@@ -9,7 +9,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { ROWS_AT_ONCE = 500, BEAT_S = 15 };
+/* A row is some 300 bytes, more with a long reason: as many as wait well within
+ * HL__WEB_STREAM_BYTES. */
+enum { ROWS_AT_ONCE = 100, BEAT_S = 15 };
 
 /* ---- one stream ---- */
 
@@ -60,6 +62,7 @@ struct MHD_Response *hl__web_stream_begin(hl__web_client *client, const hl__web_
   client->topic = answer->topic;
   client->seen = 0;
   client->seen_count = -1;
+  client->behind = false;
   client->state_told[0] = '\0';
   client->suspended = client->ended = false;
   client->taken = 0;
@@ -98,6 +101,7 @@ static void put_row(void *context, const hl_store_brief *row) {
   put(client, "row", &text);
   hl_text_release(&text);
   client->seen = row->row_id;
+  client->told++;
 }
 
 static const char *state_of(const hl_store_standing *standing) {
@@ -117,14 +121,18 @@ static void put_state(hl__web_client *client, const hl_store_standing *standing)
   hl_text_release(&text);
 }
 
-/* Rows that are new, and how the run stands; a run that is over ends the stream. */
+/* Rows that are new, some at once, and after the last how the run stands; a run that is over ends
+ * the stream. */
 static hl_status tell_run(hl__web_client *client, hl_store *store, hl_error *error) {
   hl_store_standing standing;
   hl_status status = hl_store_run_standing(store, client->run, &standing, error);
+  client->told = 0;
   if (status == HL_OK)
     status = hl_store_rows_follow(store, client->run, client->seen, ROWS_AT_ONCE, put_row, client,
                                   error);
   if (status != HL_OK) return status;
+  client->behind = client->told == ROWS_AT_ONCE;
+  if (client->behind) return HL_OK;
   const char *state = state_of(&standing);
   if (strcmp(state, client->state_told) != 0 || standing.rows != client->seen_count) {
     put_state(client, &standing);
@@ -177,8 +185,10 @@ static void tell(hl__web_client *client, hl_store *store, uint64_t now_ns) {
   bool beats = now_ns - client->told_ns > BEAT_S * UINT64_C(1000000000);
   hl_status status = HL_OK;
   if (client->topic != HL__WEB_RUN && !first && changed) put_version(client);
-  /* Whether a writer died is in no change of the store: also with each beat. */
-  if (client->topic == HL__WEB_RUN && store && (changed || beats))
+  /* Whether a writer died is in no change of the store: also with each beat. More rows follow when
+   * those before them were taken. */
+  bool due = client->behind ? client->pending.length == 0 : changed;
+  if (client->topic == HL__WEB_RUN && store && (due || beats))
     status = tell_run(client, store, &error);
   client->version = version_of(client);
   if (client->pending.length == before && beats) hl_text_append(&client->pending, ": beat\n\n");

@@ -57,6 +57,8 @@ struct hl__web_client {
   hl__web_topic topic;
   char *run;
   int64_t seen, seen_count; /* the last row told of, and how many there were */
+  size_t told;              /* rows at once */
+  bool behind;              /* more rows are there than were told */
   char state_told[16];
   uint64_t told_ns, version; /* when something was told, and of which change */
   hl_text pending;

@@ -467,6 +467,28 @@ def a_run_of_many_rows():
         assert '503 rows' in d.page('/api/runs/latest', status=503).text
         assert 'throughput' not in d.page('/metrics').text
         assert '503 rows' in d.page('/compare?a=latest&b=latest').text
+        events, rows = Events(d, '/runs/latest/events'), []
+        while (event := events.next())[0] == 'row':
+            rows.append(event[1]['row'])
+        assert len(rows) == 503 and rows == sorted(set(rows)), len(rows)
+        assert event == ('state', {'state': 'finished', 'rows': 503, 'passed': 503}), event
+        assert events.next() == (None, None)  # it is over
+
+
+@case
+def events_of_rows_with_long_reasons():
+    name = HOME / 'reasons.db'
+    shutil.copy(store(), name)
+    with sqlite3.connect(name) as db:
+        columns = [row[1] for row in db.execute('PRAGMA table_info(rows)') if row[1] not in ('row_id', 'configuration')]
+        names = ','.join(f'"{column}"' for column in columns)
+        for i in range(498):
+            db.execute(f'INSERT INTO rows (configuration,{names}) SELECT ?,{names} FROM rows LIMIT 1', (f'copy {i}',))
+        db.execute("UPDATE rows SET outcome = 'FAILED', reason = ?", ('why ' * 150,))
+    with Dashboard('--store', name) as d:
+        events = Events(d, '/runs/latest/events')
+        assert sum(events.next('row')[0] == 'row' for _ in range(500)) == 500
+        assert events.next() == ('state', {'state': 'finished', 'rows': 500, 'passed': 0})
 
 
 @case
