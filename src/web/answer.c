@@ -56,7 +56,10 @@ enum MHD_Result hl__web_send(hl__web_client *client, hl__web_answer *answer) {
   if (answer->body.failed)
     hl__web_refuse(answer, 503, "The page is too large, or memory is short.");
   struct MHD_Response *response = response_of(client, answer);
-  if (!response) return MHD_NO; /* which closes the connection */
+  if (!response) { /* the connection is closed */
+    hl__web_answer_release(answer);
+    return MHD_NO;
+  }
   for (size_t i = 0; i < HL_COUNT(headers); i++) add(mhd, response, headers[i][0], headers[i][1]);
   add(mhd, response, "Content-Type", answer->type);
   add(mhd, response, "Cache-Control", answer->cache ? answer->cache : "no-store");

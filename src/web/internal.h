@@ -75,7 +75,7 @@ struct hl__web {
   char session[65], cookie[32];
   hl__web_client *clients;
   size_t client_count, stream_count;
-  uint64_t requests, started_ns;
+  uint64_t requests;
   /* The store, and which file it is. */
   hl_store *store;
   struct stat file;

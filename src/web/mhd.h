@@ -16,7 +16,6 @@
   X(get_timeout)                                                                                   \
   X(get_daemon_info)                                                                               \
   X(get_connection_info)                                                                           \
-  X(get_connection_values)                                                                         \
   X(lookup_connection_value)                                                                       \
   X(suspend_connection)                                                                            \
   X(resume_connection)                                                                             \

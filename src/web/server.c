@@ -172,7 +172,7 @@ static hl_status check(const hl__web *web, hl_error *error) {
 }
 
 hl_status hl_web_serve(const hl_web_config *config, hl_error *error) {
-  hl__web web = {.config = config, .place.fd = -1, .started_ns = hl_clock_ns()};
+  hl__web web = {.config = config, .place.fd = -1};
   hl_status status = hl__web_mhd_open(&web.mhd, error);
   if (status == HL_OK) status = hl__web_listen(config->listen, &web.place, error);
   if (status == HL_OK) status = check(&web, error);

@@ -1,8 +1,5 @@
 #include "web/internal.h"
 
-#include <errno.h>
-#include <string.h>
-
 void hl__web_store_close(hl__web *web) {
   hl_store_free(web->store);
   web->store = NULL;
@@ -18,7 +15,7 @@ static bool is_same(const hl_store *store, const struct stat *a, const struct st
 
 hl_status hl__web_store(hl__web *web, hl_store **ret_store, hl_error *error) {
   const char *path = web->config->store;
-  struct stat now;
+  struct stat now = {0};
   bool there = stat(path, &now) == 0;
   if (web->store && (!there || !is_same(web->store, &now, &web->file))) {
     hl__web_store_close(web);
@@ -32,7 +29,7 @@ hl_status hl__web_store(hl__web *web, hl_store **ret_store, hl_error *error) {
       return hl_error_set(error, status == HL_OUT_OF_MEMORY ? status : HL_UNAVAILABLE, "%s",
                           inner.msg);
     }
-    if (stat(path, &web->file) != 0) memset(&web->file, 0, sizeof web->file);
+    web->file = now; /* as before it was opened: replaced meanwhile, it is opened again */
     web->data_version = 0;
   }
   hl_store_time_limit(web->store, HL__WEB_QUERY_MS);
