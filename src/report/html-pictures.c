@@ -65,14 +65,17 @@ static void put_row(hl_html *html, const hl_record *r, const hl_thumbnails *all)
   hl_html_close(html);
 }
 
+static bool has_pictures(const hl_record *r) {
+  return r->thumbnails || r->reconstruction || r->pictures;
+}
+
 /* Whether an earlier row was shown that would look the same. */
 static bool is_repeated(const hl_records *records, size_t row) {
   const hl_record *r = &records->items[row];
   for (size_t i = 0; i < row; i++) {
     const hl_record *other = &records->items[i];
-    if ((other->thumbnails || other->reconstruction || other->pictures) &&
-        hl_text_same(other->model, r->model) && hl_text_same(other->engine, r->engine) &&
-        hl_text_same(other->dtype, r->dtype) &&
+    if (has_pictures(other) && hl_text_same(other->model, r->model) &&
+        hl_text_same(other->engine, r->engine) && hl_text_same(other->dtype, r->dtype) &&
         hl_text_same(other->imaging_scenario, r->imaging_scenario) &&
         hl_text_same(other->optimizations, r->optimizations))
       return true;
@@ -84,7 +87,7 @@ void hl__html_pictures(hl_html *html, const hl_records *records) {
   size_t shown = 0;
   for (size_t i = 0; i < records->count && shown < ROWS_MOST; i++) {
     const hl_record *r = &records->items[i];
-    if (is_repeated(records, i)) continue;
+    if (!has_pictures(r) || is_repeated(records, i)) continue;
     hl_thumbnails *made = r->thumbnails ? NULL : hl_thumbnails_make(r);
     const hl_thumbnails *all = r->thumbnails ? r->thumbnails : made;
     if (all && shown++ == 0) {

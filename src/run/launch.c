@@ -31,8 +31,8 @@ hl_status hl_launch_words(const hl_launch *launch, char ***ret_words, hl_error *
   char **words = calloc(l->count + 3, sizeof *words);
   bool whole = words != NULL;
   hl_status status = whole ? find_launcher(launch, &words[0], error) : HL_OK;
-  for (size_t i = 1; status == HL_OK && i < l->count; i++)
-    whole = (words[i] = hl_strdup(l->words[i])) && whole;
+  for (size_t i = 1; status == HL_OK && whole && i < l->count; i++)
+    whole = (words[i] = hl_strdup(l->words[i])) != NULL;
   if (status == HL_OK && whole)
     whole = (words[l->count] = find_program(launch)) && (words[l->count + 1] = hl_strdup("worker"));
   if (!whole) status = hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for a command");
