@@ -81,15 +81,7 @@ static hl_status find_custom(series *s, hl_store *store, hl_error *error) {
   hl_status status = hl_store_custom_find(store, key, &found, &s->custom, error);
   if (status != HL_OK) return status;
   if (!found) return unknown_metric(key, error);
-  const char *better = s->custom.better ? s->custom.better : "";
-  s->own_metric = (hl_metric){.kind = HL_METRIC_REAL,
-                              .key = s->custom.name,
-                              .unit = s->custom.unit ? s->custom.unit : "",
-                              .better = strcmp(better, "higher") == 0  ? HL_BETTER_HIGHER
-                                        : strcmp(better, "lower") == 0 ? HL_BETTER_LOWER
-                                                                       : HL_BETTER_NEITHER,
-                              .title = s->custom.name,
-                              .doc = s->custom.doc ? s->custom.doc : "a metric of a plug-in"};
+  s->own_metric = hl_custom_as_metric(&s->custom);
   s->metric = &s->own_metric;
   return check_metric(s, error);
 }

@@ -20,33 +20,9 @@ static const char usage[] =
     "configuration on each machine, in git's order, and where its level changed. --confirm\n"
     "measures changes to the worse again, commit against commit (`hotlap compare`).\n";
 
-static void write_run(hl_json *json, const hl_store_run *run) {
-  hl_json_object(json, NULL);
-  hl_json_text(json, "id", run->id);
-  hl_json_text(json, "created", run->created);
-  hl_json_text(json, "state", run->state);
-  hl_json_text(json, "machine_id", run->machine_id);
-  hl_json_text(json, "cpu", run->cpu);
-  hl_json_text(json, "command", run->command);
-  hl_json_lines(json, "models", run->models); /* one name a line */
-  hl_json_int(json, "rows", run->row_count);
-  hl_json_int(json, "passed", run->passed_count);
-  if (isfinite(run->best_throughput_ips)) {
-    hl_json_object(json, "best");
-    hl_json_text(json, "model", run->best_model);
-    hl_json_text(json, "engine", run->best_engine);
-    hl_record_json_int(json, "batch_size", run->best_batch_size);
-    hl_json_real(json, "throughput_ips", run->best_throughput_ips);
-    hl_json_end(json);
-  } else {
-    hl_json_null(json, "best");
-  }
-  hl_json_end(json);
-}
-
 void hl__history_write_runs(const hl_store_runs *runs, hl_json *json) {
   hl_json_array(json, "runs");
-  for (size_t i = 0; i < runs->count; i++) write_run(json, &runs->items[i]);
+  for (size_t i = 0; i < runs->count; i++) hl_store_run_json(&runs->items[i], json);
   hl_json_end(json);
 }
 

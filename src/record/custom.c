@@ -15,6 +15,18 @@ void hl_custom_init(hl_custom *custom) {
   hl_fields_init(custom, table, HL_COUNT(table));
 }
 
+hl_metric hl_custom_as_metric(const hl_custom *c) {
+  const char *better = c->better ? c->better : "";
+  return (hl_metric){.kind = HL_METRIC_REAL,
+                     .key = c->name,
+                     .unit = c->unit ? c->unit : "",
+                     .better = strcmp(better, "higher") == 0  ? HL_BETTER_HIGHER
+                               : strcmp(better, "lower") == 0 ? HL_BETTER_LOWER
+                                                              : HL_BETTER_NEITHER,
+                     .title = c->name,
+                     .doc = c->doc ? c->doc : "a metric of a plug-in"};
+}
+
 void hl_custom_release(hl_custom *custom) {
   hl_fields_release(custom, table, HL_COUNT(table));
   hl_custom_init(custom);

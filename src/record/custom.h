@@ -21,6 +21,8 @@ typedef struct hl_custom {
 
 void hl_custom_init(hl_custom *custom); /* everything null */
 void hl_custom_release(hl_custom *custom);
+/* As a metric of hotlap, whose texts are those of `custom`; it is no field of a record. */
+hl_metric hl_custom_as_metric(const hl_custom *custom);
 
 typedef struct hl_customs {
   hl_custom *items;

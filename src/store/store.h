@@ -138,6 +138,9 @@ typedef struct hl_store_runs {
   size_t count, capacity;
 } hl_store_runs;
 void hl_store_runs_release(hl_store_runs *runs);
+/* One as an element of the array that is open, as `hotlap history --json` and the dashboard tell.
+ */
+void hl_store_run_json(const hl_store_run *run, hl_json *json);
 
 /* NULL members do not filter. */
 typedef struct hl_store_filter {

@@ -6,7 +6,6 @@
 #include "base/json-writer.h"
 #include "formats/openmetrics.h"
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 enum { RUNS_DEFAULT = 50, RUNS_MOST = 500 };
@@ -16,30 +15,6 @@ static void be_json(hl__web_answer *answer) {
 }
 
 /* ---- runs ---- */
-
-static void write_run(hl_json *json, const hl_store_run *run) {
-  hl_json_object(json, NULL);
-  hl_json_text(json, "id", run->id);
-  hl_json_text(json, "created", run->created);
-  hl_json_text(json, "state", run->state);
-  hl_json_text(json, "machine_id", run->machine_id);
-  hl_json_text(json, "cpu", run->cpu);
-  hl_json_text(json, "command", run->command);
-  hl_json_lines(json, "models", run->models);
-  hl_json_int(json, "rows", run->row_count);
-  hl_json_int(json, "passed", run->passed_count);
-  if (isfinite(run->best_throughput_ips)) {
-    hl_json_object(json, "best");
-    hl_json_text(json, "model", run->best_model);
-    hl_json_text(json, "engine", run->best_engine);
-    hl_record_json_int(json, "batch_size", run->best_batch_size);
-    hl_json_real(json, "throughput_ips", run->best_throughput_ips);
-    hl_json_end(json);
-  } else {
-    hl_json_null(json, "best");
-  }
-  hl_json_end(json);
-}
 
 hl_status hl__web_api_runs(hl__web *web, const hl_web_target *target, hl__web_answer *answer,
                            hl_error *error) {
@@ -60,7 +35,7 @@ hl_status hl__web_api_runs(hl__web *web, const hl_web_target *target, hl__web_an
   hl_json_int(&json, "skipped", filter.skip);
   hl_json_bool(&json, "more", shown < runs.count);
   hl_json_array(&json, "runs");
-  for (size_t i = 0; i < shown; i++) write_run(&json, &runs.items[i]);
+  for (size_t i = 0; i < shown; i++) hl_store_run_json(&runs.items[i], &json);
   hl_json_end(&json);
   hl_json_end(&json);
   hl_store_runs_release(&runs);

@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { SERIES = 6, POINTS = 20, DRAWN = 60, TOLD = 50, ROWS = 1500 };
 
@@ -34,15 +33,7 @@ static hl_status find_metric(asked *a, hl_store *store, const char *key, hl_erro
   if (!a->metric) {
     hl_status status = hl_store_custom_find(store, key, &found, &a->custom, error);
     if (status != HL_OK) return status;
-    const char *better = a->custom.better ? a->custom.better : "";
-    a->own = (hl_metric){.kind = HL_METRIC_REAL,
-                         .key = a->custom.name,
-                         .unit = a->custom.unit ? a->custom.unit : "",
-                         .better = strcmp(better, "higher") == 0  ? HL_BETTER_HIGHER
-                                   : strcmp(better, "lower") == 0 ? HL_BETTER_LOWER
-                                                                  : HL_BETTER_NEITHER,
-                         .title = a->custom.name,
-                         .doc = a->custom.doc ? a->custom.doc : ""};
+    a->own = hl_custom_as_metric(&a->custom);
     if (found) a->metric = &a->own;
   }
   if (a->metric && can_be_followed(a->metric)) return HL_OK;
