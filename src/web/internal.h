@@ -17,6 +17,8 @@ enum {
   HL__WEB_CLIENTS = 2048,         /* connections */
   HL__WEB_CLIENTS_OF_ONE = 1200,  /* of one address */
   HL__WEB_HEADERS = 16 << 10,     /* bytes of a request */
+  HL__WEB_REQUEST = 64 << 10,     /* and with what MHD keeps of it: a record of each parameter and
+                                     cookie; where they do not fit, MHD hangs up without a word */
   HL__WEB_STREAMS = 64,           /* connections that follow events */
   HL__WEB_STREAM_BYTES = 1 << 18, /* that a slow one may leave untaken */
   HL__WEB_PAGE_BYTES = 32 << 20,

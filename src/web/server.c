@@ -22,6 +22,12 @@ static void *note_target(void *context, const char *uri, struct MHD_Connection *
   return client;
 }
 
+static bool is_too_long(const hl__web *web, struct MHD_Connection *connection) {
+  const union MHD_ConnectionInfo *info =
+      web->mhd->get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+  return info && info->header_size > HL__WEB_HEADERS;
+}
+
 /* MHD asks twice: with the headers alone, and when all is there. Refused is at once, which ends the
  * connection where a body would follow; answered is what is whole. */
 static enum MHD_Result answer(void *context, struct MHD_Connection *connection, const char *url,
@@ -36,6 +42,8 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
     hl__web_answer refusal = {.body = HL_TEXT_INIT};
     if (client->broken)
       hl__web_refuse(&refusal, 400, client->broken);
+    else if (is_too_long(web, connection))
+      hl__web_refuse(&refusal, 431, "The headers are too long.");
     else if (hl__web_admit(web, connection, method, &client->target, &refusal))
       return MHD_YES;
     web->requests++;
@@ -86,7 +94,7 @@ static hl_status begin(hl__web *web, hl_error *error) {
   unsigned of_one = clients < HL__WEB_CLIENTS_OF_ONE ? clients : HL__WEB_CLIENTS_OF_ONE;
   web->daemon = web->mhd->start_daemon(
       flags, 0, NULL, NULL, answer, web, MHD_OPTION_LISTEN_SOCKET, web->place.fd,
-      MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HL__WEB_HEADERS, MHD_OPTION_CONNECTION_LIMIT,
+      MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HL__WEB_REQUEST, MHD_OPTION_CONNECTION_LIMIT,
       clients, MHD_OPTION_PER_IP_CONNECTION_LIMIT, of_one, MHD_OPTION_NOTIFY_CONNECTION,
       hl__web_client_notify, web, MHD_OPTION_NOTIFY_COMPLETED, completed, web,
       MHD_OPTION_URI_LOG_CALLBACK, note_target, web, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped,

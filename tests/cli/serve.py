@@ -281,9 +281,21 @@ def hostile_targets():
         for target in targets:
             assert d.get(target).status in (400, 404), target
         assert d.get('/' + 'a' * 100000).status in (0, 400, 414, 431)
+        d.page('/?a' + '&a' * 900, status=400)  # within 2 KB: an answer, however many parameters
         assert d.get("/api/runs?model='%3B%20DROP%20TABLE%20runs%3B--").document['runs'] == []
         assert d.get('/api/runs?model=%25').document['runs'] == []  # no wild card
         assert d.page('/api/runs').document['runs']
+
+
+@case
+def many_cookies_and_long_headers():
+    """A browser sends the cookies of every program on localhost, whatever its port."""
+    cookies = '; '.join(f'session{i}=' + 'x' * 30 for i in range(300))
+    with Dashboard('--store', store()) as d:
+        d.page('/healthz', 'Cookie: ' + cookies)
+        d.page('/healthz', 'X-A: ' + 'a' * 15000)
+        for bytes_ in (17000, 40000, 80000):
+            d.page('/healthz', 'X-A: ' + 'a' * bytes_, status=431)
 
 
 @case
