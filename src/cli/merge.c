@@ -79,10 +79,24 @@ static hl_status merge(const hl_options *o, const char *path, hl_error *error) {
   return status;
 }
 
+/* What would show a run, or serve, is not passed over in silence. */
+static hl_status check(const hl_options *options, hl_error *error) {
+  for (size_t i = 0; i < options->item_count; i++) {
+    hl_option_id id = options->item_ids[i];
+    if (id != HL_OPTION_MERGE && id != HL_OPTION_STORE && id != HL_OPTION_JSON &&
+        id != HL_OPTION_QUIET && id != HL_OPTION_VERBOSE)
+      return hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "--%s does not go with --merge, which only takes runs; merge first",
+                          hl_option_name(id));
+  }
+  return HL_OK;
+}
+
 int hl_cli_merge(hl_options *options) {
   hl_error error = {0};
   HL_CLEANUP(hl_free_pointer) char *path = NULL;
-  hl_status status = hl_cli_store_path(options, &path, &error);
+  hl_status status = check(options, &error);
+  if (status == HL_OK) status = hl_cli_store_path(options, &path, &error);
   if (status == HL_OK && !path)
     status = hl_error_set(&error, HL_INVALID_ARGUMENT, "--store none holds no runs; name a file");
   if (status == HL_OK && options->positional_count == 0)

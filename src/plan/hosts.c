@@ -37,6 +37,11 @@ static hl_status add(hl_plan_host *hosts, size_t *count, hl_plan_host host, hl_e
 static hl_status add_launcher(const char *text, size_t length, hl_arena *arena, hl_plan_host *hosts,
                               size_t *count, hl_error *error) {
   const char *command = text + length + 1;
+  if (command[strspn(command, " \t")] == '\0')
+    return hl_error_set(error, HL_INVALID_ARGUMENT,
+                        "--hosts: '%.80s' names no command, such as gpu=ssh box; without '=' the "
+                        "name is one of ssh",
+                        text);
   bool here = strcmp(command, "none") == 0 || strcmp(command, "local") == 0;
   hl_plan_host host = {.name = hl_arena_text_n(arena, text, length),
                        .launcher = here ? NULL : command};

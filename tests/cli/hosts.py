@@ -84,6 +84,7 @@ def what_is_no_host_is_refused():
     refused(('mlp', *QUICK, '--hosts', '../up'), 'is no name of a host')
     refused(('mlp', *QUICK, '--hosts', '-oProxyCommand=x'), 'is no name of a host')
     refused(('mlp', *QUICK, '--hosts', ','), 'nothing in')
+    refused(('mlp', *QUICK, '--hosts', 'a='), "--hosts: 'a=' names no command")
     refused(('mlp', *QUICK, *BOTH, '--launcher', 'ssh box'), '--launcher names one machine')
     refused(('mlp', *QUICK, '--host', 'a'), "'a' is none of the hosts")
     bad = file('bad.yaml', b'hosts: {a: [1]}\nmodel: mlp\n')
@@ -143,6 +144,8 @@ def stores_are_joined_by_runs():
     again = merge(store('joined'), a, b, a).passes().document
     assert (again['taken'], again['renewed'], again['same'], again['rows']) == (0, 0, 5, 0), again
     assert contents(store('joined'))[0] == before
+    for option in (['--html'], ['--serve'], ['--export-format', 'csv'], ['--output', 'x.html']):
+        hotlap('report', '--merge', a, '--store', store('joined'), *option).fails(2, option[0] + ' does not go with --merge')
     out = hotlap('report', '--merge', a, '--store', store('joined')).passes().out
     assert '0 runs of 1 store taken (0 rows), 0 went on, 2 there already' in out, out
 
