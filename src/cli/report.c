@@ -26,11 +26,10 @@ static const char usage[] =
     "\n"
     "Shows a stored run again and writes its files. RUN is an id of `hotlap history`, the start\n"
     "of one, or latest (also last; the default). FILE: results of 594Project's runner or of\n"
-    "hotlap as CSV, all of\n"
-    "them together (see docs/analysis.md). With --output-dir alone every file is written.\n"
-    "--merge takes the runs of other stores into this one.\n"
+    "hotlap as CSV, all of them together (see docs/analysis.md). With --output-dir alone every\n"
+    "file is written. --merge takes the runs of other stores into this one.\n"
     "\n"
-    "--serve shows all runs in a browser, and those that go on as they go (see "
+    "--serve shows all runs in a browser, and those that go on as they go (see\n"
     "docs/dashboard.md).\n";
 
 /* What can still be read of a damaged run; `error` stays and says so. */
