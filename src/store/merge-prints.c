@@ -45,51 +45,61 @@ int hl__merge_column(sqlite3_stmt *s, const char *name) {
 
 /* A query of one store, and which of its columns the other has, too: a hotlap that knew more of a
  * row is not contradicted by one that knew less. */
-typedef struct columns {
+typedef struct query {
+  sqlite3_stmt *s;
   bool counts[HL__MERGE_COLUMNS];
   int count;
-} columns;
+} query;
 
-static hl_status columns_of(hl_store *other, const char *sql, sqlite3_stmt *s, columns *c,
+static void query_release(query *q) {
+  sqlite3_finalize(q->s);
+}
+
+static hl_status query_init(hl_store *store, hl_store *other, const char *sql, query *q,
                             hl_error *error) {
   HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *theirs = NULL;
-  hl_status status = hl_sql_prepare(other, sql, &theirs, error);
-  c->count = sqlite3_column_count(s);
-  if (c->count > HL__MERGE_COLUMNS) c->count = HL__MERGE_COLUMNS;
-  for (int i = 0; i < c->count && status == HL_OK; i++) {
-    const char *name = sqlite3_column_name(s, i);
-    c->counts[i] = name && !hl__merge_is_local(name) && hl__merge_column(theirs, name) >= 0;
+  q->s = NULL;
+  hl_status status = hl_sql_prepare(store, sql, &q->s, error);
+  if (status == HL_OK) status = hl_sql_prepare(other, sql, &theirs, error);
+  if (status != HL_OK) return status;
+  q->count = sqlite3_column_count(q->s);
+  if (q->count > HL__MERGE_COLUMNS) q->count = HL__MERGE_COLUMNS;
+  for (int i = 0; i < q->count; i++) {
+    const char *name = sqlite3_column_name(q->s, i);
+    q->counts[i] = name && !hl__merge_is_local(name) && hl__merge_column(theirs, name) >= 0;
   }
-  return status;
+  return HL_OK;
 }
 
 /* Of the row at hand, whatever the order of its columns. */
-static uint64_t hash_row(sqlite3_stmt *s, const columns *c) {
+static uint64_t hash_row(const query *q) {
   uint64_t sum = 0;
-  for (int i = 0; i < c->count; i++)
-    if (c->counts[i])
-      sum += hash_value(hl_hash_text(HL_HASH_START, sqlite3_column_name(s, i)), s, i);
+  for (int i = 0; i < q->count; i++)
+    if (q->counts[i])
+      sum += hash_value(hl_hash_text(HL_HASH_START, sqlite3_column_name(q->s, i)), q->s, i);
   return sum;
 }
 
-/* Of all rows of a query with one parameter, in its order. */
-static hl_status hash_query(hl_store *store, hl_store *other, const char *sql, int64_t row_id,
-                            const char *text, uint64_t *hash, hl_error *error) {
-  HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *s = NULL;
-  columns c;
-  hl_status status = hl_sql_prepare(store, sql, &s, error);
-  if (status == HL_OK) status = columns_of(other, sql, s, &c, error);
-  if (status != HL_OK) return status;
-  if (text)
-    hl_sql_bind_text(s, 1, text);
-  else
-    sqlite3_bind_int64(s, 1, row_id);
+/* Of all rows, in the order of the query, which can be asked again. */
+static hl_status hash_rows(hl_store *store, const query *q, uint64_t *hash, hl_error *error) {
   bool row = false;
-  while ((status = hl_sql_step(store, s, &row, error)) == HL_OK && row) {
-    uint64_t one = hash_row(s, &c);
+  hl_status status;
+  while ((status = hl_sql_step(store, q->s, &row, error)) == HL_OK && row) {
+    uint64_t one = hash_row(q);
     *hash = hl_hash_bytes(*hash, &one, sizeof one);
   }
+  sqlite3_reset(q->s);
   return status;
+}
+
+/* Of a query whose parameter is the run's id. */
+static hl_status hash_query(hl_store *store, hl_store *other, const char *sql, const char *id,
+                            uint64_t *hash, hl_error *error) {
+  HL_CLEANUP(query_release) query q;
+  hl_status status = query_init(store, other, sql, &q, error);
+  if (status != HL_OK) return status;
+  hl_sql_bind_text(q.s, 1, id);
+  return hash_rows(store, &q, hash, error);
 }
 
 void hl__prints_release(hl__prints *p) {
@@ -97,28 +107,51 @@ void hl__prints_release(hl__prints *p) {
   free(p->items);
 }
 
-static hl_status hash_lists(hl_store *store, hl_store *other, int64_t row_id, uint64_t *hash,
-                            hl_error *error) {
-  hl_status status = HL_OK;
-  for (size_t i = 0; i < HL_COUNT(hl__merge_lists) && status == HL_OK; i++) {
+/* The rows of a run and what hangs on them: each query is prepared once. */
+typedef struct queries {
+  query rows, lists[HL__MERGE_LISTS];
+} queries;
+
+static void queries_free(queries **held) {
+  queries *q = *held;
+  if (!q) return;
+  query_release(&q->rows);
+  for (size_t i = 0; i < HL_COUNT(q->lists); i++) query_release(&q->lists[i]);
+  free(q);
+}
+
+static hl_status queries_init(hl_store *store, hl_store *other, queries *q, hl_error *error) {
+  static const char sql[] = "SELECT row_id, configuration, * FROM rows WHERE run_id = ? "
+                            "ORDER BY configuration";
+  hl_status status = query_init(store, other, sql, &q->rows, error);
+  for (size_t i = 0; i < HL_COUNT(q->lists) && status == HL_OK; i++) {
     HL_CLEANUP(hl_free_pointer)
-    char *sql = hl_format("SELECT * FROM %s WHERE row_id = ? ORDER BY rowid", hl__merge_lists[i]);
-    *hash = hl_hash_text(*hash, hl__merge_lists[i]);
-    status = sql ? hash_query(store, other, sql, row_id, NULL, hash, error) : no_memory(error);
+    char *list = hl_format("SELECT * FROM %s WHERE row_id = ? ORDER BY rowid", hl__merge_lists[i]);
+    status = list ? query_init(store, other, list, &q->lists[i], error) : no_memory(error);
   }
   return status;
 }
 
-static hl_status print_row(hl_store *store, hl_store *other, sqlite3_stmt *s, const columns *c,
-                           hl__prints *p, hl_error *error) {
+static hl_status hash_lists(hl_store *store, const queries *q, int64_t row_id, uint64_t *hash,
+                            hl_error *error) {
+  hl_status status = HL_OK;
+  for (size_t i = 0; i < HL_COUNT(q->lists) && status == HL_OK; i++) {
+    *hash = hl_hash_text(*hash, hl__merge_lists[i]);
+    sqlite3_bind_int64(q->lists[i].s, 1, row_id);
+    status = hash_rows(store, &q->lists[i], hash, error);
+  }
+  return status;
+}
+
+static hl_status print_row(hl_store *store, const queries *q, hl__prints *p, hl_error *error) {
   hl__print *items = realloc(p->items, (p->count + 1) * sizeof *items);
   if (!items) return no_memory(error);
   p->items = items;
-  int64_t row_id = sqlite3_column_int64(s, 0);
-  items[p->count] = (hl__print){.configuration = hl_sql_text(s, 1), .hash = hash_row(s, c)};
-  if (!items[p->count].configuration) return no_memory(error);
+  hl__print *print = &items[p->count];
+  *print = (hl__print){.configuration = hl_sql_text(q->rows.s, 1), .hash = hash_row(&q->rows)};
+  if (!print->configuration) return no_memory(error);
   p->count++;
-  return hash_lists(store, other, row_id, &items[p->count - 1].hash, error);
+  return hash_lists(store, q, sqlite3_column_int64(q->rows.s, 0), &print->hash, error);
 }
 
 static hl_status read_state(hl_store *store, const char *id, bool *ret_finished, hl_error *error) {
@@ -135,17 +168,14 @@ static hl_status read_state(hl_store *store, const char *id, bool *ret_finished,
 
 static hl_status print_rows(hl_store *store, hl_store *other, const char *id, hl__prints *p,
                             hl_error *error) {
-  static const char sql[] = "SELECT row_id, configuration, * FROM rows WHERE run_id = ? "
-                            "ORDER BY configuration";
-  HL_CLEANUP(hl_sql_finalize) sqlite3_stmt *s = NULL;
-  columns c;
+  HL_CLEANUP(queries_free) queries *q = calloc(1, sizeof *q);
   bool row = false;
-  hl_status status = hl_sql_prepare(store, sql, &s, error);
-  if (status == HL_OK) status = columns_of(other, sql, s, &c, error);
+  if (!q) return no_memory(error);
+  hl_status status = queries_init(store, other, q, error);
   if (status != HL_OK) return status;
-  hl_sql_bind_text(s, 1, id);
-  while (status == HL_OK && (status = hl_sql_step(store, s, &row, error)) == HL_OK && row)
-    status = print_row(store, other, s, &c, p, error);
+  hl_sql_bind_text(q->rows.s, 1, id);
+  while (status == HL_OK && (status = hl_sql_step(store, q->rows.s, &row, error)) == HL_OK && row)
+    status = print_row(store, q, p, error);
   return status;
 }
 
@@ -153,9 +183,9 @@ hl_status hl__prints_make(hl_store *store, hl_store *other, const char *id, hl__
                           hl_error *error) {
   hl_status status = read_state(store, id, &p->finished, error);
   if (status == HL_OK)
-    status = hash_query(store, other, "SELECT * FROM runs WHERE id = ?", 0, id, &p->run, error);
+    status = hash_query(store, other, "SELECT * FROM runs WHERE id = ?", id, &p->run, error);
   if (status == HL_OK)
-    status = hash_query(store, other, "SELECT * FROM comparisons WHERE run_id = ? ORDER BY a, b", 0,
+    status = hash_query(store, other, "SELECT * FROM comparisons WHERE run_id = ? ORDER BY a, b",
                         id, &p->comparisons, error);
   return status == HL_OK ? print_rows(store, other, id, p, error) : status;
 }
