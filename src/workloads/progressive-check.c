@@ -101,10 +101,7 @@ hl_status hl_progressive_check(hl_progressive *progressive, int64_t most, double
                                double *ret_gradient, hl_error *error) {
   hl_progressive *p = progressive;
   int64_t visits = p->spec->samples;
-  if (measures_plainly(p) && visits > PLAIN_VISITS) {
-    visits = PLAIN_VISITS;
-    p->check_every = 1;
-  }
+  if (measures_plainly(p) && visits > PLAIN_VISITS) visits = PLAIN_VISITS;
   p->check_every = (visits + most - 1) / most;
   p->check_error = p->gradient_error = 0;
   hl_status status = check(p, visits, error);
