@@ -87,10 +87,10 @@ static hl_status compare(hl_store *store, const hl_web_target *target, compared 
                                      .margin = margin,
                                      .seed = 42,
                                      .force = hl_web_parameter(target, "force") != NULL};
-  if (status == HL_OK)
-    status = hl_stored_compare(&c->sides[0].run, &c->sides[1].run, &options, &c->found, error);
+  if (status != HL_OK) return status;
+  status = hl_stored_compare(&c->sides[0].run, &c->sides[1].run, &options, &c->found, error);
   c->made = status == HL_OK;
-  return status;
+  return status == HL_UNAVAILABLE ? HL_NOT_FOUND : status; /* no row passed: the store is well */
 }
 
 /* ---- the page ---- */

@@ -245,6 +245,7 @@ def only_rows_that_failed():
         assert row['rows'] == 2 and row['passed'] == 0 and row['best'] is None, row
         for path in ('/', '/runs/latest', '/history?model=mlp', '/compare?a=latest&b=latest', '/metrics'):
             d.page(path)
+        assert 'passed in both' in d.page('/api/compare?a=latest&b=latest', status=404).text
 
 
 @case
