@@ -96,13 +96,19 @@ static hl_status read_optimizations(const hl_options *o, hl_option_id option, un
                                     hl_error *error) {
   const char *at = hl_options_get(o, option);
   hl_status status = HL_OK;
+  size_t words = 0;
+  bool none = false;
   *ret_bits = 0;
-  while (at && *at && status == HL_OK) {
-    at += strspn(at, ", ");
-    size_t length = strcspn(at, ", ");
-    if (length) status = find_optimization(option, at, length, ret_bits, error);
-    at += length;
+  if (!at) return HL_OK;
+  for (size_t length; status == HL_OK && *(at += strspn(at, ", ")); at += length) {
+    length = strcspn(at, ", ");
+    none = none || (length == 4 && memcmp(at, "none", 4) == 0);
+    status = find_optimization(option, at, length, ret_bits, error);
+    words++;
   }
+  if (status == HL_OK && (words == 0 || (none && *ret_bits)))
+    status = hl_error_set(error, HL_INVALID_ARGUMENT, "--%s: %s", hl_option_name(option),
+                          words ? "none stands alone" : "no name in it; none is said by 'none'");
   return status;
 }
 

@@ -145,6 +145,8 @@ def what_cannot_be_imaged_is_told():
         run = hotlap('sweep', *SMALL, *options)
         assert run.status not in (0, None) and says in run.err + run.out, run.explain()
     for options, says in ((('--pattern', 'spiral'), 'fermat'), (('--optimizer', 'adamw'), 'adam, sgd'), (('--optimize', 'magic'), 'matrix-dft'),
+                          (('--optimize', ','), '--optimize: no name'), (('--no-optimize', ''), '--no-optimize: no name'),
+                          (('--optimize', 'none,all'), 'none stands alone'),
                           (('--scenario', 'server'), 'standard, progressive'), (('--pipeline',), 'two workloads'),
                           (('--batch-sizes', '2'), 'one picture'), (('--samples', 0), '--samples'),
                           (('--test-data', 'x.npz'), '--object')):
