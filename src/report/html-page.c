@@ -22,18 +22,9 @@ static void put_policy(hl_html *html, const hl_page *page) {
   hl_text_release(&policy);
 }
 
-static void put_asset(hl_html *html, const hl_page *page, const char *name) {
+static void put_asset(hl_html *html, const char *name) {
   const hl_asset *asset = hl_asset_find(name);
-  if (!asset) return;
-  if (!page->assets) {
-    hl_html_asset(html, asset);
-    return;
-  }
-  HL_CLEANUP(hl_free_pointer) char *address = hl_format("%s%s", page->assets, name);
-  if (name == style)
-    hl_html_void(html, "link", "rel", "stylesheet", "href", address, NULL);
-  else
-    hl_html_element(html, "script", NULL, "src", address, NULL);
+  if (asset) hl_html_asset(html, asset);
 }
 
 void hl_page_begin(hl_html *html, const hl_page *page) {
@@ -41,7 +32,7 @@ void hl_page_begin(hl_html *html, const hl_page *page) {
   hl_html_open(html, "html", "lang", "en", NULL);
   hl_html_open(html, "head", NULL);
   hl_html_void(html, "meta", "charset", "utf-8", NULL);
-  if (!page->assets) put_policy(html, page);
+  put_policy(html, page);
   hl_html_void(html, "meta", "name", "viewport", "content", "width=device-width, initial-scale=1",
                NULL);
   hl_html_void(html, "meta", "name", "color-scheme", "content", "light dark", NULL);
@@ -49,7 +40,7 @@ void hl_page_begin(hl_html *html, const hl_page *page) {
   hl_html_open(html, "title", NULL);
   hl_html_format(html, "%s - hotlap", page->title ? page->title : "");
   hl_html_close(html);
-  put_asset(html, page, style);
+  put_asset(html, style);
   hl_html_close(html);
   hl_html_open(html, "body", NULL);
   hl_html_open(html, "main", NULL);
@@ -57,8 +48,8 @@ void hl_page_begin(hl_html *html, const hl_page *page) {
 
 void hl_page_end(hl_html *html, const hl_page *page) {
   while (html->depth > 2) hl_html_close(html); /* body and html stay */
-  if (page->has_charts) put_asset(html, page, charts);
-  put_asset(html, page, script);
+  if (page->has_charts) put_asset(html, charts);
+  put_asset(html, script);
   hl_html_close_to(html, 0);
   hl_text_char(html->out, '\n');
 }
