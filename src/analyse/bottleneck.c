@@ -27,6 +27,8 @@ static hl_bottleneck classify(double compute, double memory) {
 /* Why the roofline says nothing about a row, or NULL. */
 static const char *obstacle(const hl_run_info *info, const hl_record *r,
                             const hl_analysis_roofline *p) {
+  if (hl_workload_is_progressive(r->workload))
+    return "a pass is more than the network's own FLOPs, and only these are counted";
   if (r->device_type && strcmp(r->device_type, "cpu") != 0)
     return "the limits of this device are not measured";
   bool rounded = r->dtype && strcmp(r->dtype, "bfloat16") == 0;
@@ -59,6 +61,8 @@ static hl_analysis_roofline place(const hl_run_info *info, const hl_record *r, d
   double flops = (planned ? r->executed_flops_per_image : r->flops_per_image) * batch;
   hl_pair traffic = {r->traffic_mb_per_step, r->traffic_mb_per_step};
   if (!planned) traffic = (hl_pair){r->least_traffic_mb_per_step, r->operator_traffic_mb_per_step};
+  /* A pass of progressive imaging trains, measures and judges at each sample. */
+  if (hl_workload_is_progressive(r->workload)) flops = nan, traffic = (hl_pair){nan, nan};
   bool known = flops > 0 && latency_ms > 0, moves = traffic.low > 0 && traffic.high > 0;
   if (!moves) traffic = (hl_pair){nan, nan};
   hl_analysis_roofline p = {.by_model = !planned,

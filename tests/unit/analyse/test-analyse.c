@@ -297,6 +297,12 @@ static void roofline(void **state) {
     assert_int_equal(hl_analysis_make(&records, &info, &a, NULL), HL_OK);
     assert_int_equal(a.groups[0].bottleneck, cases[i].expected);
     hl_analysis_release(&a);
+    /* Of a pass of progressive imaging only the network's own FLOPs are known. */
+    hl_record_set_text(&r->workload, HL_WORKLOAD_PROGRESSIVE);
+    assert_int_equal(hl_analysis_make(&records, &info, &a, NULL), HL_OK);
+    assert_int_equal(a.groups[0].bottleneck, HL_BOUND_UNKNOWN);
+    assert_true(isnan(a.groups[0].points[0].roofline.gflops));
+    hl_analysis_release(&a);
     hl_records_release(&records);
   }
 }
