@@ -90,6 +90,10 @@ static hl_status formats_of(const hl_options *options, unsigned *ret_formats, hl
   return status;
 }
 
+static bool tells_files(const hl_options *options) {
+  return !hl_options_on(options, HL_OPTION_QUIET) && !hl_options_on(options, HL_OPTION_JSON);
+}
+
 /* The page where --output says. */
 static hl_status write_page(const hl_options *options, const hl_report_input *input,
                             hl_error *error) {
@@ -103,6 +107,8 @@ static hl_status write_page(const hl_options *options, const hl_report_input *in
     fwrite(page.data, 1, page.length, stdout);
   else
     status = hl_file_write(path, page.data, page.length, error);
+  if (status == HL_OK && strcmp(path, "-") != 0 && tells_files(options))
+    printf("\nWritten:\n%s\n", path);
   hl_text_release(&page);
   return status;
 }
@@ -177,8 +183,7 @@ static int write_files(const hl_options *options, const hl_plan_file *plan,
     (void)hl_cli_fail(&drawing, HL_EXIT_OK);
   hl_status status = hl_report_write(&input, hl_options_get(options, HL_OPTION_OUTPUT_DIR), formats,
                                      &written, &error);
-  bool silent = hl_options_on(options, HL_OPTION_QUIET) || hl_options_on(options, HL_OPTION_JSON);
-  if (written.length && !silent) printf("\nWritten:\n%s", written.data);
+  if (written.length && tells_files(options)) printf("\nWritten:\n%s", written.data);
   hl_text_release(&written);
   if (status == HL_OK) return HL_EXIT_OK;
   return hl_cli_fail(&error, status == HL_UNAVAILABLE ? HL_EXIT_OK : HL_EXIT_USAGE);

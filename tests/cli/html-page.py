@@ -63,7 +63,7 @@ def a_sweep():
     if not (HOME / 'sweep.html').exists():
         sweep('mlp', '--batch-sizes', '1,2,4,8', '--dtype', 'float32,bfloat16').passes()
         document = document_of('last')
-        hotlap('report', 'last', '--html', '--output', HOME / 'sweep.html').passes()
+        hotlap('report', 'last', '--html', '--output', HOME / 'sweep.html').passes('Written:', 'sweep.html')
         file('sweep.json', json.dumps(document).encode())
     return json.loads((HOME / 'sweep.json').read_text())
 
