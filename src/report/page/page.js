@@ -108,12 +108,21 @@
     };
   };
 
-  const short = (value) => {
+  const short = (value, digits = 4) => {
     const size = Math.abs(value);
     if (value === 0) return '0';
-    if (size >= 1e6) return `${+(value / 1e6).toPrecision(4)}M`;
-    if (size >= 1e4) return `${+(value / 1e3).toPrecision(4)}k`;
-    return size < 1e-4 ? (+value.toPrecision(4)).toExponential() : `${+value.toPrecision(4)}`;
+    if (size >= 1e6) return `${+(value / 1e6).toPrecision(digits)}M`;
+    if (size >= 1e4) return `${+(value / 1e3).toPrecision(digits)}k`;
+    const rounded = +value.toPrecision(digits);
+    return size < 1e-4 ? rounded.toExponential() : `${rounded}`;
+  };
+
+  /* As many digits as tell the labels of an even axis apart: 125.42, 125.44, ... */
+  const digitsOf = (ticks) => {
+    if (ticks.length < 2) return 4;
+    const values = ticks.map(({ value }) => Math.abs(value));
+    const ratio = Math.max(...values) / Math.abs(ticks[1].value - ticks[0].value);
+    return Math.min(Math.max(Math.ceil(Math.log10(ratio)) + 2, 4), 12);
   };
 
   /* Intervals, as whiskers. */
@@ -254,6 +263,8 @@
       ticks: { color: colours.ink, callback: (value) => short(value), maxRotation: 45 },
       stacked: spec.stacked,
     };
+    if (scale === 'linear')
+      options.ticks.callback = (value, index, ticks) => short(value, digitsOf(ticks));
     if (named && axis === 'x') delete options.ticks.callback;
     if (named && axis === 'y') {
       options.reverse = true;
