@@ -14,6 +14,12 @@ static const struct {
 #undef X
 };
 
+static const char names[] = "all"
+#define X(id, name, fuses, doc) ", " name
+#include "compile/switches.def"
+#undef X
+    ;
+
 static uint32_t all(bool only_fusing) {
   uint32_t bits = 0;
   for (uint32_t i = 1; i < HL_NATIVE_SWITCH_COUNT; i++)
@@ -39,12 +45,8 @@ hl_status hl_native_switches_read(const char *list, uint32_t *off, hl_error *err
     uint32_t bits = find(at, length);
     if (!bits)
       return hl_error_set(error, HL_INVALID_ARGUMENT,
-                          "option disable: the native engine has no pass '%.*s'; it has all"
-#define X(id, name, fuses, doc) ", " name
-#include "compile/switches.def"
-#undef X
-                          ,
-                          (int)(length < 40 ? length : 40), at);
+                          "option disable: the native engine has no pass '%.*s'; it has %s",
+                          (int)(length < 40 ? length : 40), at, names);
     *off |= bits;
     at += length;
     if (!*at) return HL_OK;
