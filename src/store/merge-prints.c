@@ -179,15 +179,16 @@ static hl_status print_rows(hl_store *store, hl_store *other, const char *id, hl
   return status;
 }
 
-hl_status hl__prints_make(hl_store *store, hl_store *other, const char *id, hl__prints *p,
-                          hl_error *error) {
-  hl_status status = read_state(store, id, &p->finished, error);
+hl_status hl__prints_make(hl_store *store, hl_store *other, const char *run_id,
+                          hl__prints *ret_prints, hl_error *error) {
+  hl_status status = read_state(store, run_id, &ret_prints->finished, error);
   if (status == HL_OK)
-    status = hash_query(store, other, "SELECT * FROM runs WHERE id = ?", id, &p->run, error);
+    status = hash_query(store, other, "SELECT * FROM runs WHERE id = ?", run_id, &ret_prints->run,
+                        error);
   if (status == HL_OK)
     status = hash_query(store, other, "SELECT * FROM comparisons WHERE run_id = ? ORDER BY a, b",
-                        id, &p->comparisons, error);
-  return status == HL_OK ? print_rows(store, other, id, p, error) : status;
+                        run_id, &ret_prints->comparisons, error);
+  return status == HL_OK ? print_rows(store, other, run_id, ret_prints, error) : status;
 }
 
 bool hl__prints_is_part(const hl__prints *part, const hl__prints *whole) {
