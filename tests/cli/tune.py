@@ -96,9 +96,10 @@ def the_largest_batch_is_found_and_run():
                                  '--search-time', '4', '--baseline-batch', '0', '--no-check', '--store', 'none',
                                  '--max-batch', '64', '--json').passes().out)
     limit = document['largest_batch']
-    # 10 % of the limit is free: beside the network's own memory that is more than 10 % of the batch.
+    # 10 % of the limit is free: beside the network's own memory that is more than 10 % of the batch. A
+    # sanitizer's own memory varies by more than that margin: there it is only within the limit.
     assert 0.7 < limit['safe_batch_size'] / limit['max_batch_size'] < 0.9, limit
-    assert limit['safe_memory_mb'] <= (190 if SANITIZED else 185) and limit['verified_s'] > 0.2 and limit['reason'] is None, limit
+    assert limit['safe_memory_mb'] < (200 if SANITIZED else 185) and limit['verified_s'] > 0.2 and limit['reason'] is None, limit
 
 
 @case
