@@ -177,6 +177,8 @@ def a_limit_of_memory_cuts_batches():
     row = json.loads(run.out)['rows'][0]
     enough = re.search(r'25 MB are too small for one input at a time; --memory-limit (\d+) is enough', row['reason'])
     assert row['outcome'] == 'OUT_OF_MEMORY' and enough, row
+    if SANITIZED:
+        return  # whose own memory is not the same in two processes by more than 10 MB
     # A row of its own, not the one that was probed: by the plan more than one may fit, too.
     least = rows(hotlap(*model, '--memory-limit', enough[1]))[0]
     assert int(enough[1]) < limit and least['batch_size'] < kept['batch_size'], (enough[1], limit, least, kept)
