@@ -164,7 +164,7 @@ def a_limit_of_memory_cuts_batches():
              '--warmup-iterations', 0, '--json')
     free = rows(hotlap(*model))[0]
     needs = free['memory_mb'] + free['baseline_memory_mb']
-    limit = round(0.65 * needs)
+    limit = round((0.82 if SANITIZED else 0.65) * needs)  # a sanitizer's own memory does not shrink with the batch
     kept = rows(hotlap(*model, '--memory-limit', limit))[0]
     assert kept['batch_size'] < 32 and kept['preprocess_batch_size'] == kept['batch_size'], kept
     assert kept['memory_mb'] + kept['baseline_memory_mb'] <= limit, kept
