@@ -115,14 +115,19 @@ typedef struct results {
   size_t rows, columns;
 } results;
 
-INLINE void output_tile(const float *m, size_t plane, vfloat bias, const results *o, bool half_y) {
-  vfloat half[OUT][IN];
+/* The columns of a tile transformed back, its rows not yet. */
+INLINE void columns_back(const float *m, size_t plane, vfloat half[OUT][IN]) {
   for (int k = 0; k < IN; k++) {
     vfloat column[IN], back[OUT];
     for (int r = 0; r < IN; r++) column[r] = *(const vfloat *)(m + (size_t)(r * IN + k) * plane);
     transform_back(column, back);
     for (int r = 0; r < OUT; r++) half[r][k] = back[r];
   }
+}
+
+INLINE void output_tile(const float *m, size_t plane, vfloat bias, const results *o, bool half_y) {
+  vfloat half[OUT][IN];
+  columns_back(m, plane, half);
   for (size_t r = 0; r < o->rows; r++) {
     vfloat result[OUT];
     transform_back(half[r], result);
@@ -145,12 +150,7 @@ INLINE vfloat larger(vfloat a, vfloat b) {
 /* The largest of each 2x2 results; what follows, with a slope of at least 0, keeps their order. */
 INLINE void pooled_tile(const float *m, size_t plane, vfloat bias, const results *o, bool half_y) {
   vfloat half[OUT][IN];
-  for (int k = 0; k < IN; k++) {
-    vfloat column[IN], back[OUT];
-    for (int r = 0; r < IN; r++) column[r] = *(const vfloat *)(m + (size_t)(r * IN + k) * plane);
-    transform_back(column, back);
-    for (int r = 0; r < OUT; r++) half[r][k] = back[r];
-  }
+  columns_back(m, plane, half);
   for (size_t r = 0; 2 * r < o->rows; r++) {
     vfloat upper[OUT], lower[OUT];
     transform_back(half[2 * r], upper);
