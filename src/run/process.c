@@ -292,6 +292,15 @@ static hl_status wait_for_reply(hl_process *process, hl_message *ret_reply, hl_e
   return HL_OK;
 }
 
+/* A worker that ended before it was asked may have said why where a reply is waited for. */
+static void hear_the_last(hl_process *process) {
+  hl_message ignored;
+  hl_error error;
+  const uint64_t until = hl_clock_ns() + 1000000000;
+  if (hl_channel_receive(&process->channel, until, -1, &ignored, &error) == HL_OK)
+    hl_message_release(&ignored);
+}
+
 hl_status hl_process_call(hl_process *process, const char *verb, json_t *members, double timeout_s,
                           hl_message *ret_reply, hl_error *error) {
   json_t *request = members ? members : json_object();
@@ -308,7 +317,10 @@ hl_status hl_process_call(hl_process *process, const char *verb, json_t *members
   hl_alive_hush(process->alive);
   hl_status status = hl_channel_send(&process->channel, request, NULL, 0, error);
   json_decref(request);
-  if (status != HL_OK) return hl_error_set(error, HL_CRASHED, "the worker is gone");
+  if (status != HL_OK) {
+    hear_the_last(process);
+    return hl_error_set(error, HL_CRASHED, "the worker is gone");
+  }
   return wait_for_reply(process, ret_reply, error);
 }
 

@@ -96,6 +96,27 @@ static void deaths_are_explained(void **state) {
   }
 }
 
+/* Which of the two comes first is a race in life: here it has ended before it is asked. */
+static void what_it_said_before_it_was_asked_is_kept(void **state) {
+  (void)state;
+  int said[2], asked[2];
+  assert_int_equal(pipe(said), 0);
+  assert_int_equal(pipe(asked), 0);
+  static const char words[] = "Your account has expired\n";
+  assert_int_equal(write(said[1], words, strlen(words)), (int)strlen(words));
+  close(said[1]);
+  close(asked[0]);
+  hl_process process = {.pid = -1, .said_fd = -1, .wake_fd = -1};
+  hl_channel_init(&process.channel, said[0], asked[1]);
+  process.channel.skips_chatter = true;
+  hl_message reply;
+  hl_error error = {0};
+  assert_int_equal(hl_process_call(&process, "hello", NULL, 5, &reply, &error), HL_CRASHED);
+  assert_non_null(process.channel.chatter.data);
+  assert_string_equal(process.channel.chatter.data, "Your account has expired");
+  assert_int_equal(hl_process_end(&process, HL_OK, &error), HL_OK);
+}
+
 static void a_program_that_is_not_there(void **state) {
   (void)state;
   const hl_launch launch = {.program = "/no/such/program", .wake_fd = -1};
@@ -181,6 +202,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_worker_that_answers),
       cmocka_unit_test(deaths_are_explained),
+      cmocka_unit_test(what_it_said_before_it_was_asked_is_kept),
       cmocka_unit_test(a_program_that_is_not_there),
       cmocka_unit_test(silence_is_timed_out_and_killed),
       cmocka_unit_test(a_wake_interrupts_waiting),
