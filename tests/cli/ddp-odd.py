@@ -40,7 +40,7 @@ def an_mpirun_that_fails():
 def what_an_mpirun_leaves_behind_is_not_waited_for():
     begin = time.monotonic()
     by_another('#!/bin/sh\nsleep 100 & exit 3\n', 'CRASHED', 'mpirun ended with exit status 3')
-    assert time.monotonic() - begin < 20
+    assert time.monotonic() - begin < 80
 
 
 @case
