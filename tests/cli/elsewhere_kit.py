@@ -11,6 +11,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -61,7 +62,7 @@ class Sshd:
         if not self.daemon or not self.keygen or not shutil.which('ssh'):
             raise Skip('no OpenSSH server here')
         self.address, self.prefix, self.variables = address, list(prefix), variables
-        self.place = HOME / f'ssh-{free_port()}'
+        self.place = pathlib.Path(tempfile.mkdtemp(prefix='ssh-', dir=HOME))
         self.home = self.place / 'home'
 
     def key(self, name):
