@@ -21,7 +21,8 @@ def the_kernels_counters_agree_with_getrusage():
         raise Skip(row['counters_reason'])
     assert row['outcome'] == 'PASSED' and '--counters' in row['reproduce'], row
     used = row['user_ms_per_step'] + row['system_ms_per_step']
-    assert abs(row['task_clock_ms_per_step'] / used - 1) < 0.1, (row['task_clock_ms_per_step'], used)
+    stolen = (row['steal_percent'] or 0) / 50  # of two threads; the hypervisor's, which getrusage leaves out
+    assert abs(row['task_clock_ms_per_step'] / used - 1) < 0.1 + stolen, (row['task_clock_ms_per_step'], used, stolen)
     faults = row['minor_faults_per_step'] + row['major_faults_per_step']
     # a few between the two readings at each end of a slice are seen by one of them alone
     assert abs(row['page_faults_per_step'] - faults) < 0.5, (row['page_faults_per_step'], faults)

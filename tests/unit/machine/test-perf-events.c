@@ -79,7 +79,10 @@ static void threads_count_as_getrusage_says(void **state) {
   print_message("task clock %.0f, getrusage %.0f ns; faults %.0f, %.0f; switches %g, moves %g\n",
                 counts.values[HL_PERF_TASK_CLOCK], cpu_ns, counts.values[HL_PERF_PAGE_FAULTS],
                 faults, counts.values[HL_PERF_CONTEXT_SWITCHES], counts.values[HL_PERF_MIGRATIONS]);
-  assert_true(cpu_ns >= 0.55e9 && fabs(counts.values[HL_PERF_TASK_CLOCK] / cpu_ns - 1) < 0.05);
+  /* What a hypervisor gave to others is time of the task clock and none of getrusage's. */
+  double stolen_ns = rusage.steal_s > 0 ? rusage.steal_s * 1e9 : 0;
+  assert_true(cpu_ns >= 0.55e9);
+  assert_true(fabs(counts.values[HL_PERF_TASK_CLOCK] - cpu_ns) < 0.05 * cpu_ns + stolen_ns);
   assert_true(faults >= 3 * touched_pages);
   assert_true(fabs(counts.values[HL_PERF_PAGE_FAULTS] / faults - 1) < 0.01);
   if (perf.user_only)
