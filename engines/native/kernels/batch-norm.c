@@ -96,11 +96,11 @@ HL_INLINE void scale_and_shift(float *y, const float *x, const float *residual, 
       size_t at = i + k * HL_LANES;
       vfloat v = (hl_vload(x + at) - m[k]) * f[k] + t[k];
       if (residual) v += hl_vload(residual + at);
-      hl_vstore(y + at, hl_vselect(v > 0, v, v * slope));
+      hl_vstore(y + at, hl_vleaky(v, slope));
     }
   for (size_t l = 0; i < count; i++, l++) {
     float v = (x[i] - mean->at[l]) * scale->at[l] + shift->at[l] + (residual ? residual[i] : 0);
-    y[i] = v > 0 ? v : v * slope;
+    y[i] = hl_leaky(v, slope);
   }
 }
 

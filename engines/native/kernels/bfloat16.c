@@ -115,7 +115,7 @@ HL_INLINE void apply(const hl_normalize_last_args *a, size_t at, size_t rows, co
     v = (v - mean) * scale + shift;
     if (a->residual)
       v += whole ? hl_load_bf16(a->residual + at) : hl_load_bf16_part(a->residual + at, count);
-    v = hl_vselect(v > 0, v, v * a->slope);
+    v = hl_vleaky(v, a->slope);
     if (whole)
       hl_store_bf16(a->y + at, v);
     else

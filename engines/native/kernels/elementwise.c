@@ -130,7 +130,7 @@ static void apply(const hl_elementwise_step *s, float *y, const float *x, size_t
     EACH(hl_gelu(v));
     break;
   case HL_EW_LEAKY:
-    EACH(v > 0 ? v : v * a);
+    EACH(hl_leaky(v, a));
     break;
   case HL_EW_CLIP:
     EACH(hl_clip(v, a, b));

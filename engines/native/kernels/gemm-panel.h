@@ -29,7 +29,7 @@ HL_INLINE void hl_gemm_finish(hl_gemm_function function, float slope, const floa
                               size_t count) {
   switch (function) {
   case HL_GEMM_LEAKY:
-    HL_GEMM_EACH(v > 0 ? v : v * slope);
+    HL_GEMM_EACH(hl_leaky(v, slope));
     break;
   case HL_GEMM_GELU:
     HL_GEMM_EACH(hl_gelu(v));
@@ -49,7 +49,7 @@ HL_INLINE void hl_gemm_finish(hl_gemm_function function, float slope, const floa
 }
 
 HL_INLINE vfloat hl_gemm_apply(hl_gemm_function function, float slope, vfloat v) {
-  if (function == HL_GEMM_LEAKY) return hl_vselect(v > 0.0f, v, v * slope);
+  if (function == HL_GEMM_LEAKY) return hl_vleaky(v, slope);
   static const float none[HL_LANES] = {0};
   float y[HL_LANES];
   hl_vstore(y, v);

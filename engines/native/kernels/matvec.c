@@ -36,7 +36,7 @@ static void panel(const hl_matvec_args *a, size_t p) {
     size_t at = p * HL_MATVEC_PANEL + j * HL_LANES;
     vfloat v = sum[0][j];
     if (a->bias) v += hl_vload(a->bias + at);
-    hl_vstore(a->y + at, hl_vselect(v > 0.0f, v, v * a->slope));
+    hl_vstore(a->y + at, hl_vleaky(v, a->slope));
   }
 }
 

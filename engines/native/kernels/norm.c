@@ -21,13 +21,13 @@ static void apply(float *y, const float *x, const float *residual, size_t n, aff
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
       float v = (x[i] - mean) * scale + shift + residual[i];
-      y[i] = v > 0 ? v : v * slope;
+      y[i] = hl_leaky(v, slope);
     }
   } else {
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
       float v = (x[i] - mean) * scale + shift;
-      y[i] = v > 0 ? v : v * slope;
+      y[i] = hl_leaky(v, slope);
     }
   }
 }
@@ -71,7 +71,7 @@ static affines affines_of(const hl_normalize_args *a, size_t first, const double
 HL_INLINE vfloat apply_vector(vfloat x, vfloat residual, const affines *f, size_t at, float slope) {
   vfloat v = (x - hl_vload(f->mean + at)) * hl_vload(f->scale + at) + hl_vload(f->shift + at);
   v += residual;
-  return hl_vselect(v > 0, v, v * slope);
+  return hl_vleaky(v, slope);
 }
 
 /* n floats, a multiple of 8; `residual` or NULL. */

@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "isa.h"
+#include "vmath.h"
 
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -77,6 +78,11 @@ HL_INLINE vfloat hl_vmax(vfloat a, vfloat b) {
 #else
   return hl_vselect(a > b, a, b);
 #endif
+}
+
+/* hl_leaky of a vector. */
+HL_INLINE vfloat hl_vleaky(vfloat v, float slope) {
+  return hl_vselect(v > 0, v, hl_vmax(hl_vset(hl_least(slope)), v) * slope);
 }
 
 /* e^x for x <= 0: as hl_exp with a degree-5 polynomial (1.1e-7), 0 below about 2^-126. At the

@@ -7,6 +7,9 @@
 #ifndef HL_NATIVE_VMATH_H
 #define HL_NATIVE_VMATH_H
 
+#include <float.h>
+#include <math.h>
+
 #include "isa.h"
 
 HL_INLINE uint32_t hl_bits(float x) {
@@ -103,6 +106,17 @@ HL_INLINE float hl_tanh(float x) {
   near = near * s + -3.33332819422e-1f;
   near = near * s * x + x;
   return t > 0.625f ? far : near;
+}
+
+/* What a LeakyReLU multiplies by its slope: for a ReLU -inf is the lowest number, whose product
+ * with 0 is 0; NaN stays. */
+HL_INLINE float hl_least(float slope) {
+  return slope == 0 ? -FLT_MAX : -INFINITY;
+}
+
+HL_INLINE float hl_leaky(float x, float slope) {
+  float least = hl_least(slope), low = x < least ? least : x;
+  return x > 0 ? x : low * slope;
 }
 
 HL_INLINE float hl_sigmoid(float x) {

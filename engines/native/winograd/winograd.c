@@ -7,6 +7,8 @@
  */
 #include "kernels/kernels.h"
 #include "winograd/transform.h"
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -125,6 +127,14 @@ INLINE void columns_back(const float *m, size_t plane, vfloat half[OUT][IN]) {
   }
 }
 
+/* With a slope of 0 -inf becomes 0 and not NaN, as everywhere (kernels/vmath.h). */
+INLINE vfloat leaky(vfloat value, vint positive, float slope) {
+  const vfloat least = (slope == 0 ? -FLT_MAX : -INFINITY) - (vfloat){0};
+  vint too_low = value < least;
+  vfloat low = (vfloat)((too_low & (vint)least) | (~too_low & (vint)value));
+  return (vfloat)((positive & (vint)value) | (~positive & (vint)(low * slope)));
+}
+
 INLINE void output_tile(const float *m, size_t plane, vfloat bias, const results *o, bool half_y) {
   vfloat half[OUT][IN];
   columns_back(m, plane, half);
@@ -135,8 +145,7 @@ INLINE void output_tile(const float *m, size_t plane, vfloat bias, const results
       size_t at = o->at + r * o->row + k * o->pixel;
       vfloat value = result[k] + bias;
       if (o->residual) value += load_lanes(o->residual, at, half_y);
-      vint positive = (o->mask ? *(const vloose *)(o->mask + at) : value) > 0.0f;
-      value = (vfloat)((positive & (vint)value) | (~positive & (vint)(value * o->slope)));
+      value = leaky(value, (o->mask ? *(const vloose *)(o->mask + at) : value) > 0.0f, o->slope);
       store_lanes(o->y, at, value, half_y);
     }
   }
@@ -159,8 +168,7 @@ INLINE void pooled_tile(const float *m, size_t plane, vfloat bias, const results
       vfloat value =
           larger(larger(upper[2 * k], upper[2 * k + 1]), larger(lower[2 * k], lower[2 * k + 1])) +
           bias;
-      vint positive = value > 0.0f;
-      value = (vfloat)((positive & (vint)value) | (~positive & (vint)(value * o->slope)));
+      value = leaky(value, value > 0.0f, o->slope);
       store_lanes(o->y, o->at + r * o->row + k * o->pixel, value, half_y);
     }
   }

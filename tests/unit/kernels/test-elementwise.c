@@ -120,12 +120,16 @@ static void test_sweeps(void **state) {
   }
 }
 
-static float one(const hl_kernels *k, hl_elementwise_kind kind, float x) {
+static float one_with(const hl_kernels *k, hl_elementwise_kind kind, float a, float x) {
   float ret;
-  hl_elementwise_step step = {.kind = kind, .a = 1, .b = 2};
+  hl_elementwise_step step = {.kind = kind, .a = a, .b = 2};
   hl_elementwise_args args = {.x = &x, .y = &ret, .n = 1, .steps = &step, .step_count = 1};
   k->elementwise(&args, 0, 1);
   return ret;
+}
+
+static float one(const hl_kernels *k, hl_elementwise_kind kind, float x) {
+  return one_with(k, kind, 1, x);
 }
 
 static void test_extremes(void **state) {
@@ -145,6 +149,8 @@ static void test_extremes(void **state) {
     for (size_t i = 0; i < COUNT(keep_nan); i++)
       assert_true(isnan((double)one(k, keep_nan[i], NAN)));
     assert_true(isnan((double)one(k, HL_EW_SQRT, -1)));
+    assert_true(one_with(k, HL_EW_LEAKY, 0, -INFINITY) == 0); /* a ReLU */
+    assert_true(one(k, HL_EW_LEAKY, -INFINITY) == -INFINITY);
   }
 }
 

@@ -114,8 +114,37 @@ static void functions(void **state) {
                     .function = f});
 }
 
+/* A ReLU makes -inf 0, any other slope leaves it; NaN stays. */
+static void infinities(void **state) {
+  (void)state;
+  enum { N = HL_MATVEC_PANEL };
+  static const float slopes[] = {0, 0.25f, 1};
+  float *x = filled(2, 1), *w = filled(2 * N, 2), *bias = filled(N, 3), *y = poisoned(N);
+  bias[3] = -INFINITY;
+  bias[4] = INFINITY;
+  bias[5] = NAN;
+  FOR_EACH_BUILD(k, threads)
+  for (size_t i = 0; i < 2 * COUNT(slopes); i++) {
+    float slope = slopes[i / 2];
+    hl_gemm_args many = {
+        .x = x, .w = w, .bias = bias, .y = y, .m = 1, .k = 2, .n = N, .x_row = 2, .slope = slope};
+    hl_matvec_args one = {.x = x, .w = w, .bias = bias, .y = y, .k = 2, .n = N, .slope = slope};
+    if (i % 2)
+      hl_kernel_matvec(k, &one, threads);
+    else
+      hl_kernel_gemm(k, &many, threads);
+    assert_true(y[3] == (slope == 0 ? 0 : -INFINITY));
+    assert_true(y[4] == INFINITY);
+    assert_true(isnan((double)y[5]));
+  }
+  free(x);
+  free(w);
+  free(bias);
+  free(y);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(shapes), cmocka_unit_test(large),
-                                     cmocka_unit_test(functions)};
+                                     cmocka_unit_test(functions), cmocka_unit_test(infinities)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
