@@ -22,21 +22,25 @@ enum {
 HL_INLINE void product(size_t vectors, size_t depth, const float *a, size_t a_stride,
                        const float *b, float *c, size_t c_stride, int add) {
   vfloat sum[ROWS][VECTORS];
-  for (size_t i = 0; i < ROWS; i++)
-    for (size_t j = 0; j < vectors; j++) sum[i][j] = (vfloat){0};
+  HL_UNROLLED
+  for (size_t i = 0; i < ROWS; i++) HL_UNROLLED
+  for (size_t j = 0; j < vectors; j++) sum[i][j] = (vfloat){0};
   for (size_t k = 0; k < depth; k++, b += PANEL) {
     vfloat row[VECTORS];
-    for (size_t j = 0; j < vectors; j++) row[j] = *(const vfloat_unaligned *)(b + j * HL_LANES);
-    for (size_t i = 0; i < ROWS; i++)
-      for (size_t j = 0; j < vectors; j++) sum[i][j] += a[i * a_stride + k] * row[j];
+    HL_UNROLLED
+    for (size_t j = 0; j < vectors; j++) row[j] = hl_vload(b + j * HL_LANES);
+    HL_UNROLLED
+    for (size_t i = 0; i < ROWS; i++) HL_UNROLLED
+    for (size_t j = 0; j < vectors; j++) sum[i][j] += a[i * a_stride + k] * row[j];
   }
-  for (size_t i = 0; i < ROWS; i++, c += c_stride)
-    for (size_t j = 0; j < vectors; j++) {
-      vfloat_unaligned *to = (vfloat_unaligned *)(c + j * HL_LANES);
-      vfloat value = sum[i][j];
-      if (add) value += *to;
-      *to = value;
-    }
+  HL_UNROLLED
+  for (size_t i = 0; i < ROWS; i++) HL_UNROLLED
+  for (size_t j = 0; j < vectors; j++) {
+    float *to = c + i * c_stride + j * HL_LANES;
+    vfloat value = sum[i][j];
+    if (add) value += hl_vload(to);
+    hl_vstore(to, value);
+  }
 }
 
 static void product1(size_t depth, const float *a, size_t as, const float *b, float *c, size_t cs,
@@ -141,7 +145,7 @@ static void pack_values(const hl_attention_args *a, const float *v, float *ret) 
       const float *from = v + (ptrdiff_t)j * a->v.token + (ptrdiff_t)first * a->v.dim;
       size_t count = hl_min(PANEL, d - first);
       if (count == PANEL && a->v.dim == 1) {
-        memcpy(ret, from, PANEL * sizeof *ret);
+        for (size_t l = 0; l < PANEL; l += HL_LANES) hl_vstore(ret + l, hl_vload(from + l));
         continue;
       }
       for (size_t l = 0; l < count; l++) ret[l] = from[(ptrdiff_t)l * a->v.dim];
@@ -151,9 +155,17 @@ static void pack_values(const hl_attention_args *a, const float *v, float *ret) 
 
 static void pack_query(const hl_attention_args *a, const float *q, size_t rows, float *ret) {
   size_t d = a->head_dim;
-  for (size_t r = 0; r < rows; r++)
-    for (size_t i = 0; i < d; i++)
-      ret[r * d + i] = q[(ptrdiff_t)r * a->q.token + (ptrdiff_t)i * a->q.dim] * a->scale;
+  float scale = a->scale;
+  for (size_t r = 0; r < rows; r++) {
+    const float *from = q + (ptrdiff_t)r * a->q.token;
+    float *to = ret + r * d;
+    if (a->q.dim == 1) {
+#pragma omp simd
+      for (size_t i = 0; i < d; i++) to[i] = from[i] * scale;
+    } else {
+      for (size_t i = 0; i < d; i++) to[i] = from[(ptrdiff_t)i * a->q.dim] * scale;
+    }
+  }
   memset(ret + rows * d, 0, (round_up(rows, ROWS) - rows) * d * sizeof *ret);
 }
 
@@ -204,10 +216,21 @@ static void tile(const hl_attention_args *a, const scratch *s, size_t b, size_t 
   }
   float *out = a->out + sb * a->out_batch + sh * a->out_head + sf * a->out_token;
   for (size_t r = 0; r < rows; r++) {
-    float inverse = 1 / total[r];
-    for (size_t i = 0; i < d; i++)
-      out[(ptrdiff_t)r * a->out_token + (ptrdiff_t)i] = s->sum[r * width + i] * inverse;
+    float inverse = 1 / total[r], *to = out + (ptrdiff_t)r * a->out_token;
+    const float *from = s->sum + r * width;
+#pragma omp simd
+    for (size_t i = 0; i < d; i++) to[i] = from[i] * inverse;
   }
+}
+
+/* Asks for rows [first, end) of a head that lie far apart, so that the processor would not foresee
+ * them. */
+static void ask_for(const hl_attention_view *x, size_t d, size_t b, size_t h, size_t first,
+                    size_t end) {
+  if (x->dim != 1) return;
+  const float *from = x->data + (ptrdiff_t)b * x->batch + (ptrdiff_t)h * x->head;
+  for (size_t r = first; r < end; r++)
+    for (size_t i = 0; i < d; i += 16) __builtin_prefetch(from + (ptrdiff_t)r * x->token + i, 0, 2);
 }
 
 void HL_FN(attention)(const hl_attention_args *a, unsigned thread, unsigned threads) {
@@ -223,7 +246,12 @@ void HL_FN(attention)(const hl_attention_args *a, unsigned thread, unsigned thre
       pack_values(a, a->v.data + sb * a->v.batch + sh * a->v.head, s.values);
       packed = head;
     }
-    size_t first = unit % tiles * QUERIES;
+    size_t at = unit % tiles, first = at * QUERIES, next = head + 1;
+    if (next * tiles < share.end) { /* a part of the next head's keys and values with each tile */
+      size_t begin = a->keys * at / tiles, end = a->keys * (at + 1) / tiles;
+      ask_for(&a->k, a->head_dim, next / a->heads, next % a->heads, begin, end);
+      ask_for(&a->v, a->head_dim, next / a->heads, next % a->heads, begin, end);
+    }
     tile(a, &s, b, h, first, hl_min(QUERIES, a->queries - first));
   }
 }

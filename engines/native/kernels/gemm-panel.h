@@ -7,15 +7,6 @@
 #include "vector.h"
 #include "vmath.h"
 
-/* Compilers unroll fewer turns by themselves, and then keep the sums in memory. */
-#ifdef __clang__
-#define HL_UNROLLED _Pragma("clang loop unroll(full)")
-#define HL_ROLLED _Pragma("nounroll") /* several steps at once spill sums */
-#else
-#define HL_UNROLLED _Pragma("GCC unroll 8")
-#define HL_ROLLED _Pragma("GCC unroll 1")
-#endif
-
 /* y = function(y + bias), of `count` columns. */
 #define HL_GEMM_EACH(expression)                                                                   \
   do {                                                                                             \

@@ -3,7 +3,8 @@
  * ROWS x VECTORS does not hold streams by: a tile's rows stay in the L1 cache, a panel's chunk of
  * DEPTH rows in the L2 cache for all tiles of a block of rows. While one chunk is multiplied the
  * next is asked for, a part of it by each tile, so that weights come from memory at the pace at
- * which they are used. Bias, residual and function are applied to a tile that was just written.
+ * which they are used; so is what a tile's end reads and writes. Sums begin with the bias; a
+ * function is applied to a tile that was just written.
  */
 #include "gemm-panel.h"
 
@@ -26,8 +27,19 @@ typedef struct tile {
   size_t a_row, c_row, depth;
   const char *ahead;
   size_t lines;
-  const float *start; /* what the sums begin with, as c; or NULL: 0 */
+  const float *bias;  /* of the columns: what the sums begin with */
+  const float *start; /* what is added to them in the end, as c; or NULL */
 } tile;
+
+/* The lines that the tile's end reads and writes, so that they are there by then. */
+HL_INLINE void ask_for_ends(size_t rows, const tile *t) {
+  for (size_t i = 0; i < rows; i++)
+    for (size_t j = 0; j < STRIP; j += 16) {
+      size_t at = i * t->c_row + j;
+      __builtin_prefetch(t->c + at, 1, 3);
+      if (t->start) __builtin_prefetch(t->start + at, 0, 3);
+    }
+}
 
 HL_INLINE void step(size_t rows, const float *a, size_t a_row, const float *b,
                     vfloat sum[ROWS][VECTORS]) {
@@ -43,7 +55,8 @@ HL_INLINE void multiply(size_t rows, const tile *t) {
   vfloat sum[ROWS][VECTORS];
   HL_UNROLLED
   for (size_t i = 0; i < rows; i++) HL_UNROLLED
-  for (size_t j = 0; j < VECTORS; j++) sum[i][j] = (vfloat){0};
+  for (size_t j = 0; j < VECTORS; j++) sum[i][j] = hl_vload(t->bias + j * HL_LANES);
+  ask_for_ends(rows, t);
   const float *a = t->a, *b = t->b;
   const char *ahead = t->ahead;
   size_t k = 0, a_row = t->a_row, lines = t->lines;
@@ -88,9 +101,10 @@ typedef struct piece {
 } piece;
 
 static void run_piece(const hl_gemm_args *a, const piece *p, const float *bias) {
+  static const float none[PANEL] = {0};
   size_t rows = p->end - p->first, tiles = hl_ceil_div(rows, ROWS);
   const float *b = a->w + p->panel * PANEL * a->k + p->chunk * PANEL;
-  int last = p->chunk + p->depth == a->k;
+  int last = p->chunk + p->depth == a->k && !(a->function == HL_GEMM_LEAKY && a->slope == 1);
   tile t = {.a_row = a->x_row, .c_row = a->n, .depth = p->depth};
   t.lines = tiles >= MANY_TILES ? 1 : LINES;
   /* What tiles ask for beyond the chunk's end is the first lines of the one after it. */
@@ -105,12 +119,13 @@ static void run_piece(const hl_gemm_args *a, const piece *p, const float *bias) 
     for (size_t strip = 0; strip < PANEL; strip += STRIP) {
       t.b = b + strip;
       t.c = c + strip;
+      t.bias = (p->chunk == 0 ? bias : none) + strip;
       t.start = start ? start + strip : NULL;
       by_rows[count](&t);
     }
     t.ahead += p->depth / 4 * t.lines * 64;
     for (size_t r = 0; last && r < count; r++)
-      hl_gemm_finish(a->function, a->slope, bias, c + r * a->n, PANEL);
+      hl_gemm_finish(a->function, a->slope, none, c + r * a->n, PANEL);
   }
 }
 

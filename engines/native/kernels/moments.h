@@ -19,6 +19,10 @@ typedef struct moments {
 } moments;
 
 HL_INLINE void moments_merge(moments *a, double count, double mean, double m2) {
+  if (a->count == 0) {
+    *a = (moments){count, mean, m2};
+    return;
+  }
   double total = a->count + count, delta = mean - a->mean;
   a->m2 += m2 + delta * delta * a->count * count / total;
   a->mean += delta * count / total;
@@ -69,6 +73,28 @@ HL_INLINE void deviation_lanes(const float *p, size_t n, const float *mean, floa
 HL_INLINE void fold(float *lanes, size_t period) {
   for (size_t half = WIDE / 2; half >= period; half /= 2)
     for (size_t l = 0; l < half; l++) lanes[l] += lanes[l + half];
+}
+
+/* The sum of all lanes, in the order of `fold`. */
+HL_INLINE float fold_all(const float *lanes) {
+  vfloat sum[UNROLL];
+  for (size_t u = 0; u < UNROLL; u++) sum[u] = hl_vload(lanes + u * HL_LANES);
+  for (size_t half = UNROLL / 2; half > 0; half /= 2)
+    for (size_t u = 0; u < half; u++) sum[u] += sum[u + half];
+  return hl_vsum(sum[0]);
+}
+
+/* Moments of one sequence of at most CHUNK floats; nothing waits for lanes that were stored one by
+ * one. */
+HL_INLINE moments moments_of_row(const float *x, size_t n) {
+  moments ret = {0, 0, 0};
+  float lanes[WIDE], rest[WIDE], squares[WIDE];
+  sum_lanes(x, n, lanes);
+  vfloat mean = hl_vset(fold_all(lanes) / (float)n);
+  for (size_t u = 0; u < UNROLL; u++) hl_vstore(lanes + u * HL_LANES, mean);
+  deviation_lanes(x, n, lanes, rest, squares);
+  moments_add(&ret, n, lanes[0], fold_all(rest), fold_all(squares));
+  return ret;
 }
 
 /* Moments of `period` (1, 8 or 16) interleaved sequences of n floats together. */

@@ -186,7 +186,10 @@ static void layer_norm_row(const hl_layer_norm_args *a, size_t row) {
     memcpy(a->sum + at, z, n * sizeof *z);
   }
   moments m;
-  moments_of(z, n, 1, &m);
+  if (n <= CHUNK)
+    m = moments_of_row(z, n);
+  else
+    moments_of(z, n, 1, &m);
   float rstd = rstd_of(m.m2 / m.count, a->epsilon);
   if (a->ret_mean) a->ret_mean[row] = (float)m.mean;
   if (a->ret_rstd) a->ret_rstd[row] = rstd;

@@ -19,6 +19,15 @@
 
 typedef int32_t vint __attribute__((vector_size(HL_VECTOR_BYTES), may_alias));
 
+/* Compilers unroll fewer turns by themselves, and then keep the sums in memory. */
+#ifdef __clang__
+#define HL_UNROLLED _Pragma("clang loop unroll(full)")
+#define HL_ROLLED _Pragma("nounroll") /* several steps at once spill sums */
+#else
+#define HL_UNROLLED _Pragma("GCC unroll 8")
+#define HL_ROLLED _Pragma("GCC unroll 1")
+#endif
+
 HL_INLINE vfloat hl_vload(const float *x) {
   return *(const vfloat_unaligned *)x;
 }
