@@ -1,5 +1,6 @@
 #include "compile/weights.h"
 #include "compile/builder.h"
+#include "winograd/half.h"
 #include "winograd/winograd.h"
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +81,7 @@ void hl_native_recipe_hash(const hl_model *model, const hl_graph *graph,
   mix(ret_hash, (uint64_t)recipe->scale_axis);
   mix(ret_hash, (uint64_t)(int64_t)recipe->extend_axis);
   mix(ret_hash, recipe->winograd);
+  mix(ret_hash, recipe->half);
   if (recipe->extend_axis >= 0) {
     mix(ret_hash, (uint64_t)recipe->extend_begin);
     mix(ret_hash, (uint64_t)recipe->extend_total);
@@ -198,7 +200,7 @@ static hl_winograd_shape winograd_shape(const hl_value *value, int threads) {
 }
 
 static hl_status make_winograd(const hl_graph *graph, int threads, const hl_native_recipe *recipe,
-                               float *to, hl_error *error) {
+                               void *to, hl_error *error) {
   const hl_value *value = &graph->values[recipe->value];
   hl_winograd_shape shape = winograd_shape(value, threads);
   float *scale = NULL;
@@ -208,7 +210,10 @@ static hl_status make_winograd(const hl_graph *graph, int threads, const hl_nati
       return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory to lay out weight '%s'", value->name);
     memcpy(scale, graph->values[recipe->scale].data, shape.oc * sizeof(*scale));
   }
-  hl_winograd_weights(&shape, value->data, scale, to);
+  if (recipe->half)
+    hl_winograd_half_weights(&shape, value->data, scale, to);
+  else
+    hl_winograd_weights(&shape, value->data, scale, to);
   free(scale);
   return HL_OK;
 }
@@ -299,7 +304,7 @@ uint64_t hl_native_weight_bytes(const hl_graph *graph, const hl_native_recipe *r
   const hl_value *value = &graph->values[recipe->value];
   if (recipe->winograd) {
     hl_winograd_shape shape = winograd_shape(value, 1);
-    return hl_winograd_weight_bytes(&shape);
+    return recipe->half ? hl_winograd_half_weight_bytes(&shape) : hl_winograd_weight_bytes(&shape);
   }
   return desc ? dnnl_memory_desc_get_size(desc) : value->bytes;
 }

@@ -20,6 +20,7 @@ typedef struct hl_native_recipe {
   /* How the (extended) constant is read; NULL: its bytes are copied as they are. */
   const_dnnl_memory_desc_t source;
   bool winograd; /* transformed by hl_winograd_weights; the wanted layout is NULL */
+  bool half;     /* so, by hl_winograd_half_weights */
 } hl_native_recipe;
 
 #define HL_NATIVE_RECIPE(id) ((hl_native_recipe){.value = (id), .scale = -1, .extend_axis = -1})

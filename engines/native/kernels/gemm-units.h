@@ -128,7 +128,8 @@ static void run_panel(const product *p, size_t first, size_t end, size_t panel, 
   }
 }
 
-static void share(void *context, unsigned thread, unsigned threads) {
+/* The whole product; not every file that includes this needs it. */
+__attribute__((unused)) static void share(void *context, unsigned thread, unsigned threads) {
   const product *p = context;
   hl_gemm_part part = hl_gemm_part_of(p->m, p->n / PANEL, ROWS, thread, threads);
   if (part.first == part.end) return;

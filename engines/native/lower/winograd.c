@@ -3,12 +3,14 @@
 #include "winograd/winograd.h"
 #include "graph/operator.h"
 #include "lower/lower.h"
+#include "winograd/half.h"
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct winograd_context {
   hl_winograd_shape shape;
   bool has_bias, has_residual, has_mask;
+  bool half; /* products of bfloat16 */
   float slope;
 } winograd_context;
 
@@ -19,8 +21,12 @@ static hl_status run_winograd(const void *opaque, void *const *pointers, hl_erro
   const float *bias = context->has_bias ? pointers[at++] : NULL;
   const float *residual = context->has_residual ? pointers[at++] : NULL;
   const float *mask = context->has_mask ? pointers[at] : NULL;
-  hl_winograd_run(&context->shape, pointers[0], pointers[1], bias, residual, mask, context->slope,
-                  pointers[2], pointers[3]);
+  if (context->half)
+    hl_winograd_half_run(&context->shape, pointers[0], pointers[1], bias, (const void *)residual,
+                         context->slope, pointers[2], pointers[3]);
+  else
+    hl_winograd_run(&context->shape, pointers[0], pointers[1], bias, residual, mask, context->slope,
+                    pointers[2], pointers[3]);
   return HL_OK;
 }
 
@@ -134,10 +140,11 @@ static int32_t weights_now(hl_native_builder *b, const hl_native_node *node,
 /* -- convolutions --------------------------------------------------------------------------- */
 
 static int32_t weights_of(hl_native_builder *b, const hl_native_node *node,
-                          const hl_winograd_shape *shape, bool turned) {
-  if (!hl_native_known(b->ir, node->inputs[1])) return weights_now(b, node, shape, turned);
+                          const winograd_context *found, bool turned) {
+  if (!hl_native_known(b->ir, node->inputs[1])) return weights_now(b, node, &found->shape, turned);
   hl_native_recipe recipe = HL_NATIVE_RECIPE(node->inputs[1]);
   recipe.winograd = true;
+  recipe.half = found->half;
   recipe.scale = node->scale;
   return hl_native_weight_in(b, &recipe, NULL);
 }
@@ -169,9 +176,10 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, bool turned) 
   if (hl_native_known(b->ir, hl_native_input(node, 1)) ? turned : node->scale >= 0) return false;
   hl_value_id bias_id = hl_native_input(node, 2), residual_id;
   winograd_context found = {.has_bias = bias_id >= 0};
-  if (!read_posts(node, &residual_id, &found.slope) || !read_shape(b, node, turned, &found.shape) ||
-      !hl_winograd_suits(&found.shape))
+  if (!read_posts(node, &residual_id, &found.slope) || !read_shape(b, node, turned, &found.shape))
     return false;
+  found.half = !turned && hl_winograd_half_suits(&found.shape);
+  if (!found.half && !hl_winograd_suits(&found.shape)) return false;
   if (b->type != HL_FLOAT32 && (!hl_native_known(b->ir, node->inputs[1]) ||
                                 hl_native_result_type(b, node->outputs[0]) != b->type))
     return false;
@@ -189,10 +197,11 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, bool turned) 
   winograd_context *context = malloc(sizeof(*context));
   if (!context) return hl_native_fail(b, HL_OUT_OF_MEMORY, "no memory to compile the model");
   *context = found;
-  int32_t weights = weights_of(b, node, &found.shape, turned);
+  int32_t weights = weights_of(b, node, &found, turned);
   int32_t from = hl_native_in_as(b, node->inputs[0], b->picture, b->type);
   int32_t bias = bias_id >= 0 ? hl_native_in(b, bias_id, HL_LAYOUT_PLAIN) : -1;
-  int32_t scratch = hl_native_scratch(b, hl_winograd_scratch_bytes(&found.shape));
+  int32_t scratch = hl_native_scratch(b, found.half ? hl_winograd_half_scratch_bytes(&found.shape)
+                                                    : hl_winograd_scratch_bytes(&found.shape));
   int32_t residual = residual_id >= 0 ? hl_native_in_as(b, residual_id, b->picture, b->type) : -1;
   bool over =
       residual >= 0 && hl_native_dying(b, residual) && !hl_native_is_argument(b, node, residual);
@@ -210,7 +219,9 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, bool turned) 
   if (found.has_mask) hl_native_arg_add(b, step, masks, 0, NULL);
   const hl_operator *row = node->source->row;
   double nominal = row && row->flops ? row->flops(b->ir->graph, node->source) : 0.0;
-  b->list->flops += hl_winograd_flops(&found.shape) - nominal;
+  double executed =
+      found.half ? hl_winograd_half_flops(&found.shape) : hl_winograd_flops(&found.shape);
+  b->list->flops += executed - nominal;
   return true;
 }
 
