@@ -1,6 +1,7 @@
 /* The document's acceptance checklist, each item with its number. */
 #include "report/number.h"
 #include "report/phase5-internal.h"
+#include "statistics/distribution.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,6 +64,59 @@ static hl__phase5_item hit_rate(const sides *s, bool repeats) {
   return i;
 }
 
+/* The first row of a seed, or NULL. */
+static const hl_record *of_seed(const hl__phase5_side *side, int64_t seed) {
+  for (size_t i = 0; i < side->count; i++)
+    if (side->rows[i]->seed == seed) return side->rows[i];
+  return NULL;
+}
+
+/* By how much the optimised picture is worse than the baseline's of the same seed; how many. */
+static size_t differences(const sides *s, double *ret_values) {
+  size_t count = 0;
+  for (size_t i = 0; i < s->baseline.count; i++) {
+    const hl_record *a = s->baseline.rows[i];
+    if (of_seed(&s->baseline, a->seed) != a) continue; /* the same training again */
+    const hl_record *b = of_seed(&s->optimised, a->seed);
+    if (b && !isnan(a->psnr_db - b->psnr_db)) ret_values[count++] = a->psnr_db - b->psnr_db;
+  }
+  return count;
+}
+
+/* Of several trainings of each kind the mean with Student's interval: one of each goes apart by
+ * rounding alone, as far as that interval says. The whole interval is below the limit, or it is no
+ * pass. */
+static hl__phase5_item psnr_of_several(const sides *several, const sides *one, const char *name) {
+  hl__phase5_item i = item(name, "mean PSNR lower by less than 1 dB", "dB");
+  double d[HL__PHASE5_ROWS], squares = 0;
+  size_t n = differences(several, d);
+  if (n < 3) {
+    snprintf(i.sentence, sizeof i.sentence,
+             "%zu pair%s of trainings from the same seed; 3 are needed", n, n == 1 ? "" : "s");
+    return i;
+  }
+  i.value = 0;
+  for (size_t k = 0; k < n; k++) i.value += d[k] / (double)n;
+  for (size_t k = 0; k < n; k++) squares += (d[k] - i.value) * (d[k] - i.value);
+  double error = sqrt(squares / (double)(n - 1) / (double)n);
+  double half = hl_student_quantile(0.975, (double)(n - 1)) * error;
+  i.low = i.value - half;
+  i.high = i.value + half;
+  i.passed = i.high < 1;
+  int length = snprintf(i.sentence, sizeof i.sentence,
+                        "baseline less optimised, mean of %zu trainings of each from as many seeds "
+                        "in a smaller picture",
+                        n);
+  double a = hl__phase5_median(&one->baseline, "psnr_db");
+  double b = hl__phase5_median(&one->optimised, "psnr_db");
+  if (!isnan(a - b))
+    snprintf(i.sentence + length, sizeof i.sentence - (size_t)length,
+             "; the one of each in full size, %.2f and %.2f dB, tells nothing, as rounding alone "
+             "parts two trainings by more",
+             a, b);
+  return i;
+}
+
 static hl__phase5_item psnr(const sides *s, const char *name) {
   hl__phase5_item i = item(name, "PSNR lower by less than 1 dB", "dB");
   double a = hl__phase5_median(&s->baseline, "psnr_db");
@@ -89,6 +143,29 @@ static hl__phase5_item same_image(const sides *standard, const sides *progressiv
            isnan(i.value) ? "no row was compared with the baseline's transforms"
                           : "of any measurement of a pass, and of the loss's gradient, from the "
                             "baseline's transforms of the same picture, over the largest value");
+  return i;
+}
+
+/* What few updates by the gradients themselves lead to. */
+static hl__phase5_item same_training(const sides *s) {
+  static const char *const keys[] = {"mse", "ssim", "first_sample_loss", "new_loss"};
+  hl__phase5_item i = item("The same training", "largest difference <= 1e-5 (ours)", "");
+  if (s->baseline.count == 0 || s->optimised.count == 0) {
+    snprintf(i.sentence, sizeof i.sentence, "rows of both configurations are needed");
+    return i;
+  }
+  const hl_record *a = s->baseline.rows[0], *b = s->optimised.rows[0];
+  i.value = 0;
+  for (size_t k = 0; k < HL_COUNT(keys); k++) {
+    double x = hl__phase5_value(a, keys[k]), y = hl__phase5_value(b, keys[k]);
+    double apart = fabs(y - x) / fabs(x);
+    i.value = isnan(i.value) || isnan(apart) ? (double)NAN : fmax(i.value, apart);
+  }
+  if (!isnan(i.value)) i.passed = i.value <= 1e-5;
+  snprintf(i.sentence, sizeof i.sentence,
+           "after %lld updates that follow the gradient (SGD): of square error, SSIM and losses, "
+           "over the baseline's",
+           (long long)hl__phase5_value(a, "updates"));
   return i;
 }
 
@@ -135,17 +212,23 @@ static hl__phase5_item reproducible(const hl_report_input *input, const sides *s
 }
 
 size_t hl__phase5_check(const hl_report_input *input, hl__phase5_item items[HL__PHASE5_ITEMS]) {
-  sides standard, progressive;
+  sides standard, progressive, quality, training;
   select_sides(input, "standard", &standard);
   select_sides(input, "progressive", &progressive);
+  select_sides(input, "quality", &quality);
+  select_sides(input, "same-training", &training);
+  bool several = quality.baseline.count + quality.optimised.count > 0;
   size_t n = 0;
   items[n++] = speed_up(input, &standard, "Speed-up, standard");
   items[n++] = speed_up(input, &progressive, "Speed-up, progressive");
   items[n++] = hit_rate(&progressive, true);
   items[n++] = hit_rate(&standard, false);
   items[n++] = psnr(&standard, "No quality regression, standard");
-  items[n++] = psnr(&progressive, "No quality regression, progressive");
+  const char *of_progressive = "No quality regression, progressive";
+  items[n++] = several ? psnr_of_several(&quality, &progressive, of_progressive)
+                       : psnr(&progressive, of_progressive);
   items[n++] = same_image(&standard, &progressive);
+  if (training.baseline.count + training.optimised.count > 0) items[n++] = same_training(&training);
   items[n++] = memory(&standard, &progressive);
   items[n++] = reproducible(input, &standard);
   return n;

@@ -9,7 +9,7 @@ output-dir: reports
 report: phase5
 parts:
   baseline: [optimize=none, entry=standard-1, progressive]
-  comparison: "entry=standard-1,progressive"
+  comparison: "entry=standard-1,progressive,same-training,quality"
   profile: ~
   summary: ~
 profile: ["prism_generator:size=64,object=16", --progressive, --samples=2, --steps=1, --aperture-radius=4]
@@ -24,6 +24,12 @@ entries:
     warmup-iterations: 0
     iterations: 3
   - {<<: *standard, name: progressive, scenario: progressive, samples: 2, rounds: 5}
+  - {<<: *standard, name: same-training, optimizer: sgd, learning-rate: 1e-4, iterations: 1}
+  - <<: *standard
+    name: quality
+    iterations: 1
+    order: sequence
+    matrix: {seed: [1, 2, 3], optimize: [none, all]}
   - {<<: *standard, name: measurement-cache, rounds: 3, matrix: {optimize: [none, measurement-cache]}}
 '''
 BASELINE = ['phase5_baseline_performance.json', 'phase5_baseline_performance.txt']
@@ -63,6 +69,9 @@ def all_of_it():
     assert items['Cache hit rate, standard']['value'] == 0 and 'once' in items['Cache hit rate, standard']['sentence']
     assert items['The same measurements']['passed'] and items['Peak memory']['passed']
     assert items['Reproducible']['passed'] is None
+    assert items['The same training']['passed'] and items['The same training']['value'] > 0, items
+    quality = items['No quality regression, progressive']
+    assert quality['passed'] and quality['interval'][0] < quality['value'] < quality['interval'][1], quality
     speed = load('all', 'phase5_comparison.json')['scenarios']['standard']['speedup']
     assert speed['pairs'] == 3 and speed['interval'][0] <= speed['value'] <= speed['interval'][1], speed
     assert 'Cache hit rate' in (HOME / 'all/phase5_master_summary.txt').read_text()
@@ -94,7 +103,7 @@ def a_mistake_is_told():
 @case
 def the_plan_that_comes_with_it():
     """Its parts, by what would be run."""
-    for part, rows in (('baseline', 4), ('optimised', 4), ('optimized', 4), ('comparison', 8), ('ablation', 24),
+    for part, rows in (('baseline', 4), ('optimised', 4), ('optimized', 4), ('comparison', 22), ('ablation', 24),
                        ('fft-cache', 6), ('measurement-cache', 2), ('profile', 0), ('summary', 0)):
         run = hotlap('run', SOURCE / 'plans/prism-phase5.yaml', '--only', part, '--dry-run')
         run.passes(f'{rows} rows')

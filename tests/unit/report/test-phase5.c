@@ -231,6 +231,75 @@ static void what_is_not_met_is_no_pass(void **state) {
   json_decref(document);
 }
 
+/* Adds a training of either kind from a seed. */
+static void add_training(fixture *f, int64_t seed, double baseline, double optimised) {
+  hl_record *r = add(f, "quality", "none", 100);
+  r->seed = seed;
+  r->psnr_db = baseline;
+  r = add(f, "quality", "all", 50);
+  r->seed = seed;
+  r->psnr_db = optimised;
+}
+
+static int quality_of(fixture *f, double *ret_value) {
+  write_files(f);
+  json_t *document = load(f, "phase5_checklist.json");
+  int passed = item_of(document, "No quality regression, progressive", ret_value);
+  json_decref(document);
+  return passed;
+}
+
+/* One training of each kind goes apart by rounding: several decide, by their whole interval. */
+static void quality_is_of_several_trainings(void **state) {
+  fixture *f = *state;
+  double value;
+  add_standard(f);
+  add(f, "progressive", "none", 3000)->psnr_db = 17.3;
+  add(f, "progressive", "all", 1000)->psnr_db = 15.9; /* alone a FAIL */
+  assert_int_equal(quality_of(f, &value), 0);
+  add_training(f, 1, 16, 15.9);
+  add_training(f, 2, 14, 14.2);
+  assert_int_equal(quality_of(f, NULL), -1);
+  add_training(f, 2, 14, 14.2); /* a seed again is no more of a training */
+  assert_int_equal(quality_of(f, NULL), -1);
+  add_training(f, 3, 15, 14.6);
+  assert_int_equal(quality_of(f, &value), 1);
+  assert_true(fabs(value - 0.1) < 1e-9); /* of 0.1, -0.2 and 0.4: deviation 0.3 */
+  file_says(f, "phase5_checklist.txt", "progressive: 0.1000 dB [-0.6452, 0.8452] (mean PSNR");
+  add_training(f, 4, 16, 14.2); /* mean 0.525, but it may be 1.9 */
+  assert_int_equal(quality_of(f, &value), 0);
+  assert_true(value < 1);
+}
+
+static void training_is_the_same(void **state) {
+  fixture *f = *state;
+  add_standard(f);
+  for (int i = 0; i < 2; i++) {
+    hl_record *r = add(f, "same-training", i ? "all" : "none", 100);
+    r->mse = 0.08;
+    r->ssim = 0.9;
+    r->first_sample_loss = 2;
+    r->new_loss = i ? 20.0001 : 20;
+    r->updates = 5;
+  }
+  write_files(f);
+  json_t *document = load(f, "phase5_checklist.json");
+  double value;
+  assert_int_equal(item_of(document, "The same training", &value), 1);
+  assert_true(fabs(value - 5e-6) < 1e-12);
+  json_decref(document);
+  f->records.items[f->records.count - 1].mse = 0.080001;
+  write_files(f);
+  document = load(f, "phase5_checklist.json");
+  assert_int_equal(item_of(document, "The same training", NULL), 0);
+  json_decref(document);
+  f->records.items[f->records.count - 1].ssim = (double)NAN;
+  write_files(f);
+  document = load(f, "phase5_checklist.json");
+  assert_int_equal(item_of(document, "The same training", NULL), -1);
+  json_decref(document);
+}
+
 /* Of too few pairs for ranks: mean and Student's interval of the passes in turns. */
 static void three_pairs_have_an_interval(void **state) {
   fixture *f = *state;
@@ -397,6 +466,8 @@ int main(void) {
       TEST(the_checklist_has_numbers),
       TEST(what_is_not_met_is_no_pass),
       TEST(pairs_of_all_repetitions_count_together),
+      TEST(quality_is_of_several_trainings),
+      TEST(training_is_the_same),
       TEST(three_pairs_have_an_interval),
       TEST(ablation_is_alone_and_beside_all),
       TEST(caches_have_files_of_their_own),
