@@ -173,6 +173,9 @@ bool hl_store_is_fixed(const hl_store *store);
 /* A number that is another one after every change that another process commits. */
 hl_status hl_store_version(hl_store *store, int64_t *ret_version, hl_error *error);
 
+/* Whether every table is there and can be begun to read; BAD_DATA where one cannot. */
+hl_status hl_store_check(hl_store *store, hl_error *error);
+
 /* What a line about a row needs. Texts are the callee's, NULL where they are null. */
 typedef struct hl_store_brief {
   int64_t row_id; /* ascending in the order of measuring */

@@ -25,6 +25,20 @@ hl_status hl_store_version(hl_store *store, int64_t *ret_version, hl_error *erro
   return hl_sql_int(store, "PRAGMA data_version", ret_version, error);
 }
 
+hl_status hl_store_check(hl_store *store, hl_error *error) {
+  static const char *const tables[] = {
+      "runs",         "rows",        "samples",        "comparisons", "change_checks", "load_rates",
+      "train_epochs", "step_losses", "custom_metrics", "memory_maps", "thumbnails"};
+  hl_status status = HL_OK;
+  for (size_t i = 0; i < HL_COUNT(tables) && status == HL_OK; i++) {
+    int64_t any;
+    HL_CLEANUP(hl_free_pointer) char *sql = hl_format("SELECT 1 FROM %s LIMIT 1", tables[i]);
+    status = sql ? hl_sql_int(store, sql, &any, error)
+                 : hl_error_set(error, HL_OUT_OF_MEMORY, "no memory");
+  }
+  return status;
+}
+
 static const char *text_at(sqlite3_stmt *statement, int column) {
   return (const char *)sqlite3_column_text(statement, column);
 }

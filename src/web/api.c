@@ -87,8 +87,9 @@ hl_status hl__web_metrics(hl__web *web, const hl_web_target *target, hl__web_ans
   hl_store *store;
   int64_t runs = 0;
   (void)target, (void)error;
-  bool readable =
-      hl__web_store(web, &store, NULL) == HL_OK && hl_store_runs_count(store, &runs, NULL) == HL_OK;
+  bool readable = hl__web_store(web, &store, NULL) == HL_OK &&
+                  hl_store_check(store, NULL) == HL_OK &&
+                  hl_store_runs_count(store, &runs, NULL) == HL_OK;
   write_own(web, runs, readable, &answer->body);
   if (web->log) {
     const hl_web_monitor view = hl__web_monitor_view(web);
@@ -107,11 +108,9 @@ hl_status hl__web_metrics(hl__web *web, const hl_web_target *target, hl__web_ans
 hl_status hl__web_health(hl__web *web, const hl_web_target *target, hl__web_answer *answer,
                          hl_error *error) {
   hl_store *store;
-  int64_t version;
   (void)target, (void)error;
   answer->type = "text/plain; charset=utf-8";
-  bool healthy =
-      hl__web_store(web, &store, NULL) == HL_OK && hl_store_version(store, &version, NULL) == HL_OK;
+  bool healthy = hl__web_store(web, &store, NULL) == HL_OK && hl_store_check(store, NULL) == HL_OK;
   /* Whoever asks needs no token, so it is not told why. */
   answer->status = healthy ? 200 : 503;
   hl_text_append(&answer->body, healthy ? "ok\n" : "the store cannot be read\n");

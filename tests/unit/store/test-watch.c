@@ -217,14 +217,43 @@ static void a_statement_that_takes_too_long_ends(void **state) {
   hl_store_free(store);
 }
 
+/* Whatever tables the schema has: one that the check does not know of would pass without it. */
+static void each_table_has_to_be_there(void **state) {
+  (void)state;
+  hl_store_free(open_store(HL_STORE_WRITE));
+  hl_store *watched = open_store(HL_STORE_WATCH);
+  assert_int_equal(hl_store_check(watched, NULL), HL_OK);
+  sqlite3 *db;
+  assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+  char **names;
+  int count;
+  assert_int_equal(sqlite3_get_table(db, "SELECT name FROM sqlite_master WHERE type = 'table'",
+                                     &names, &count, NULL, NULL),
+                   SQLITE_OK);
+  assert_true(count > 10);
+  for (int i = 1; i <= count; i++) {
+    hl_error error = {0};
+    HL_CLEANUP(hl_free_pointer)
+    char *away =
+        hl_format("PRAGMA legacy_alter_table = ON; ALTER TABLE %s RENAME TO gone", names[i]);
+    HL_CLEANUP(hl_free_pointer) char *back = hl_format("ALTER TABLE gone RENAME TO %s", names[i]);
+    assert_int_equal(sqlite3_exec(db, away, NULL, NULL, NULL), SQLITE_OK);
+    if (hl_store_check(watched, &error) != HL_BAD_DATA) fail_msg("%s is not missed", names[i]);
+    assert_non_null(strstr(error.msg, names[i]));
+    assert_int_equal(sqlite3_exec(db, back, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(hl_store_check(watched, NULL), HL_OK);
+  }
+  sqlite3_free_table(names);
+  sqlite3_close(db);
+  hl_store_free(watched);
+}
+
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
   const struct CMUnitTest tests[] = {
-      TEST(what_is_new_is_seen),
-      TEST(nothing_is_written),
-      TEST(an_older_schema_is_left_alone),
-      TEST(lists_take_what_was_asked_for),
-      TEST(a_statement_that_takes_too_long_ends),
+      TEST(what_is_new_is_seen),           TEST(nothing_is_written),
+      TEST(an_older_schema_is_left_alone), TEST(lists_take_what_was_asked_for),
+      TEST(each_table_has_to_be_there),    TEST(a_statement_that_takes_too_long_ends),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
