@@ -6,9 +6,10 @@ static hl_status no_memory(hl_error *error) {
   return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for hosts");
 }
 
+static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_@";
+
 /* It names a directory, and is a word of ssh. */
 static hl_status check_name(const char *name, hl_error *error) {
-  static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_@";
   size_t length = strlen(name);
   bool fine = length > 0 && length <= HL_HOST_NAME && name[strspn(name, good)] == '\0' &&
               name[0] != '-' && name[0] != '.';
@@ -33,6 +34,22 @@ static hl_status add(hl_plan_host *hosts, size_t *count, hl_plan_host host, hl_e
   return status;
 }
 
+/* What begins as another NAME= behind a comma of the command, outside quotes; NULL: nothing. Nobody
+ * can tell two machines from a word such as --export=ALL,A=1. */
+static const char *another_name(const char *command) {
+  char quote = '\0';
+  for (const char *c = command; *c; c++) {
+    if (quote ? *c == quote : *c == '\'' || *c == '"') {
+      quote = quote ? '\0' : *c;
+    } else if (!quote && *c == ',') {
+      const char *name = c + 1 + strspn(c + 1, " \t");
+      size_t length = strspn(name, good);
+      if (length && name[length] == '=') return name;
+    }
+  }
+  return NULL;
+}
+
 /* "NAME=COMMAND". */
 static hl_status add_launcher(const char *text, size_t length, hl_arena *arena, hl_plan_host *hosts,
                               size_t *count, hl_error *error) {
@@ -42,6 +59,14 @@ static hl_status add_launcher(const char *text, size_t length, hl_arena *arena, 
                         "--hosts: '%.80s' names no command, such as gpu=ssh box; without '=' the "
                         "name is one of ssh",
                         text);
+  const char *another = another_name(command);
+  if (another)
+    return hl_error_set(
+        error, HL_INVALID_ARGUMENT,
+        "--hosts: '%.80s': is '%.*s=' another host, or of the command? Give --hosts "
+        "once for each host with a launcher, and put a word with such a comma in "
+        "single quotes",
+        text, (int)(strspn(another, good) % 64), another);
   bool here = strcmp(command, "none") == 0 || strcmp(command, "local") == 0;
   hl_plan_host host = {.name = hl_arena_text_n(arena, text, length),
                        .launcher = here ? NULL : command};

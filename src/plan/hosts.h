@@ -20,7 +20,8 @@ typedef struct hl_plan_host {
 
 /* Every --hosts given: "a,b" are `ssh a` and `ssh b`, "local" is this machine, "gpu=srun -N1" is
  * one with a launcher of its own ("none": this machine). 0 where none is. INVALID_ARGUMENT for a
- * name that is none or is there twice, LIMIT. */
+ * name that is none or is there twice, and for "a=X,b=Y", which may be one launcher or two; LIMIT.
+ */
 hl_status hl_hosts_read(const hl_options *options, hl_arena *arena,
                         hl_plan_host ret_hosts[HL_HOSTS], size_t *ret_count, hl_error *error);
 

@@ -161,7 +161,7 @@ static hl_status read_whole(hl_plan_file *file, bool has_entries, hl_error *erro
     const hl_yaml *key = root->keys[i];
     hl_option_id id;
     if (is_of_run(key->text, &id)) {
-      if (file->word_count == HL_OPTION_COUNT)
+      if (file->word_count >= HL_OPTION_COUNT) /* hosts are several words */
         return hl_yaml_refuse(&file->yaml, key, error, "an option of the run is given twice");
       status = id == HL_OPTION_HOSTS ? add_hosts(file, words, root->items[i], error)
                                      : add_word(file, words, id, key, root->items[i], error);

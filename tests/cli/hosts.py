@@ -84,6 +84,11 @@ def what_is_no_host_is_refused():
     refused(('mlp', *QUICK, '--hosts', '../up'), 'is no name of a host')
     refused(('mlp', *QUICK, '--hosts', '-oProxyCommand=x'), 'is no name of a host')
     refused(('mlp', *QUICK, '--hosts', ','), 'nothing in')
+    for two in ('a=ssh x,b=ssh y', 'a=ssh x, b=ssh y', 'a=none,b=none', 'a=srun --export=ALL,b=1'):
+        refused(('mlp', *QUICK, '--hosts', two), "is 'b=' another host", 'once for each host', 'single quotes')
+    refused(('mlp', *QUICK, '--hosts', 'a,b=none'), "'a,b' is no name of a host")
+    for one in ("a=env 'X=1,b=2'", f'a=taskset -c {CPUS[0]},{CPUS[-1]}', 'a=env X=1,,b'):  # commas of a command
+        assert len(hotlap('sweep', 'mlp', *QUICK, '--hosts', one, '--json').passes().document['hosts']) == 1
     refused(('mlp', *QUICK, '--hosts', 'a='), "--hosts: 'a=' names no command")
     refused(('mlp', *QUICK, *BOTH, '--launcher', 'ssh box'), '--launcher names one machine')
     refused(('mlp', *QUICK, '--host', 'a'), "'a' is none of the hosts")
@@ -115,8 +120,7 @@ def an_interrupt_ends_all_of_them():
 def filled(name, *batches):
     path = store(name)
     for batch in batches:
-        hotlap('sweep', 'mlp', '--engine', 'null', '--simulated-clock', '1000000+100000', '--max-time', '0.2',
-               '--batch-sizes', batch, '--quiet', '--store', path).passes()
+        hotlap('sweep', 'mlp', *QUICK[:6], '--batch-sizes', batch, '--quiet', '--store', path).passes()
     return path
 
 
