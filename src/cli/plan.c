@@ -2,9 +2,12 @@
 
 #include "cli/elsewhere.h"
 #include "cli/knowledge.h"
+#include "data/picture.h"
 #include "models/models.h"
+#include "models/spec.h"
 #include "plan/foreign.h"
 #include "record/requirement.h"
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -58,6 +61,28 @@ static hl_status plan_elsewhere(const hl_options *options, const hl_plan_model *
                        error);
 }
 
+/* What progressive imaging is asked for and cannot be done, told before a row is begun. A picture
+ * of the other side, and the size of a network in a file, are known to the worker alone. */
+static hl_status check_imaging(const hl_options *options, const hl_configuration *c,
+                               hl_error *error) {
+  hl_error inner = {0};
+  hl_model_spec spec;
+  const hl_progressive_spec *p = c->progressive;
+  hl_status status =
+      p->object && !hl_cli_is_far(options) ? hl_picture_check(p->object, &inner) : HL_OK;
+  if (status != HL_OK) return hl_error_set(error, status, "--object: %s", inner.msg);
+  if (!c->is_builtin || strncmp(c->model, "prism_generator", strlen("prism_generator")) != 0)
+    return HL_OK;
+  status = hl_model_spec_parse(c->model, &spec, error);
+  if (status != HL_OK) return status;
+  int64_t size = hl_model_int(&spec, "size");
+  if (p->radius <= (double)size / 2) return HL_OK;
+  return hl_error_set(error, HL_INVALID_ARGUMENT,
+                      "--aperture-radius: %g is more than half of the image of %" PRId64
+                      " pixels; %" PRId64 " is the most",
+                      p->radius, size, size / 2);
+}
+
 hl_status hl_cli_plan(const hl_options *options, const hl_plan_model *models, size_t model_count,
                       const hl_machine *machine, hl_plan *ret_plan, hl_error *error) {
   hl_knowledge knowledge = {.options = options};
@@ -75,6 +100,8 @@ hl_status hl_cli_plan(const hl_options *options, const hl_plan_model *models, si
                           error);
   hl_knowledge_release(&knowledge);
   if (status != HL_OK) return status;
+  for (size_t i = 0; i < ret_plan->count && status == HL_OK; i++)
+    if (ret_plan->items[i].progressive) status = check_imaging(options, &ret_plan->items[i], error);
   const hl_method_options *method = &ret_plan->method;
   hl_requirement requirement;
   /* Which metrics a plug-in has is asked later, once: hl_sweep_begin. */

@@ -4,10 +4,14 @@
 #include "base/file.h"
 #include "data/image-internal.h"
 #include "data/tiff.h"
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* -- size ------------------------------------------------------------------------------------- */
 
@@ -269,6 +273,29 @@ static hl_status fit(const grey *g, const char *path, int64_t side, float **ret_
   }
   *ret_picture = picture;
   return HL_OK;
+}
+
+hl_status hl_picture_check(const char *path, hl_error *error) {
+  unsigned char first[16];
+  struct stat st;
+  /* O_NONBLOCK: a pipe without a writer is not waited for. */
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  bool there = fd >= 0 && fstat(fd, &st) == 0;
+  hl_status status = HL_OK;
+  if (!there) {
+    status =
+        hl_error_errno(error, errno == ENOENT ? HL_NOT_FOUND : HL_IO, "cannot read '%s'", path);
+  } else if (!S_ISREG(st.st_mode)) {
+    status = hl_error_set(error, HL_INVALID_ARGUMENT, "%s is %s: a picture is a file", path,
+                          S_ISDIR(st.st_mode) ? "a folder" : "no regular file");
+  } else {
+    ssize_t bytes = read(fd, first, sizeof first);
+    size_t count = bytes > 0 ? (size_t)bytes : 0;
+    if (hl_image_kind_of(first, count) == HL_IMAGE_NONE && !hl_tiff_is(first, count))
+      status = refuse(first, count, path, error);
+  }
+  if (fd >= 0) close(fd);
+  return status;
 }
 
 hl_status hl_picture_read(const char *path, int64_t side, float **ret_picture, hl_text *notes,

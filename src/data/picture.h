@@ -22,6 +22,10 @@
 
 enum { HL_PICTURE_SIDE_MAX = 8192 };
 
+/* Whether the file begins as one that hl_picture_read may read, without decoding it: NOT_FOUND, IO,
+ * INVALID_ARGUMENT for what is no file, BAD_DATA, UNIMPLEMENTED as below. */
+hl_status hl_picture_check(const char *path, hl_error *error);
+
 /* (side, side), row-major; free() it. NOT_FOUND, IO, BAD_DATA (no picture, broken; not finite),
  * UNIMPLEMENTED (another format, named; a TIFF of colours), LIMIT, INVALID_ARGUMENT for a side
  * beyond 1..HL_PICTURE_SIDE_MAX, OUT_OF_MEMORY. */

@@ -144,6 +144,10 @@ static hl_status read_numbers(const hl_options *o, hl_progressive_spec *spec, hl
   if (status == HL_OK)
     status = hl_options_real(o, HL_OPTION_APERTURE_RADIUS, 0, HL_PROGRESSIVE_RADIUS_LIMIT,
                              spec->radius, &spec->radius, error);
+  if (status == HL_OK && !(spec->radius > 0))
+    status = hl_error_set(error, HL_INVALID_ARGUMENT,
+                          "--aperture-radius: 0 lets nothing through; above 0, and at most half of "
+                          "the image");
   if (status == HL_OK)
     status = hl_options_real(o, HL_OPTION_SNR, -100, 300, (double)NAN, &spec->snr_db, error);
   if (status == HL_OK && spec->samples * spec->rounds > HL_PROGRESSIVE_COUNT_LIMIT)

@@ -140,10 +140,18 @@ def objects_from_files():
 
 @case
 def what_cannot_be_imaged_is_told():
-    for options, says in ((('--aperture-radius', 0), 'radius'), (('--aperture-radius', 40), 'radius'),
-                          (('--object', HOME / 'none.png'), 'none.png')):
-        run = hotlap('sweep', *SMALL, *options)
-        assert run.status not in (0, None) and says in run.err + run.out, run.explain()
+    text, empty = HOME / 'text.png', HOME / 'empty.png'
+    text.write_text('no picture at all')
+    empty.write_bytes(b'')
+    for options, says in ((('--aperture-radius', 0), '--aperture-radius: 0 lets nothing'),
+                          (('--aperture-radius', 33), '--aperture-radius: 33 is more than half'),
+                          (('--object', HOME), '--object: ' + str(HOME) + ' is a folder'),
+                          (('--object', '/dev/null'), '--object: /dev/null is no regular file'),
+                          (('--object', text), '--object: ' + str(text) + ' is no picture'),
+                          (('--object', empty), 'empty.png is empty'),
+                          (('--object', HOME / 'none.png'), '--object: cannot read')):
+        run = hotlap('sweep', *SMALL, *options)  # before a row is begun
+        assert run.status == 2 and says in run.err and run.out == '', run.explain()
     for options, says in ((('--pattern', 'spiral'), 'fermat'), (('--optimizer', 'adamw'), 'adam, sgd'), (('--optimize', 'magic'), 'matrix-dft'),
                           (('--optimize', ','), '--optimize: no name'), (('--no-optimize', ''), '--no-optimize: no name'),
                           (('--optimize', 'none,all'), 'none stands alone'),
