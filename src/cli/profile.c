@@ -130,6 +130,12 @@ static hl_status run_all(command *c, hl_error *error) {
   return worst;
 }
 
+/* Of a run of several each is told, whatever came of it; of one that recorded nothing the error
+ * below says all. */
+static bool tells(const command *c, const hl_profile *p) {
+  return c->count > 1 || p->complete || p->step_count || p->event_count;
+}
+
 static hl_status show(const command *c, hl_error *error) {
   hl_text text = HL_TEXT_INIT;
   hl_status status = HL_OK;
@@ -138,7 +144,8 @@ static hl_status show(const command *c, hl_error *error) {
     if (status == HL_OK) fputs(text.data, stdout);
   } else if (!hl_options_on(&c->options, HL_OPTION_QUIET)) {
     for (size_t i = 0; i < c->count && status == HL_OK; i++)
-      status = hl_report_profile_text(c->profiles[i], c->by, (size_t)c->top, &text, error);
+      if (tells(c, c->profiles[i]))
+        status = hl_report_profile_text(c->profiles[i], c->by, (size_t)c->top, &text, error);
     if (status == HL_OK && c->count > 1)
       status = hl_report_profiles_text(c->profiles, c->count, c->by, (size_t)c->top, &text, error);
     if (status == HL_OK) hl_cli_show(&text, stdout);

@@ -4,6 +4,7 @@
 #include "report/number.h"
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,12 +17,13 @@ static double mean_ms(const hl_profile *p) {
 }
 
 static void put_head(const hl_profile *p, hl_text *out) {
-  char number[HL_NUMBER_BYTES];
-  hl_text_line(out,
-               "%s, %s, %s, %s, batch %" PRId64 ", %" PRId64 " thread%s: %zu step%s, %s ms each",
-               p->model, p->workload, p->engine_version[0] ? p->engine_version : p->engine,
-               p->dtype, p->batch_size, p->threads, p->threads == 1 ? "" : "s", p->step_count,
-               p->step_count == 1 ? "" : "s", hl_report_number(mean_ms(p), "-", number));
+  char number[HL_NUMBER_BYTES], steps[HL_NUMBER_BYTES + 64] = "no step is whole";
+  if (p->step_count)
+    snprintf(steps, sizeof steps, "%zu step%s, %s ms each", p->step_count,
+             p->step_count == 1 ? "" : "s", hl_report_number(mean_ms(p), "-", number));
+  hl_text_line(out, "%s, %s, %s, %s, batch %" PRId64 ", %" PRId64 " thread%s: %s", p->model,
+               p->workload, p->engine_version[0] ? p->engine_version : p->engine, p->dtype,
+               p->batch_size, p->threads, p->threads == 1 ? "" : "s", steps);
   if (!p->complete) hl_text_line(out, "Not complete: %s", p->reason);
   if (p->dropped_events)
     hl_text_line(out, "%" PRIu64 " events are missing: the profile is full. Give --steps",
@@ -140,7 +142,7 @@ hl_status hl_report_profile_text(const hl_profile *profile, hl_profile_by by, si
   put_head(profile, out);
   if (t.count)
     hl_cells_text(&cells, out);
-  else
+  else if (profile->complete)
     hl_text_append(out, "Nothing was recorded.\n");
   put_foot(profile, &t, out);
   bool failed = cells.failed || out->failed;

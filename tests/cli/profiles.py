@@ -168,6 +168,16 @@ def what_was_recorded_before_a_crash_is_kept():
 
 
 @case
+def what_recorded_nothing_is_told_once():
+    dies = ('--plugin', FAULTY, '--engine-option', 'faulty.fault=load:segv', *FEW)
+    run = hotlap('profile', 'mlp', '--engine', 'faulty', *dies)
+    assert run.status == 1 and run.out == '' and 'signal 11' in run.err, run.explain()
+    run = hotlap('profile', 'mlp', '--engine', 'null,faulty', *dies)
+    assert run.status == 1 and '0 steps' not in run.out and 'Nothing was recorded' not in run.out, run.explain()
+    assert 'no step is whole\nNot complete: ' in run.out and '4 steps, ' in run.out, run.explain()
+
+
+@case
 def engines_stand_side_by_side():
     run = hotlap('profile', 'mlp', '--engine', 'native,null', '--by', 'layer', *FEW)
     run.passes('Side by side', 'native float32 ms', 'null float32 ms', 'fc2')
