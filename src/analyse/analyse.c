@@ -62,7 +62,6 @@ static void group_init(hl_analysis_group *g) {
                            .max_throughput_ips = nan,
                            .baseline_batch = HL_INT_NULL,
                            .speedup_vs_batch_1 = nan,
-                           .speedup_vs_baseline = nan,
                            .speedup_vs_batch_32 = nan,
                            .speedup_vs_batch_32_ci = {nan, nan},
                            .region_first = HL_INT_NULL,

@@ -112,10 +112,9 @@ typedef struct hl_analysis_group {
   int64_t max_batch_size;     /* the observed boundary, null if not searched */
   double max_throughput_ips;
   int64_t baseline_batch; /* 1, or the smallest size that passed */
-  double
-      speedup_vs_batch_1; /* best throughput over that of baseline_batch: of batch 1 if it passed */
-  double speedup_vs_baseline;     /* the same number */
-  double speedup_vs_batch_32;     /* NaN without batch 32 */
+  /* Of the fastest point, as max_throughput_ips: over baseline_batch (1 if it passed), and over
+   * batch 32 (NaN without). Reports for people have those of the optimal one: points[].speedup. */
+  double speedup_vs_batch_1, speedup_vs_batch_32;
   hl_pair speedup_vs_batch_32_ci; /* from the ends of both intervals; NaN if one is not known */
   /* The neighbouring sizes around the best that have at least 95 % of its throughput. */
   int64_t region_first, region_last;

@@ -51,7 +51,7 @@ static double least(double a, double b) {
 static void speedups(hl_analysis_group *g) {
   double base = g->points[0].throughput_ips;
   g->baseline_batch = g->points[0].batch_size;
-  g->speedup_vs_batch_1 = g->speedup_vs_baseline = g->max_throughput_ips / base;
+  g->speedup_vs_batch_1 = g->max_throughput_ips / base;
   for (size_t i = 0; i < g->point_count; i++) {
     hl_analysis_point *p = &g->points[i];
     p->speedup = p->throughput_ips / base;

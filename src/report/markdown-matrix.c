@@ -26,7 +26,7 @@ static void put_throughput(const hl_report_input *input, const hl_analysis_group
   hl_text_format(out, " %s |",
                  hl_report_half_width(p->throughput_ci_ips, p->throughput_ips, "—", text));
   hl__markdown_cell(out, p->speedup);
-  hl__markdown_cell(out, g->speedup_vs_batch_32);
+  hl__markdown_cell(out, hl__markdown_speedup(g, 32));
   put_range(g->region_first, g->region_last, out);
   hl__markdown_cell(out, p->memory_mb);
 }

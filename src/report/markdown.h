@@ -42,6 +42,10 @@ void hl__markdown_training_definitions(hl_text *out);
 /* "### NAME", and the empty line below it. */
 void hl__markdown_heading(hl_text *out, const char *name);
 
+/* Throughput of the group's optimal size over that of `batch`; NaN where that has no row that
+ * passed. The group has a point. */
+double hl__markdown_speedup(const hl_analysis_group *g, int64_t batch);
+
 /* Cells of a row, each up to its bar; an unknown number is "—". */
 void hl__markdown_word(hl_text *out, const char *text);
 void hl__markdown_cell(hl_text *out, double value);

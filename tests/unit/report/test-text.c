@@ -365,6 +365,41 @@ static void expect_in_order(const char *text, const char *const *parts, size_t c
   }
 }
 
+/* On the terminal as in the report, also where a larger size that ties measured a little faster. */
+static void speedups_are_of_the_optimal_size(void **state) {
+  (void)state;
+  static const char *const parts[] = {"- **Speedup vs Batch=1**: 2.909 times at batch 64; 2.954 at "
+                                      "batch 128, the fastest measured\n",
+                                      "- **Speedup vs Batch=32**: 1.030 times at batch 64; 1.046 "
+                                      "at batch 128, the fastest measured\n"};
+  sample s;
+  sample_init(&s);
+  for (int64_t b = 1; b <= 128; b *= 2) sample_pass(&s, "native", b);
+  sample_analyse(&s);
+  hl_text text = HL_TEXT_INIT;
+  hl_report_markdown(&s.input, NULL, &text);
+  expect_in_order(text.data, parts, HL_COUNT(parts));
+  hl_text_release(&text);
+  sample_release(&s);
+}
+
+static void speedups_without_batch_1_name_the_smallest(void **state) {
+  (void)state;
+  static const char *const parts[] = {
+      "- **Speedup vs Batch=1**: — (batch 1 has no row; 1.778 times batch 2, the smallest",
+      "- **Speedup vs Batch=32**: —\n"};
+  sample s;
+  sample_init(&s);
+  sample_pass(&s, "native", 2);
+  sample_pass(&s, "native", 16);
+  sample_analyse(&s);
+  hl_text text = HL_TEXT_INIT;
+  hl_report_markdown(&s.input, NULL, &text);
+  expect_in_order(text.data, parts, HL_COUNT(parts));
+  hl_text_release(&text);
+  sample_release(&s);
+}
+
 static void report_has_its_sections(void **state) {
   (void)state;
   static const char *const parts[] = {
@@ -447,6 +482,8 @@ int main(void) {
       cmocka_unit_test(advice_names_the_batch),
       cmocka_unit_test(advice_without_a_passed_row),
       cmocka_unit_test(report_has_its_sections),
+      cmocka_unit_test(speedups_are_of_the_optimal_size),
+      cmocka_unit_test(speedups_without_batch_1_name_the_smallest),
       cmocka_unit_test(report_of_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
