@@ -27,19 +27,23 @@ static void put_asset(hl_html *html, const char *name) {
   if (asset) hl_html_asset(html, asset);
 }
 
-void hl_page_begin(hl_html *html, const hl_page *page) {
+void hl_page_head(hl_html *html, const char *title) {
   hl_html_doctype(html);
   hl_html_open(html, "html", "lang", "en", NULL);
   hl_html_open(html, "head", NULL);
   hl_html_void(html, "meta", "charset", "utf-8", NULL);
-  put_policy(html, page);
   hl_html_void(html, "meta", "name", "viewport", "content", "width=device-width, initial-scale=1",
                NULL);
   hl_html_void(html, "meta", "name", "color-scheme", "content", "light dark", NULL);
-  hl_html_void(html, "meta", "name", "generator", "content", "hotlap " HL_VERSION, NULL);
   hl_html_open(html, "title", NULL);
-  hl_html_format(html, "%s - hotlap", page->title ? page->title : "");
+  hl_html_format(html, "%s - hotlap", title ? title : "");
   hl_html_close(html);
+}
+
+void hl_page_begin(hl_html *html, const hl_page *page) {
+  hl_page_head(html, page->title);
+  put_policy(html, page);
+  hl_html_void(html, "meta", "name", "generator", "content", "hotlap " HL_VERSION, NULL);
   put_asset(html, style);
   hl_html_close(html);
   hl_html_open(html, "body", NULL);

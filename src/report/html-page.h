@@ -19,6 +19,9 @@ typedef struct hl_page {
   bool has_charts;   /* Chart.js too, 200 kB */
 } hl_page;
 
+/* What the head of any page of hotlap's begins with; <head> is open. */
+void hl_page_head(hl_html *html, const char *title);
+
 /* Up to <main>, which is open. */
 void hl_page_begin(hl_html *html, const hl_page *page);
 /* Closes all that is open. */

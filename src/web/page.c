@@ -1,6 +1,7 @@
 #include "web/page.h"
 
 #include "base/json-writer.h"
+#include "report/html-page.h"
 #include "report/number.h"
 #include <ctype.h>
 #include <inttypes.h>
@@ -31,16 +32,7 @@ static void put_navigation(hl_html *html, const hl__web_frame *frame) {
 void hl__web_page_begin(hl_html *html, hl__web_answer *answer, const hl__web_frame *frame) {
   answer->type = "text/html; charset=utf-8";
   hl_html_init(html, &answer->body);
-  hl_html_doctype(html);
-  hl_html_open(html, "html", "lang", "en", NULL);
-  hl_html_open(html, "head", NULL);
-  hl_html_void(html, "meta", "charset", "utf-8", NULL);
-  hl_html_void(html, "meta", "name", "viewport", "content", "width=device-width, initial-scale=1",
-               NULL);
-  hl_html_void(html, "meta", "name", "color-scheme", "content", "light dark", NULL);
-  hl_html_open(html, "title", NULL);
-  hl_html_format(html, "%s - hotlap", frame->title);
-  hl_html_close(html);
+  hl_page_head(html, frame->title);
   hl_html_void(html, "link", "rel", "icon", "href", "data:,", NULL);
   hl_html_void(html, "link", "rel", "stylesheet", "href", "/assets/hotlap.css", NULL);
   hl_html_void(html, "link", "rel", "stylesheet", "href", "/assets/dashboard.css", NULL);
