@@ -92,7 +92,7 @@ _hotlap() {
   if [ "$before" = = ]; then # --name=value comes as three words
     before=${COMP_WORDS[COMP_CWORD - 2]}
   elif [ "$word" = = ]; then
-    before=$before word=
+    word=
   fi
   if [ "$before" = --engine ]; then
     COMPREPLY=($(compgen -W "native null onnxruntime openvino jax tensorflow torch" -- "$word"))
