@@ -31,6 +31,7 @@ static void end(hl__web *web, void **context) {
   if (client->next) client->next->back = client->back;
   web->client_count--;
   hl_text_release(&client->pending);
+  free(client->target);
   free(client->run);
   free(client);
 }
@@ -41,6 +42,12 @@ void hl__web_client_notify(void *web, struct MHD_Connection *connection, void **
     begin(web, connection, context);
   else
     end(web, context);
+}
+
+void hl__web_client_rest(hl__web_client *client) {
+  client->state = HL__WEB_WAITING;
+  free(client->target);
+  client->target = NULL;
 }
 
 hl__web_client *hl__web_client_of(hl__web *web, struct MHD_Connection *connection) {

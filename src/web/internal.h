@@ -16,9 +16,11 @@
 enum {
   HL__WEB_CLIENTS = 2048,         /* connections */
   HL__WEB_CLIENTS_OF_ONE = 1200,  /* of one address */
-  HL__WEB_HEADERS = 16 << 10,     /* bytes of a request */
-  HL__WEB_REQUEST = 64 << 10,     /* and with what MHD keeps of it: a record of each parameter and
-                                     cookie; where they do not fit, MHD hangs up without a word */
+  HL__WEB_HEADERS = 8 << 10,      /* bytes of a request */
+  HL__WEB_REQUEST = 20 << 10,     /* and with what MHD keeps of it, 64 bytes of each header and
+                                     cookie, and the cookies again: what a connection costs, also
+                                     an idle one. A hundred cookies fit; of so many that they do
+                                     not, MHD 0.9.75 hangs up without a word */
   HL__WEB_STREAMS = 64,           /* connections that follow events */
   HL__WEB_STREAM_BYTES = 1 << 18, /* that a slow one may leave untaken */
   HL__WEB_PAGE_BYTES = 32 << 20,
@@ -52,9 +54,10 @@ struct hl__web_client {
   struct MHD_Connection *connection;
   int fd;
   enum { HL__WEB_WAITING, HL__WEB_ANSWERING, HL__WEB_STREAMING } state;
-  uint64_t since_ns;  /* of that state */
-  const char *broken; /* why the target is no good; NULL: it is good */
-  hl_web_target target;
+  uint64_t since_ns;     /* of that state */
+  const char *broken;    /* why the target is no good; NULL: it is good */
+  bool is_long;          /* the target: more than HL_WEB_URI */
+  hl_web_target *target; /* of a request; NULL between two */
   /* Of a stream. */
   hl__web_topic topic;
   char *run;
@@ -93,6 +96,8 @@ struct hl__web {
 /* ---- client.c: connections ---- */
 void hl__web_client_notify(void *web, struct MHD_Connection *connection, void **context,
                            enum MHD_ConnectionNotificationCode code);
+/* It may ask again. */
+void hl__web_client_rest(hl__web_client *client);
 /* Of a connection. */
 hl__web_client *hl__web_client_of(hl__web *web, struct MHD_Connection *connection);
 /* Ends the connections that have kept it waiting for too long. */

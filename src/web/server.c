@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -12,13 +13,22 @@
 
 enum { SWEEP_MS = 500, STREAMS_MS = 200, LOG_MS = 1000 };
 
-/* Called with the whole target before anything is decoded. */
+/*
+ * Called with the whole target before anything is decoded. It is read here, once and for all; what
+ * MHD would find behind the '?' is cut off, since it keeps a record of 64 bytes of each parameter,
+ * and of a thousand of them has no memory left to answer with. The text is in its own buffer.
+ */
 static void *note_target(void *context, const char *uri, struct MHD_Connection *connection) {
   hl__web_client *client = hl__web_client_of(context, connection);
   if (!client) return NULL;
-  client->broken = NULL;
+  if (!client->target) client->target = malloc(sizeof *client->target);
+  client->is_long = uri && strnlen(uri, HL_WEB_URI + 1) > HL_WEB_URI;
+  client->broken = client->target ? NULL : "there is no memory for it";
   const char *reason;
-  if (!hl_web_target_parse(uri, &client->target, &reason)) client->broken = reason;
+  if (client->target && !hl_web_target_parse(uri ? uri : "", client->target, &reason))
+    client->broken = reason;
+  char *query = uri ? strchr(uri, '?') : NULL;
+  if (query && query[1]) query[1] = '\0';
   return client;
 }
 
@@ -41,10 +51,10 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
     *request = web; /* seen once */
     hl__web_answer refusal = {.body = HL_TEXT_INIT};
     if (client->broken)
-      hl__web_refuse(&refusal, 400, client->broken);
+      hl__web_refuse(&refusal, client->is_long ? 414 : 400, client->broken);
     else if (is_too_long(web, connection))
       hl__web_refuse(&refusal, 431, "The headers are too long.");
-    else if (hl__web_admit(web, connection, method, &client->target, &refusal))
+    else if (hl__web_admit(web, connection, method, client->target, &refusal))
       return MHD_YES;
     web->requests++;
     return hl__web_send(client, &refusal);
@@ -52,7 +62,7 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
   if (*upload_bytes) return MHD_NO;
   hl__web_answer answer = {.body = HL_TEXT_INIT};
   web->requests++;
-  hl__web_route(web, &client->target, &answer);
+  hl__web_route(web, client->target, &answer);
   return hl__web_send(client, &answer);
 }
 
@@ -64,7 +74,7 @@ static void completed(void *context, struct MHD_Connection *connection, void **r
   (void)request, (void)code;
   if (!client) return;
   if (client->state == HL__WEB_STREAMING) web->stream_count--;
-  client->state = HL__WEB_WAITING;
+  hl__web_client_rest(client);
   client->since_ns = hl_clock_ns();
 }
 

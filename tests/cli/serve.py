@@ -1,7 +1,9 @@
 """The dashboard: what it answers, whom, and what strangers can do to it."""
+import contextlib
 import html.parser
 import os
 import pathlib
+import re
 import shutil
 import socket
 import sqlite3
@@ -9,7 +11,7 @@ import subprocess
 import time
 
 import harness
-from harness import HOME, SANITIZED, case, environment, hotlap, main, refused
+from harness import HOME, SANITIZED, Skip, case, environment, hotlap, main, refused
 from serve_kit import Dashboard, Events, read_all
 
 STORE = HOME / 'runs.db'
@@ -280,9 +282,12 @@ def hostile_targets():
                '/api/runs?skip=%2d1', '/' + 'a' * 3000, '/#x']
     with Dashboard('--store', store()) as d:
         for target in targets:
-            assert d.get(target).status in (400, 404), target
+            assert d.get(target).status in (400, 404, 414), target
         assert d.get('/' + 'a' * 100000).status in (0, 400, 414, 431)
-        d.page('/?a' + '&a' * 900, status=400)  # within 2 KB: an answer, however many parameters
+        d.page('/?a' + '&a' * 1020, status=400)  # within 2 KB: an answer, however many parameters
+        for beyond in ('/?a' + '&a' * 2000, '/?a' + '&' * 7000, '/' + 'x' * 3000, '/' + 'x' * 40000):
+            d.page(beyond, status=414)
+        assert 'too many parameters' in d.page('/?' + '&'.join(f'p{i}' for i in range(25)), status=400).text
         assert d.get("/api/runs?model='%3B%20DROP%20TABLE%20runs%3B--").document['runs'] == []
         assert d.get('/api/runs?model=%25').document['runs'] == []  # no wild card
         assert d.page('/api/runs').document['runs']
@@ -291,12 +296,35 @@ def hostile_targets():
 @case
 def many_cookies_and_long_headers():
     """A browser sends the cookies of every program on localhost, whatever its port."""
-    cookies = '; '.join(f'session{i}=' + 'x' * 30 for i in range(300))
+    cookies = '; '.join(f'session{i}=' + 'x' * 30 for i in range(100))
     with Dashboard('--store', store()) as d:
-        d.page('/healthz', 'Cookie: ' + cookies)
-        d.page('/healthz', 'X-A: ' + 'a' * 15000)
-        for bytes_ in (17000, 40000, 80000):
+        usual = [f'A{i}: ' + 'b' * 60 for i in range(15)]
+        d.page('/healthz', 'Cookie: ' + cookies, *usual)
+        d.page('/healthz', 'Cookie: token=' + 'x' * 6000, *usual)
+        d.page('/healthz', 'X-A: ' + 'a' * 7500)
+        for bytes_ in (8500, 17000, 40000, 80000):
             d.page('/healthz', 'X-A: ' + 'a' * bytes_, status=431)
+        d.page('/healthz', 'Cookie: token=' + 'x' * 9000, status=431)
+        d.page('/healthz', *(f'A{i}: b' for i in range(400)), status=431)
+
+
+@case
+def an_idle_client_costs_little():
+    def resident_kb():
+        return int(re.search(r'VmRSS:\s+(\d+)', pathlib.Path(f'/proc/{d.process.pid}/status').read_text())[1])
+
+    if SANITIZED:
+        raise Skip('the memory of a sanitizer is in it')
+    count = 300
+    with Dashboard('--store', store()) as d, contextlib.ExitStack() as stack:
+        d.page('/healthz')
+        before = resident_kb()
+        for _ in range(count):
+            s = stack.enter_context(d.connect())
+            s.sendall(b'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n')
+            assert b'ok\n' in s.recv(4096)
+        each = (resident_kb() - before) / count
+        assert each < 26, each
 
 
 @case
@@ -346,6 +374,9 @@ def tokens():
         assert d.get('/api/runs', 'Authorization: Basic ' + token).status == 401
         assert d.get('/api/runs?token=' + token).status == 401
         d.page('/api/runs', 'Authorization: Bearer ' + token)
+        form = Page(d.page('/login').text)  # so that the token need not be typed into the address
+        assert [f['action'] for f in form.all('form')] == ['/login'] and form.all('input')[0]['name'] == 'token'
+        Page(d.page('/', 'Accept: text/html', status=401).text).all('form')[0]
         assert d.get('/login?token=wrong').status == 403
         login = d.get('/login?token=' + token)
         cookie = login.headers['set-cookie']
@@ -438,6 +469,13 @@ def a_store_that_is_not_there_goes_and_returns():
         for suffix in ('-wal', '-shm'):
             pathlib.Path(str(name) + suffix).unlink(missing_ok=True)
         assert len(d.page('/api/runs').document['runs']) == 2
+        with sqlite3.connect(name) as db:  # while it is looked at
+            db.execute('ALTER TABLE samples RENAME TO others')
+        d.page('/healthz', status=503)
+        assert 'hotlap_dashboard_store_readable 0' in d.page('/metrics').text
+        with sqlite3.connect(name) as db:
+            db.execute('ALTER TABLE others RENAME TO samples')
+        d.page('/healthz')
         name.write_bytes(b'nothing of a store' * 100)
         assert d.get('/api/runs').status == 503
         assert 'hotlap_dashboard_store_readable 0' in d.page('/metrics').text
