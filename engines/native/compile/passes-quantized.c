@@ -151,8 +151,21 @@ static void match(hl_native_ir *ir, hl_native_node *node) {
   if (bias >= 0) node->inputs[2] = bias;
 }
 
-/* A result that is rounded only to be added to another is not rounded: the sum is, once. It is
- * still cut off where the 8 bits end. */
+/* Is what `back` gives added to the rounded result of a later node, which will do the sum and read
+ * bytes faster than floats? */
+static bool is_added_later(hl_native_ir *ir, const hl_native_node *node, const hl_native_node *back,
+                           const hl_native_node *add) {
+  size_t own = add->inputs[0] == back->outputs[0] ? 0 : 1;
+  const hl_native_node *other = hl_native_ir_writer(ir, add->inputs[1 - own]);
+  if (!is_op(other, "DequantizeLinear")) return false;
+  const hl_native_node *round = hl_native_ir_writer(ir, other->inputs[0]);
+  if (!is_op(round, "QuantizeLinear")) return false;
+  const hl_native_node *later = hl_native_ir_writer(ir, round->inputs[0]);
+  return later && later->quantized && later > node;
+}
+
+/* A result that is rounded only to be added to an earlier one is not rounded: the sum is, once. It
+ * is still cut off where the 8 bits end. */
 static void skip_rounding(hl_native_ir *ir, hl_native_node *node) {
   hl_native_node *round = hl_native_ir_reader(ir, node->outputs[0]);
   float scale;
@@ -161,9 +174,9 @@ static void skip_rounding(hl_native_ir *ir, hl_native_node *node) {
       round->inputs[0] != node->outputs[0] || !hl_native_affine(ir, round, &scale, &zero))
     return;
   const hl_native_node *back = hl_native_ir_reader(ir, round->outputs[0]);
-  if (!is_op(back, "DequantizeLinear") || back->inputs[0] != round->outputs[0] ||
-      !is_op(hl_native_ir_reader(ir, back->outputs[0]), "Add"))
-    return;
+  if (!is_op(back, "DequantizeLinear") || back->inputs[0] != round->outputs[0]) return;
+  const hl_native_node *add = hl_native_ir_reader(ir, back->outputs[0]);
+  if (!is_op(add, "Add") || is_added_later(ir, node, back, add)) return;
   bool is_signed = hl_native_value(ir, round->outputs[0])->dtype == HL_INT8;
   float low = scale * (float)((is_signed ? -128 : 0) - zero);
   float high = scale * (float)((is_signed ? 127 : 255) - zero);

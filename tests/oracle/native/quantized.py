@@ -105,6 +105,19 @@ def residual(zero):
     return build
 
 
+def two_branches(swapped):
+    """The sum of two convolutions, as where a residual network changes its channels."""
+    def build():
+        n = Network(2)
+        x = n.pair(n.input("x", 2, 64, 8, 8), 0.03, 110)
+        a = n.pair(n.op("Conv", [x, n.weights("w", (128, 64, 1, 1), 0), n.bias("b", 128)], "a"), 0.05, 128)
+        y = n.op("Conv", [x, n.weights("v", (128, 64, 1, 1), 0), n.bias("c", 128)], "y")
+        y = n.pair(y, 0.06, 117)
+        s = n.op("Add", [y, a] if swapped else [a, y], "sum")
+        return n, n.pair(n.op("Relu", [s], "r"), 0.07, 0)
+    return build
+
+
 def product(m, k, columns, zero, op="MatMul", rank=3, then=None, rounds=False, add=False):
     def build():
         n = Network(3)
@@ -148,6 +161,8 @@ CASES = {
     "convolution, flattened": convolution(then=[("Flatten", {}, [])]),
     "residual sum": residual(110),
     "residual sum, zero point 0": residual(0),
+    "residual sum of two convolutions": two_branches(False),
+    "residual sum of two convolutions, the later first": two_branches(True),
     "product": product(128, 512, 256, 120),
     "product, rows beside the block": product(197, 512, 512, 120),
     "product, one row": product(1, 768, 100, 120, rank=2),
