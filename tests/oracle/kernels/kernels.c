@@ -10,10 +10,13 @@
  * --seconds are over. One that fails is tried with two other draws of its numbers; what fails with
  * each is printed with its number, to be repeated with --only. --expect: fails unless a step of
  * that kind was among those that ran, so that a kernel is not left out unseen; --verbose prints how
- * often each was. Exit status 77 where the processor lacks what --isa or --dtype needs.
+ * often each was. Exit status 77 where the processor lacks what --isa or --dtype needs, 2 for
+ * arguments that are none, 1 also where no case ran.
  */
 #include "cases.h"
 #include "run.h"
+#include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -222,6 +225,50 @@ static bool is_possible(const arguments *a) {
   return o.status != HL_UNAVAILABLE && o.status != HL_UNIMPLEMENTED;
 }
 
+/* A whole word. Case numbers stay below 2^62, so that none overflows. */
+static bool read_count(const char *text, long least, long *ret) {
+  char *end;
+  errno = 0;
+  long value = strtol(text, &end, 10);
+  if (errno || end == text || *end || value < least || value > LONG_MAX / 2) return false;
+  *ret = value;
+  return true;
+}
+
+static bool read_seconds(const char *text, double *ret) {
+  char *end;
+  double value = strtod(text, &end);
+  if (end == text || *end || !(value > 0) || !isfinite(value)) return false;
+  *ret = value;
+  return true;
+}
+
+static bool read_isa(const char *text, const char **ret) {
+  static const char *const names[] = {"auto", "baseline", "avx2", "avx512"};
+  for (size_t i = 0; i < HL_COUNT(names); i++)
+    if (strcmp(names[i], text) == 0) *ret = names[i];
+  return *ret != NULL;
+}
+
+static bool read_dtype(const char *text, arguments *a) {
+  a->quantized = strcmp(text, "int8") == 0;
+  a->dtype = strcmp(text, "bfloat16") == 0 ? HL_BFLOAT16 : HL_FLOAT32;
+  return a->quantized || a->dtype == HL_BFLOAT16 || strcmp(text, "float32") == 0;
+}
+
+static bool read_value(const char *key, const char *value, arguments *a) {
+  if (strcmp(key, "--isa") == 0) return a->isa = NULL, read_isa(value, &a->isa);
+  if (strcmp(key, "--dtype") == 0) return read_dtype(value, a);
+  if (strcmp(key, "--cases") == 0) return read_count(value, 1, &a->cases);
+  if (strcmp(key, "--first") == 0) return read_count(value, 0, &a->first);
+  if (strcmp(key, "--only") == 0) return read_count(value, 0, &a->only);
+  if (strcmp(key, "--seconds") == 0) return read_seconds(value, &a->seconds);
+  if (strcmp(key, "--expect") != 0 || a->expected_count == MOST_EXPECTED) return false;
+  a->expected[a->expected_count++] = value;
+  return true;
+}
+
+/* False, with a line on standard error, where a word is none of the usage or its value is wrong. */
 static bool read_arguments(int count, char **words, arguments *a) {
   *a = (arguments){.isa = "auto", .dtype = HL_FLOAT32, .cases = 400, .only = -1};
   for (int i = 1; i < count; i++) {
@@ -229,25 +276,12 @@ static bool read_arguments(int count, char **words, arguments *a) {
       a->verbose = true;
       continue;
     }
-    if (i + 1 == count) return false;
-    const char *key = words[i], *value = words[++i];
-    if (strcmp(key, "--isa") == 0)
-      a->isa = value;
-    else if (strcmp(key, "--cases") == 0)
-      a->cases = strtol(value, NULL, 10);
-    else if (strcmp(key, "--first") == 0)
-      a->first = strtol(value, NULL, 10);
-    else if (strcmp(key, "--only") == 0)
-      a->only = strtol(value, NULL, 10);
-    else if (strcmp(key, "--seconds") == 0)
-      a->seconds = strtod(value, NULL);
-    else if (strcmp(key, "--expect") == 0 && a->expected_count < MOST_EXPECTED)
-      a->expected[a->expected_count++] = value;
-    else if (strcmp(key, "--dtype") == 0) {
-      a->quantized = strcmp(value, "int8") == 0;
-      a->dtype = strcmp(value, "bfloat16") == 0 ? HL_BFLOAT16 : HL_FLOAT32;
-    } else
+    const char *value = i + 1 < count ? words[i + 1] : "";
+    if (i + 1 == count || !read_value(words[i], value, a)) {
+      fprintf(stderr, "kernels: '%s %s' is not what it takes\n", words[i], value);
       return false;
+    }
+    i++;
   }
   return true;
 }
@@ -277,7 +311,10 @@ static int report(const arguments *a, const tally *t) {
          : a->dtype == HL_BFLOAT16 ? "bfloat16"
                                    : "float32",
          t->failed, t->skipped);
-  return t->failed || absent ? 1 : 0;
+  long ran = 0;
+  for (int i = 0; i < MODES; i++) ran += t->ran[i];
+  if (!ran) printf("no case ran\n");
+  return t->failed || absent || !ran ? 1 : 0;
 }
 
 int main(int count, char **words) {
