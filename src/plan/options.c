@@ -161,6 +161,12 @@ static hl_status join_list(hl_options *o, hl_option_id id, const char *first, in
   return append(o, id, joined, error);
 }
 
+static bool is_option(char command, const char *word) {
+  hl_option_id id;
+  return strncmp(word, "--", 2) == 0 &&
+         hl_option_find(command, word + 2, strcspn(word + 2, "="), &id);
+}
+
 static hl_status parse_one(hl_options *o, int argc, char **argv, int *i, hl_error *error) {
   const char *name = argv[*i] + (argv[*i][1] == '-' ? 2 : 1);
   size_t length = strcspn(name, "=");
@@ -179,6 +185,12 @@ static hl_status parse_one(hl_options *o, int argc, char **argv, int *i, hl_erro
     if (*i + 1 >= argc)
       return hl_error_set(error, HL_INVALID_ARGUMENT, "--%s needs a value (%s)", r->name, r->value);
     value = argv[++*i];
+    if (is_option(o->command, value))
+      return hl_error_set(
+          error, HL_INVALID_ARGUMENT,
+          "--%s needs a value (%s), and '%s' is the next option; a value of that name "
+          "is --%s=%s",
+          r->name, r->value, value, r->name, value);
   }
   if (hl_option_is_list(id) && !inline_value) return join_list(o, id, value, argc, argv, i, error);
   return append(o, id, value, error);

@@ -82,6 +82,8 @@ def names_that_are_not_known():
 def values_that_cannot_be():
     for arguments, *parts in (
             (['--max-time'], '--max-time', 'needs a value'),
+            (['--output-dir', '--no-check'], '--output-dir needs a value', "'--no-check' is the next option"),
+            (['--disable-pass', '--batch_size=1'], '--disable-pass needs a value', "'--batch_size=1'"),
             (['--max-time', 'x'], '--max-time', 'not a number'),
             (['--max-time', '-1'], '--max-time', 'out of range'),
             (['--max-time', 'nan'], '--max-time'),
