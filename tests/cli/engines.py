@@ -116,7 +116,7 @@ def options_find_their_engine():
 @case
 def passes_are_left_out_by_name():
     net = 'transformer_encoder:layers=1,tokens=9,hidden=32,heads=2,ff=48'
-    for options, expected in ((('--disable-pass', 'attention,posts'), 'disable=attention,posts'),
+    for options, expected in ((('--disable-pass', 'attention, posts'), "'disable=attention, posts'"),
                               (('--disable-pass', 'all'), 'disable=all'), (('--algorithms', 'exact'), 'algorithms=exact')):
         run = hotlap('sweep', net, '--engine', 'native,null', *options, *SHORT).passes()
         rows = {r['engine']: r for r in run.rows}

@@ -41,14 +41,16 @@ static uint32_t find(const char *name, size_t length) {
 
 hl_status hl_native_switches_read(const char *list, uint32_t *off, hl_error *error) {
   for (const char *at = list;; at++) {
-    size_t length = strcspn(at, ",");
+    at += strspn(at, " ");
+    size_t length = strcspn(at, ","), rest = length;
+    while (length && at[length - 1] == ' ') length--;
     uint32_t bits = find(at, length);
     if (!bits)
       return hl_error_set(error, HL_INVALID_ARGUMENT,
                           "option disable: the native engine has no pass '%.*s'; it has %s",
                           (int)(length < 40 ? length : 40), at, names);
     *off |= bits;
-    at += length;
+    at += rest;
     if (!*at) return HL_OK;
   }
 }

@@ -168,8 +168,11 @@ static void test_switches(void **state) {
   assert_true(!hl_native_does(off, HL_NATIVE_WINOGRAD) && hl_native_does(off, HL_NATIVE_POSTS));
   assert_int_equal(hl_native_switches_read("posts,taps", &off, &error), HL_OK);
   assert_true(!hl_native_does(off, HL_NATIVE_WINOGRAD) && !hl_native_does(off, HL_NATIVE_TAPS));
+  assert_int_equal(hl_native_switches_read(" pools , sums", &off, &error), HL_OK);
+  assert_true(!hl_native_does(off, HL_NATIVE_POOLS) && !hl_native_does(off, HL_NATIVE_SUMS));
   assert_true(hl_native_does(UINT32_MAX, HL_NATIVE_ALWAYS));
-  static const char *const bad[] = {"", ",", "post", "postss", "posts,", "posts,,taps", "al"};
+  static const char *const bad[] = {"",           ",",  "post", "postss", "posts,", "posts,,taps",
+                                    "posts taps", "al", " "};
   for (size_t i = 0; i < HL_COUNT(bad); i++) {
     off = 0;
     assert_int_equal(hl_native_switches_read(bad[i], &off, &error), HL_INVALID_ARGUMENT);
