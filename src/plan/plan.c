@@ -361,6 +361,24 @@ static hl_status read_engine_axis(const hl_options *o, hl_arena *arena,
                                 a->engine_options, error);
 }
 
+/* Is `name`, or `all`, one of the words of a list? */
+static bool lists(const char *list, const char *name) {
+  for (const char *at = list;; at++) {
+    at += strspn(at, " ");
+    size_t length = strcspn(at, ", ");
+    if (length == strlen(name) && strncmp(at, name, length) == 0) return true;
+    if (length == 3 && strncmp(at, "all", length) == 0) return true;
+    at += strcspn(at, ",");
+    if (!*at) return false;
+  }
+}
+
+/* Does an option of the native engine say whether Winograd's algorithm is used? */
+static bool settles_winograd(const hl_option *option) {
+  return (strcmp(option->key, "algorithms") == 0 && strcmp(option->value, "exact") == 0) ||
+         (strcmp(option->key, "disable") == 0 && lists(option->value, "winograd"));
+}
+
 /* Sets an option of the native engine, unless it is given. */
 static hl_status set_native(hl_arena *arena, axes *a, const char *key, const char *value,
                             hl_error *error) {
@@ -368,7 +386,8 @@ static hl_status set_native(hl_arena *arena, axes *a, const char *key, const cha
     hl_option_list *list = &a->engine_options[e];
     bool chosen = strcmp(a->engines.items[e], "native") != 0;
     for (size_t i = 0; i < list->count; i++)
-      chosen = chosen || strcmp(list->items[i].key, key) == 0;
+      chosen = chosen || strcmp(list->items[i].key, key) == 0 ||
+               (strcmp(key, "winograd") == 0 && settles_winograd(&list->items[i]));
     if (chosen) continue;
     hl_option *items = hl_arena_array(arena, list->count + 1, sizeof *items);
     if (!items) return no_memory(error);

@@ -61,6 +61,18 @@ def predict_has_batch_32_by_default():
 
 
 @case
+def a_convolution_that_is_left_out_is_not_asked_for():
+    words = ('sweep', 'ptychopinn', '--pipeline', '--batch-sizes', 2, '--n-images', 8)
+    assert 'winograd=on' in hotlap(*words, '--dry-run').passes().out
+    for option in (('--algorithms', 'exact'), ('--disable-pass', 'all'), ('--disable-pass', 'posts, winograd'),
+                   ('--engine-option', 'winograd=off')):
+        assert 'winograd=on' not in hotlap(*words, *option, '--dry-run').passes().out, option
+    assert 'winograd=on' in hotlap(*words, '--disable-pass', 'posts', '--algorithms', 'auto', '--dry-run').passes().out
+    run = hotlap(*words, '--disable-pass', 'all', '--iterations', 1, '--warmup-iterations', 0, '--store', 'none', '--json')
+    assert rows(run)[0]['reconstruction_error'] < 1e-4, run.explain()
+
+
+@case
 def batches_of_stages_are_of_pipelines():
     hotlap('sweep', 'ptychopinn', '--preprocess-batch', 7).fails(2, '--preprocess-batch is of a stage of --pipeline')
 
