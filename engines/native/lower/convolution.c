@@ -3,6 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool hl_native_pads_read(const hl_node *source, int64_t ret_pads[2 * HL_MAX_RANK]) {
+  const char *automatic = hl_node_text(source, "auto_pad", "NOTSET");
+  memset(ret_pads, 0, 2 * HL_MAX_RANK * sizeof *ret_pads);
+  if (hl_node_attribute(source, "output_shape") || strncmp(automatic, "SAME", 4) == 0) return false;
+  if (strcmp(automatic, "VALID") != 0) hl_node_ints(source, "pads", ret_pads, 2 * HL_MAX_RANK);
+  return true;
+}
+
 bool hl_native_window_read(const hl_native_builder *b, const hl_native_node *node, bool transposed,
                            hl_native_window *w) {
   const hl_value *x = hl_native_in_value(b, node, 0), *k = hl_native_in_value(b, node, 1);
@@ -11,10 +19,10 @@ bool hl_native_window_read(const hl_native_builder *b, const hl_native_node *nod
                           .groups = hl_node_int(node->source, "group", 1)};
   if (w->spatial < 1 || w->spatial > 3 || w->groups < 1 || k->shape.rank != x->shape.rank)
     return false;
-  int64_t strides[HL_MAX_RANK] = {0}, dilations[HL_MAX_RANK] = {0}, pads[2 * HL_MAX_RANK] = {0};
+  int64_t strides[HL_MAX_RANK] = {0}, dilations[HL_MAX_RANK] = {0}, pads[2 * HL_MAX_RANK];
   bool has_strides = hl_node_ints(node->source, "strides", strides, HL_MAX_RANK) > 0;
   bool has_dilations = hl_node_ints(node->source, "dilations", dilations, HL_MAX_RANK) > 0;
-  hl_node_ints(node->source, "pads", pads, 2 * HL_MAX_RANK);
+  bool given = hl_native_pads_read(node->source, pads) || node->has_pads;
   if (node->has_pads) memcpy(pads, node->pads, sizeof(pads));
   const char *automatic = hl_node_text(node->source, "auto_pad", "NOTSET");
   for (int i = 0; i < w->spatial; i++) {
@@ -23,7 +31,7 @@ bool hl_native_window_read(const hl_native_builder *b, const hl_native_node *nod
     int64_t extent = (k->shape.dims[2 + i] - 1) * (w->dilations[i] + 1) + 1;
     int64_t in = x->shape.dims[2 + i], out = y->shape.dims[2 + i];
     w->before[i] = pads[i];
-    if (!node->has_pads && strncmp(automatic, "SAME", 4) == 0) {
+    if (!given) {
       int64_t total = transposed ? (in - 1) * w->strides[i] + extent - out
                                  : (out - 1) * w->strides[i] + extent - in;
       if (total < 0) total = 0;

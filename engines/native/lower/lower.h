@@ -109,6 +109,10 @@ typedef struct hl_native_window {
   int64_t groups;
   dnnl_dims_t strides, dilations, before, after;
 } hl_native_window;
+/* The padding that an attribute `pads` says; zeros where there is none or auto_pad is VALID. False
+ * where it follows from shapes (auto_pad SAME_..., output_shape). */
+bool hl_native_pads_read(const hl_node *source, int64_t ret_pads[2 * HL_MAX_RANK]);
+
 bool hl_native_window_read(const hl_native_builder *b, const hl_native_node *node, bool transposed,
                            hl_native_window *w);
 /* Dimensions of the weights as oneDNN counts them ((groups,) out, in, kernel), and the strides by

@@ -91,16 +91,15 @@ static hl_status run_weights(const void *opaque, void *const *pointers, hl_error
  * volume with a kernel of one tap is a picture of one row. */
 static bool read(const hl_native_builder *b, const hl_native_node *node, const hl_value *x,
                  const hl_value *y, const hl_value *kernel, narrow_context *ret) {
-  int64_t pads[2 * HL_MAX_RANK] = {0}, over[HL_MAX_RANK] = {0}, taps = 1;
+  int64_t pads[2 * HL_MAX_RANK], over[HL_MAX_RANK] = {0}, taps = 1;
   int axes = x->shape.rank - 2;
   if (!hl_native_float(b, node) || axes < 1 || axes > 3) return false;
   if (y->shape.dims[1] > CHANNELS || x->shape.dims[1] < WIDE || node->scale >= 0) return false;
   if (hl_shape_elements(&x->shape) <= 0 || hl_shape_elements(&y->shape) <= 0) return false;
   if (hl_node_int(node->source, "group", 1) != 1 || !hl_native_all_ones(node->source, "strides") ||
       !hl_native_all_ones(node->source, "dilations") ||
-      strcmp(hl_node_text(node->source, "auto_pad", "NOTSET"), "NOTSET") != 0)
+      (!hl_native_pads_read(node->source, pads) && !node->has_pads))
     return false;
-  hl_node_ints(node->source, "pads", pads, HL_COUNT(pads));
   hl_node_ints(node->source, "output_padding", over, HL_MAX_RANK);
   if (node->has_pads) memcpy(pads, node->pads, sizeof(pads));
   for (int i = 0; i < axes; i++) {

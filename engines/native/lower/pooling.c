@@ -29,14 +29,13 @@ bool hl_native_read_pool(const hl_native_builder *b, const hl_native_node *node,
   const hl_value *x = hl_native_in_value(b, node, 0), *y = hl_native_out_value(b, node, 0);
   hl_native_pool p = {0};
   int spatial = x->shape.rank - 2;
-  int64_t pads[2 * HL_MAX_RANK] = {0};
+  int64_t pads[2 * HL_MAX_RANK];
   if (node->output_count > 1 && node->outputs[1] >= 0) return false;
   if (hl_node_ints(node->source, "kernel_shape", p.kernel, HL_MAX_RANK) != (size_t)spatial)
     return false;
   bool has_strides = hl_node_ints(node->source, "strides", p.strides, HL_MAX_RANK) > 0;
   bool has_dilations = hl_node_ints(node->source, "dilations", p.dilations, HL_MAX_RANK) > 0;
-  hl_node_ints(node->source, "pads", pads, 2 * HL_MAX_RANK);
-  if (strncmp(hl_node_text(node->source, "auto_pad", "NOTSET"), "SAME", 4) == 0) return false;
+  if (!hl_native_pads_read(node->source, pads)) return false;
   for (int i = 0; i < spatial; i++) {
     if (!has_strides) p.strides[i] = 1;
     p.dilations[i] = (has_dilations ? p.dilations[i] : 1) - 1;

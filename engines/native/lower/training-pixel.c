@@ -37,16 +37,15 @@ static hl_status run(const void *opaque, void *const *pointers, hl_error *error)
  * the node? */
 static bool read(const hl_native_builder *b, const hl_native_node *node, const hl_value *pixel,
                  const hl_value *wide, const hl_value *k, pixel_context *ret) {
-  int64_t pads[2 * HL_MAX_RANK] = {0};
+  int64_t pads[2 * HL_MAX_RANK];
   if (!b->training || !hl_native_float(b, node) || node->post_count > 0 || node->has_pads ||
       node->channel_slice || node->scale >= 0 || hl_node_int(node->source, "group", 1) != 1 ||
-      strcmp(hl_node_text(node->source, "auto_pad", "NOTSET"), "NOTSET") != 0)
+      !hl_native_pads_read(node->source, pads))
     return false;
   if (pixel->shape.rank < 3 || wide->shape.rank != pixel->shape.rank ||
       k->shape.rank != pixel->shape.rank || pixel->shape.dims[0] != 1 || wide->shape.dims[0] != 1 ||
       pixel->shape.dims[1] != k->shape.dims[0] || wide->shape.dims[1] != k->shape.dims[1])
     return false;
-  hl_node_ints(node->source, "pads", pads, HL_COUNT(pads));
   for (int i = 2; i < k->shape.rank; i++)
     if (pixel->shape.dims[i] != 1 || wide->shape.dims[i] != k->shape.dims[i] || pads[i - 2] != 0)
       return false;

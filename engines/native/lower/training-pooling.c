@@ -48,14 +48,13 @@ static bool read_windows(const hl_native_builder *b, const hl_native_node *node,
                          hl_max_pool_gradient_args *ret, int64_t after[2]) {
   const hl_value *dy = hl_native_in_value(b, node, 0), *dx = hl_native_out_value(b, node, 0);
   int64_t kernel[HL_MAX_RANK], stride[HL_MAX_RANK] = {1, 1}, dilation[HL_MAX_RANK] = {1, 1};
-  int64_t pads[2 * HL_MAX_RANK] = {0};
+  int64_t pads[2 * HL_MAX_RANK];
   const hl_node *source = node->source;
   if (!hl_native_float(b, node) || dx->shape.rank != 4) return false;
   if (hl_node_ints(source, "kernel_shape", kernel, HL_MAX_RANK) != 2) return false;
-  if (strncmp(hl_node_text(source, "auto_pad", "NOTSET"), "SAME", 4) == 0) return false;
+  if (!hl_native_pads_read(source, pads)) return false;
   hl_node_ints(source, "strides", stride, HL_MAX_RANK);
   hl_node_ints(source, "dilations", dilation, HL_MAX_RANK);
-  hl_node_ints(source, "pads", pads, HL_COUNT(pads));
   if (dilation[0] != 1 || dilation[1] != 1) return false;
   for (int i = 0; i < 4; i++)
     if (pads[i] < 0) return false;

@@ -106,17 +106,15 @@ typedef struct window {
 
 static bool read_window(const hl_native_builder *b, const hl_native_node *node, const hl_value *x,
                         const hl_value *y, const hl_value *k, bool transposed, window *ret) {
-  int64_t pads[2 * HL_MAX_RANK] = {0}, strides[HL_MAX_RANK] = {1, 1}, over[HL_MAX_RANK] = {0};
+  int64_t pads[2 * HL_MAX_RANK], strides[HL_MAX_RANK] = {1, 1}, over[HL_MAX_RANK] = {0};
   if (!b->training || b->type != HL_FLOAT32 || !hl_native_float(b, node) || b->engine->block < 8 ||
       node->post_count > 0 || node->has_pads || node->channel_slice || node->scale >= 0 ||
       hl_node_int(node->source, "group", 1) != 1 ||
-      !hl_native_all_ones(node->source, "dilations") ||
-      strcmp(hl_node_text(node->source, "auto_pad", "NOTSET"), "NOTSET") != 0)
+      !hl_native_all_ones(node->source, "dilations") || !hl_native_pads_read(node->source, pads))
     return false;
   if (x->shape.rank != 4 || y->shape.rank != 4 || k->shape.rank != 4 || x->shape.dims[0] != 1 ||
       y->shape.dims[0] != 1 || hl_shape_elements(&x->shape) < 1 || hl_shape_elements(&y->shape) < 1)
     return false;
-  hl_node_ints(node->source, "pads", pads, HL_COUNT(pads));
   hl_node_ints(node->source, "strides", strides, HL_MAX_RANK);
   hl_node_ints(node->source, "output_padding", over, HL_MAX_RANK);
   if (strides[0] != strides[1] || strides[0] < 1 || strides[0] > STRIDE || over[0] || over[1])

@@ -53,10 +53,8 @@ static bool read_taps(const hl_native_node *node, const hl_value *x, const hl_va
     if (kernel->shape.dims[2 + i] != 3) return false;
   if (hl_node_int(node->source, "group", 1) != 1 || !hl_native_all_ones(node->source, "strides") ||
       !hl_native_all_ones(node->source, "dilations") ||
-      strcmp(hl_node_text(node->source, "auto_pad", "NOTSET"), "NOTSET") != 0)
+      (!hl_native_pads_read(node->source, pads) && !node->has_pads))
     return false;
-  memset(pads, 0, 2 * HL_MAX_RANK * sizeof(*pads));
-  hl_node_ints(node->source, "pads", pads, 2 * HL_MAX_RANK);
   if (node->has_pads) memcpy(pads, node->pads, 2 * HL_MAX_RANK * sizeof(*pads));
   for (int i = 0; i < axes; i++)
     if (pads[i] < 0) return false;

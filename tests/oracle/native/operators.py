@@ -88,6 +88,13 @@ def conv_cases():
                     ("w2", f(outs // 2, outs, 3, 3, scale=0.2)), ("b2", f(outs // 2))])
         yield ("conv_" + name, [node("ConvTranspose", ["x", "w", "b"], ["y"], **attributes)],
                [("x", ["n", 20, 5, 6])], [("w", f(20, 12, k, k, scale=0.2)), ("b", f(12))])
+    for name, automatic in (("", "NOTSET"), ("_upper", "SAME_UPPER"), ("_lower", "SAME_LOWER")):
+        for stride, outs in ((1, 2), (2, 2), (2, 16)):  # an odd number of rows to leave out, an even one of columns
+            shape = {"strides": [stride] * 2, "auto_pad": automatic,
+                     "output_shape": [5 * stride + 2 - stride, 5 * stride + 3]}
+            yield (f"conv_transpose_to_shape{name}_{stride}_{outs}",
+                   [node("ConvTranspose", ["x", "w", "b"], ["y"], **shape)],
+                   [("x", ["n", 32, 5, 6])], [("w", f(32, outs, 3, 3, scale=0.2)), ("b", f(outs))])
     yield ("conv_transpose_norm",
            [node("ConvTranspose", ["x", "w"], ["c"], strides=[2, 2, 2]),
             node("BatchNormalization", ["c", "g", "h", "m", "v"], ["d"]),
