@@ -181,7 +181,7 @@ def options_in_examples_exist():
     known = set(re.findall(r'`--([\w-]+)', page('docs/options.md')))
     # Those of git, gh, meson, pkg-config, ./quickstart, ./check, tools and test tools.
     foreign = {'destdir', 'buildtype', 'variable', 'cflags', 'libs', 'suite', 'quick', 'all', 'self-test',
-               'profile', 'engines', 'mpi', 'target', 'physics', 'torch', 'jax', 'tensorflow', 'rounds', 'logdir', 'topo-order', 'init', 'title', 'body-file',
+               'profile', 'engines', 'frameworks', 'mpi', 'target', 'physics', 'torch', 'jax', 'tensorflow', 'rounds', 'logdir', 'topo-order', 'init', 'title', 'body-file',
                'benchmark', 'benchmark_out', 'benchmark_repetitions', 'benchmark_context',
                'export-json', 'saved-model', 'gres', 'rm', 'pty', 'sort', 'first', 'isa', 'seconds'}  # of meson, google-benchmark, hyperfine, tf2onnx, srun, docker
     for path in PAGES:
