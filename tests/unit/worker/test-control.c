@@ -107,9 +107,9 @@ static void lift_deadlines(hl_control *control, int answer) {
     hl_control_deadline(control, hl_clock_ns() + 2000000000);
     hl_control_deadline(control, UINT64_MAX);
   }
-  hl_control_deadline(control, hl_clock_ns() + 500000000);
+  hl_control_deadline(control, hl_clock_ns() + 2000000000);
   hl_control_deadline(control, UINT64_MAX);
-  usleep(700000);
+  usleep(2200000);
 }
 
 static void a_lifted_deadline_does_not(void **state) {
@@ -184,17 +184,36 @@ static void silence_ends_a_worker_that_waits(void **state) {
   assert_int_equal(end(&c), HL_WORKER_EXIT_DEADLINE);
 }
 
+/* Says for 4 s that it lives, to a worker that is idle for 3 s at most: the longest silence. */
+static uint64_t say_that_one_lives(const child *c) {
+  static const char sign[] = "{\"alive\": true}\n", last[] = "{\"id\": 2}\n";
+  uint64_t longest = 0, before = hl_clock_ns();
+  for (int i = 0; i < 8; i++) {
+    usleep(500000);
+    ssize_t ignored = write(c->to, sign, strlen(sign));
+    uint64_t now = hl_clock_ns();
+    if (now - before > longest) longest = now - before;
+    before = now;
+    (void)ignored;
+  }
+  ssize_t ignored = write(c->to, last, strlen(last));
+  (void)ignored;
+  return longest;
+}
+
 static void signs_of_life_keep_it(void **state) {
   (void)state;
-  child c = start(answer_and_wait);
-  say(&c, "{\"alive\": true}\n{\"id\": 1, \"idle_ns\": 3000000000}\n");
-  hear(&c);
-  for (int i = 0; i < 8; i++) { /* 4 s */
-    usleep(500000);
-    say(&c, "{\"alive\": true}\n");
+  int status = -1;
+  for (int again = 0; again < 10 && status != child_done; again++) {
+    child c = start(answer_and_wait);
+    say(&c, "{\"alive\": true}\n{\"id\": 1, \"idle_ns\": 3000000000}\n");
+    hear(&c);
+    uint64_t longest = say_that_one_lives(&c);
+    status = end(&c);
+    /* Where the machine stood still for seconds, it was silence. */
+    assert_true(status == child_done || longest > 1000000000);
   }
-  say(&c, "{\"id\": 2}\n");
-  assert_int_equal(end(&c), child_done);
+  assert_int_equal(status, child_done);
 }
 
 int main(void) {
