@@ -2,6 +2,7 @@
  * L1 cache. */
 #include <math.h>
 
+#include "gelu.h"
 #include "vmath.h"
 
 enum { BLOCK = 2048 };
@@ -48,6 +49,12 @@ static const float *operand(const hl_elementwise_step *s, size_t first, size_t c
       y[i] = (expression);                                                                         \
     }                                                                                              \
   } while (0)
+
+static void gelu(float *y, const float *x, size_t n) {
+  size_t i = 0;
+  for (; i + HL_LANES <= n; i += HL_LANES) hl_vstore(y + i, hl_vgelu(hl_vload(x + i)));
+  if (i < n) hl_vstore_part(y + i, n - i, hl_vgelu(hl_vload_part(x + i, n - i, 0)));
+}
 
 static void power(float *y, const float *x, size_t n, float a) {
   if (a == 2)
@@ -127,7 +134,7 @@ static void apply(const hl_elementwise_step *s, float *y, const float *x, size_t
     EACH(v * hl_sigmoid(v));
     break;
   case HL_EW_GELU:
-    EACH(hl_gelu(v));
+    gelu(y, x, n);
     break;
   case HL_EW_LEAKY:
     EACH(hl_leaky(v, a));

@@ -4,10 +4,11 @@
 #ifndef HL_NATIVE_GEMM_PANEL_H
 #define HL_NATIVE_GEMM_PANEL_H
 
+#include "gelu.h"
 #include "vector.h"
 #include "vmath.h"
 
-/* y = function(y + bias), of `count` columns. */
+/* y = function(y + bias), of `count` columns, a multiple of HL_LANES. */
 #define HL_GEMM_EACH(expression)                                                                   \
   do {                                                                                             \
     _Pragma("omp simd") for (size_t i = 0; i < count; i++) {                                       \
@@ -23,7 +24,8 @@ HL_INLINE void hl_gemm_finish(hl_gemm_function function, float slope, const floa
     HL_GEMM_EACH(hl_leaky(v, slope));
     break;
   case HL_GEMM_GELU:
-    HL_GEMM_EACH(hl_gelu(v));
+    for (size_t i = 0; i < count; i += HL_LANES)
+      hl_vstore(y + i, hl_vgelu(hl_vload(y + i) + hl_vload(bias + i)));
     break;
   case HL_GEMM_SWISH:
     HL_GEMM_EACH(v * hl_sigmoid(v));
@@ -41,6 +43,7 @@ HL_INLINE void hl_gemm_finish(hl_gemm_function function, float slope, const floa
 
 HL_INLINE vfloat hl_gemm_apply(hl_gemm_function function, float slope, vfloat v) {
   if (function == HL_GEMM_LEAKY) return hl_vleaky(v, slope);
+  if (function == HL_GEMM_GELU) return hl_vgelu(v);
   static const float none[HL_LANES] = {0};
   float y[HL_LANES];
   hl_vstore(y, v);
