@@ -128,6 +128,38 @@ HL_INLINE void hl_transpose4(float *y, ptrdiff_t y_stride, const float *x, ptrdi
 #endif
 }
 
+#if HL_VECTOR_BYTES == 64
+/* The same for i, j < 16: pairs, fours and so on of rows exchange what is beside the diagonal. */
+HL_INLINE void hl_transpose16(float *y, ptrdiff_t y_stride, const float *x, ptrdiff_t x_stride) {
+  __m512 a[16], b[16];
+  HL_UNROLLED
+  for (int r = 0; r < 16; r++) a[r] = _mm512_loadu_ps(x + r * x_stride);
+  HL_UNROLLED
+  for (int r = 0; r < 16; r += 2) {
+    b[r] = _mm512_unpacklo_ps(a[r], a[r + 1]);
+    b[r + 1] = _mm512_unpackhi_ps(a[r], a[r + 1]);
+  }
+  HL_UNROLLED
+  for (int r = 0; r < 16; r += 4) HL_UNROLLED for (int k = 0; k < 2; k++) {
+      __m512d low = (__m512d)b[r + k], high = (__m512d)b[r + k + 2];
+      a[r + 2 * k] = (__m512)_mm512_unpacklo_pd(low, high);
+      a[r + 2 * k + 1] = (__m512)_mm512_unpackhi_pd(low, high);
+    }
+  /* a[4 q + c] has, in its four parts p, column 4 p + c of rows 4 q to 4 q + 3. */
+  HL_UNROLLED
+  for (int c = 0; c < 4; c++) {
+    __m512 even = _mm512_shuffle_f32x4(a[c], a[4 + c], 0x88);
+    __m512 odd = _mm512_shuffle_f32x4(a[c], a[4 + c], 0xDD);
+    __m512 even2 = _mm512_shuffle_f32x4(a[8 + c], a[12 + c], 0x88);
+    __m512 odd2 = _mm512_shuffle_f32x4(a[8 + c], a[12 + c], 0xDD);
+    _mm512_storeu_ps(y + c * y_stride, _mm512_shuffle_f32x4(even, even2, 0x88));
+    _mm512_storeu_ps(y + (4 + c) * y_stride, _mm512_shuffle_f32x4(odd, odd2, 0x88));
+    _mm512_storeu_ps(y + (8 + c) * y_stride, _mm512_shuffle_f32x4(even, even2, 0xDD));
+    _mm512_storeu_ps(y + (12 + c) * y_stride, _mm512_shuffle_f32x4(odd, odd2, 0xDD));
+  }
+}
+#endif
+
 /* The same for i < rows and j < columns, in bands of 16 columns: 16 lines of x are in use at a
  * time, which any stride leaves room for in the cache. */
 HL_INLINE void hl_transpose(float *y, ptrdiff_t y_stride, const float *x, ptrdiff_t x_stride,
@@ -136,6 +168,10 @@ HL_INLINE void hl_transpose(float *y, ptrdiff_t y_stride, const float *x, ptrdif
   for (ptrdiff_t band = 0; band < width; band += 16) {
     ptrdiff_t end = band + 16 < width ? band + 16 : width, whole = band + (end - band) / 4 * 4;
     ptrdiff_t i = 0;
+#if HL_VECTOR_BYTES == 64
+    for (; end - band == 16 && i + 16 <= height; i += 16)
+      hl_transpose16(y + i * y_stride + band, y_stride, x + band * x_stride + i, x_stride);
+#endif
     for (; i + 4 <= height; i += 4) {
       for (ptrdiff_t j = band; j < whole; j += 4)
         hl_transpose4(y + i * y_stride + j, y_stride, x + j * x_stride + i, x_stride);
