@@ -183,7 +183,7 @@ def options_in_examples_exist():
     foreign = {'destdir', 'buildtype', 'variable', 'cflags', 'libs', 'suite', 'quick', 'all', 'self-test',
                'profile', 'engines', 'frameworks', 'mpi', 'target', 'physics', 'torch', 'jax', 'tensorflow', 'rounds', 'logdir', 'topo-order', 'init', 'title', 'body-file',
                'benchmark', 'benchmark_out', 'benchmark_repetitions', 'benchmark_context',
-               'export-json', 'saved-model', 'gres', 'rm', 'pty', 'sort', 'first', 'isa', 'seconds'}  # of meson, google-benchmark, hyperfine, tf2onnx, srun, docker
+               'export-json', 'saved-model', 'gres', 'export', 'rm', 'pty', 'sort', 'first', 'isa', 'seconds'}  # of meson, google-benchmark, hyperfine, tf2onnx, srun, docker
     for path in PAGES:
         text = re.sub(r'\b(?:tests|tools)/[^`\n]*', '', path.read_text())  # they have options of their own
         for option in re.findall(r'(?<![\w-])--([a-z][\w-]+)', text):
