@@ -97,10 +97,10 @@ def a_rank_that_is_killed_from_outside():
 
 @case
 def a_rank_that_hangs_is_found_by_the_deadline():
-    said(faulty('hang_at=7', 'only_rank=1', more=('--setup-timeout', 2)), 'TIMED_OUT', None,
-         "'train' did not end within 3 s: " + WHO % 1 + r' has computed in step 7 for \S+ s while others wait')
+    said(faulty('hang_at=7', 'only_rank=1', more=('--setup-timeout', 5)), 'TIMED_OUT', None,
+         "'train' did not end within 6 s: " + WHO % 1 + r' has computed in step 7 for \S+ s while others wait')
     for rank in (0, 1):
-        process, ranks = begin('--setup-timeout', 2)
+        process, ranks = begin('--setup-timeout', 5)
         os.kill(ranks[rank], signal.SIGSTOP)
         out, err = process.communicate(timeout=60)
         assert process.returncode == 3 and 'TIMED_OUT' in out, (out, err)
