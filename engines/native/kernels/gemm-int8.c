@@ -30,8 +30,8 @@ HL_INLINE vfloat add_residual(const hl_gemm_int8_args *a, vfloat v, size_t at) {
 
 /* Rounded to nearest, ties to even, between 0 and 255; NaN becomes `low`. */
 HL_INLINE void store_bytes(uint8_t *y, vfloat v, __m512 low) {
-  __m512 bound = _mm512_min_ps(_mm512_max_ps((__m512)v, low), _mm512_set1_ps(255));
-  _mm_storeu_si128((__m128i *)(void *)y, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(bound)));
+  __m512i whole = _mm512_cvtps_epi32(_mm512_max_ps((__m512)v, low)); /* too large: 2^31 */
+  _mm_storeu_si128((__m128i *)(void *)y, _mm512_cvtusepi32_epi8(whole));
 }
 
 HL_INLINE void ask_for_ends(const tile *t, size_t rows) {
