@@ -1,6 +1,7 @@
 #include "report/html-internal.h"
 
 #include "formats/csv.h"
+#include "report/html-pack.h"
 #include "report/markdown-html.h"
 #include "report/memory-markdown.h"
 #include "report/memory-report.h"
@@ -56,9 +57,9 @@ static void put_header(hl_html *html, const hl_report_input *input) {
   }
   hl_html_open(html, "p", "class", "downloads", "hidden", "", NULL);
   hl_html_element(html, "button", "Download JSON", "type", "button", "data-download", "hotlap-data",
-                  NULL);
+                  "data-run", info->id, NULL);
   hl_html_element(html, "button", "Download CSV", "type", "button", "data-download", "hotlap-csv",
-                  NULL);
+                  "data-run", info->id, NULL);
   hl_html_close(html);
   hl_html_close(html);
   hl_text_release(&outcome);
@@ -118,21 +119,38 @@ static void put_reports(hl_html *html, const hl_report_input *given) {
   hl_text_release(&summary);
 }
 
+enum { PACKED_FROM = 256 << 10 }; /* bytes: what is smaller stands as it is, for everybody's eyes */
+
 /* As JSON, since nothing else can stand in a script whatever is in it: the document, and the CSV
- * file as one string. */
-static void put_data(hl_html *html, const hl_report_input *input) {
-  hl_text json = HL_TEXT_INIT, csv = HL_TEXT_INIT, quoted = HL_TEXT_INIT;
+ * file as one string; of many rows, which are alike, packed. */
+static void put_file(hl_html *html, const char *id, const hl_text *file, char separator) {
+  hl_text json = HL_TEXT_INIT;
   hl_json writer;
+  bool packed = file->length >= PACKED_FROM;
+  if (packed) {
+    hl_html_pack(file->data, separator, &json);
+  } else if (separator == ',') {
+    hl_json_init(&writer, &json, HL_JSON_COMPACT);
+    hl_json_text(&writer, NULL, file->data);
+  } else {
+    hl_text_append_n(&json, file->data, file->length);
+  }
+  hl_html_open(html, "script", "type", "application/json", "id", id, "data-packed",
+               packed ? "" : NULL, NULL);
+  hl_html_json_escape(json.data, html->out);
+  hl_html_close(html);
+  html->out->failed = html->out->failed || json.failed || file->failed;
+  hl_text_release(&json);
+}
+
+static void put_data(hl_html *html, const hl_report_input *input) {
+  hl_text json = HL_TEXT_INIT, csv = HL_TEXT_INIT;
   hl_report_json(input, &json);
-  hl_html_json(html, "hotlap-data", json.data);
+  put_file(html, "hotlap-data", &json, '\n');
   hl_csv_write(input->records, HL_CSV_ALL, &csv);
-  hl_json_init(&writer, &quoted, HL_JSON_COMPACT);
-  hl_json_text(&writer, NULL, csv.data);
-  hl_html_json(html, "hotlap-csv", quoted.data);
-  html->out->failed = html->out->failed || json.failed || csv.failed || quoted.failed;
+  put_file(html, "hotlap-csv", &csv, ',');
   hl_text_release(&json);
   hl_text_release(&csv);
-  hl_text_release(&quoted);
 }
 
 void hl_report_html_body(hl_html *html, const hl_report_input *input) {

@@ -6,6 +6,7 @@ import html.parser
 import io
 import json
 import re
+import sqlite3
 import struct
 
 from harness import HOME, Skip, case, environment, file, hotlap, main, sweep
@@ -112,6 +113,60 @@ def data_is_that_of_json_and_csv():
     hotlap('report', document['run'], '--export-format', 'csv', '--output-dir', 'csv').passes()
     with open(HOME / 'csv' / 'benchmark_results.csv', newline='') as text:
         assert page.script('hotlap-csv') == text.read()
+
+
+def unpacked(document):
+    """As src/report/html-pack.h says."""
+    pieces, back = [], 0
+    for piece in document['pieces']:
+        if isinstance(piece, list):
+            pieces += piece
+        elif isinstance(piece, str):
+            head = re.match(r'.*?": | *', pieces[-back], re.S)[0]
+            pieces.append(head + piece)
+        elif piece < 0:
+            back = -piece
+        else:
+            pieces += [pieces[len(pieces) - back + i % back] for i in range(piece)]
+    return document['separator'].join(pieces)
+
+
+def many_rows():
+    """A run of 420 rows that differ as rows do, some of them with quotes, commas and line ends in their notes."""
+    store, page = HOME / 'many.db', HOME / 'many.html'
+    if not page.exists():
+        hotlap('sweep', 'mlp', '--engine', 'null', '--simulated-clock', '1000000+100000', '--max-time', '0.2', '--batch-sizes',
+               '1-7+1', '--quiet', '--store', store).passes()
+        with sqlite3.connect(store) as db:
+            names = ','.join(f'"{c[1]}"' for c in db.execute('PRAGMA table_info(rows)')
+                             if c[1] not in ('row_id', 'configuration', 'threads'))
+            for i in range(59):
+                db.execute(f"INSERT INTO rows (configuration, threads, {names}) SELECT configuration || ' {i}', {i + 1}, {names}"
+                           " FROM rows WHERE row_id <= 7")
+            db.execute('UPDATE rows SET throughput_ips = throughput_ips * (1 + 0.001 * (row_id % 97)),'
+                       ' memory_mb = memory_mb + 0.37 * (row_id % 89), latency_p99_ms = latency_p99_ms + 0.0173 * (row_id % 83)')
+            db.execute("""UPDATE rows SET notes = 'a "quote": , and
+<b>' || row_id WHERE row_id % 11 = 0""")
+            db.execute("UPDATE rows SET latency_p50_ci_ms_low = NULL, latency_p50_ci_ms_high = NULL WHERE row_id % 13 = 0")
+        hotlap('report', 'last', '--store', store, '--html', '--output', page, '--export-format', 'csv,json', '--output-dir',
+               'many').passes()
+    return page
+
+
+def files_of(folder):
+    """With the line ends that they have."""
+    return [(HOME / folder / f'benchmark_results.{ending}').read_bytes().decode() for ending in ('json', 'csv')]
+
+
+@case
+def of_many_rows_the_data_is_packed_and_whole():
+    text = many_rows().read_bytes().decode()
+    page, (json_, csv_) = Reader(text), files_of('many')
+    assert unpacked(page.script('hotlap-data')) == json_
+    assert unpacked(page.script('hotlap-csv')) == csv_
+    for name, whole in (('hotlap-data', json_), ('hotlap-csv', csv_)):
+        assert sum(map(len, page.texts[name])) < (0.25 if name == 'hotlap-data' else 0.7) * len(whole), name
+    assert len(text) < 0.6 * len(json_), (len(text), len(json_))
 
 
 @case
@@ -393,6 +448,14 @@ def downloads_are_the_files():
         (HOME / 'csv' / 'benchmark_results.csv').read_bytes()
     assert (place / f"hotlap-{document['run']}.json").read_bytes() == \
         (HOME / 'csv' / 'benchmark_results.json').read_bytes()
+
+
+@case
+def packed_data_is_unpacked():
+    many_rows()
+    page = opened('many.html')
+    assert page.value("['hotlap-data', 'hotlap-csv'].map(hotlap.fileOf)") == files_of('many')
+    assert page.complaints == [], page.complaints
 
 
 @case

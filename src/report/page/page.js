@@ -3,7 +3,8 @@
  *
  * Everything that is shown is in the page's HTML already. A text is only ever put in by textContent,
  * so nothing of a run becomes markup; styles are set by the style object, which the policy allows.
- * `window.hotlap` has the charts by name, and chart(figure) and table(table) for what is added later.
+ * `window.hotlap` has the charts by name, chart(figure) and table(table) for what is added later, and
+ * fileOf(id), the text of the JSON or CSV file that the page carries.
  */
 'use strict';
 
@@ -479,14 +480,40 @@
 
   /* ---- downloads ---- */
 
+  /* Of a text of which most repeats: html-pack.h says what the pieces are. */
+  const unpacked = ({ separator, pieces }) => {
+    const all = [];
+    let back = 0;
+    for (const piece of pieces) {
+      if (Array.isArray(piece)) {
+        all.push(piece[0]);
+      } else if (typeof piece === 'string') {
+        const like = all[all.length - back];
+        const colon = like.indexOf('": ');
+        const value = colon < 0 ? like.search(/[^ ]|$/) : colon + 3;
+        all.push(like.slice(0, value) + piece);
+      } else if (piece < 0) {
+        back = -piece;
+      } else {
+        for (let i = 0; i < piece; i += 1) all.push(all[all.length - back]);
+      }
+    }
+    return all.join(separator);
+  };
+
+  /* The text of a file that the page carries. */
+  const fileOf = (id) => {
+    const element = document.getElementById(id);
+    if (element.dataset.packed !== undefined) return unpacked(JSON.parse(element.textContent));
+    return id === 'hotlap-csv' ? JSON.parse(element.textContent) : unescaped(element.textContent);
+  };
+
   const download = (button) => {
     const csv = button.dataset.download === 'hotlap-csv';
-    const source = document.getElementById(button.dataset.download).textContent;
-    const { run } = JSON.parse(document.getElementById('hotlap-data').textContent);
-    const blob = new Blob([csv ? JSON.parse(source) : unescaped(source)], {
+    const blob = new Blob([fileOf(button.dataset.download)], {
       type: csv ? 'text/csv' : 'application/json',
     });
-    const link = make('a', { download: `hotlap-${run ?? 'run'}.${csv ? 'csv' : 'json'}` });
+    const link = make('a', { download: `hotlap-${button.dataset.run ?? 'run'}.${csv ? 'csv' : 'json'}` });
     link.href = URL.createObjectURL(blob);
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
@@ -515,5 +542,5 @@
     printing = false;
     repaint();
   });
-  window.hotlap = { charts, chart, table };
+  window.hotlap = { charts, chart, table, fileOf };
 })();

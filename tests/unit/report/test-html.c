@@ -1,5 +1,6 @@
 /* The writer of pages: no value becomes markup, whatever is in it; and what is embedded. */
 #include "report/html-chart.h"
+#include "report/html-pack.h"
 #include "report/markdown-html.h"
 #include <math.h>
 #include <setjmp.h>
@@ -170,6 +171,30 @@ static void charts_say_their_numbers(void **state) {
   hl_text_release(&text);
 }
 
+static void files_are_packed(void **state) {
+  (void)state;
+  static const struct {
+    const char *given;
+    char separator;
+    const char *expected;
+  } cases[] = {
+      {"", '\n', "{\"separator\":\"\\n\",\"pieces\":[[\"\"]]}"},
+      {"{\n \"k\": 1,\n \"l\": 2\n}\n{\n \"k\": 3,\n \"l\": 2\n}", '\n',
+       "{\"separator\":\"\\n\",\"pieces\":[[\"{\"],[\" \\\"k\\\": 1,\"],[\" \\\"l\\\": "
+       "2\"],-3,\"}\",-1,"
+       "\"{\",-4,\"3,\",2]}"},
+      {"a,b,c\n1,\"x,y\",3\n1,z,3\n", ',',
+       "{\"separator\":\",\",\"pieces\":[-2,[\"a\"],[\"b\"],\"c\\n1\",\"\\\"x,y\\\"\",\"3\\n1\","
+       "\"z\",\"3\\n\"]}"},
+  };
+  for (size_t i = 0; i < HL_COUNT(cases); i++) {
+    hl_text text = HL_TEXT_INIT;
+    hl_html_pack(cases[i].given, cases[i].separator, &text);
+    assert_string_equal(text.data, cases[i].expected);
+    hl_text_release(&text);
+  }
+}
+
 int main(void) {
   static const struct CMUnitTest tests[] = {cmocka_unit_test(values_are_no_markup),
                                             cmocka_unit_test(elements_nest),
@@ -177,6 +202,7 @@ int main(void) {
                                             cmocka_unit_test(assets_are_there),
                                             cmocka_unit_test(markdown_becomes_elements),
                                             cmocka_unit_test(markdown_tables_keep_their_cells),
-                                            cmocka_unit_test(charts_say_their_numbers)};
+                                            cmocka_unit_test(charts_say_their_numbers),
+                                            cmocka_unit_test(files_are_packed)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
