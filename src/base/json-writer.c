@@ -16,9 +16,18 @@ static void new_line(hl_json *json) {
   for (int i = 0; i < json->depth; i++) hl_text_append(json->out, "  ");
 }
 
+static bool is_plain(unsigned char c) {
+  return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
+}
+
 static void quote(hl_text *out, const char *value) {
   hl_text_char(out, '"');
   for (const unsigned char *s = (const unsigned char *)value; *s;) {
+    size_t plain = 0;
+    while (is_plain(s[plain])) plain++;
+    hl_text_append_n(out, (const char *)s, plain);
+    s += plain;
+    if (!*s) break;
     const char *short_form = strchr("\"\\\n\t\r", *s);
     if (short_form) {
       hl_text_char(out, '\\');
@@ -28,8 +37,6 @@ static void quote(hl_text *out, const char *value) {
     }
     if (*s < 0x20 || *s == 0x7F) {
       hl_text_format(out, "\\u%04x", *s++);
-    } else if (*s < 0x80) {
-      hl_text_char(out, (char)*s++);
     } else {
       size_t n = hl_utf8_length(s);
       if (n && hl_text_control((const char *)s)) /* C1, which a terminal may obey */
@@ -107,6 +114,52 @@ static int significant_digits(const char *text) {
   return kept;
 }
 
+/* `count` digits as %g shows them where none is a zero that it would leave out. */
+static void format_digits(bool negative, uint64_t digits, int count, int exponent, char *text) {
+  char all[20];
+  bool scientific = exponent < -4 || exponent >= count;
+  int before = scientific ? 1 : exponent + 1; /* digits before the point */
+  for (int i = count; i-- > 0; digits /= 10) all[i] = (char)('0' + digits % 10);
+  if (negative) *text++ = '-';
+  if (before <= 0) {
+    *text++ = '0';
+    *text++ = '.';
+    for (; before < 0; before++) *text++ = '0';
+  }
+  for (int i = 0; i < count; i++) {
+    if (i > 0 && i == before) *text++ = '.';
+    *text++ = all[i];
+  }
+  *text = '\0';
+  if (scientific) snprintf(text, 8, "e%+03d", exponent % 1000);
+}
+
+/*
+ * Of a number that fewer than 16 digits cannot tell, as most that were measured: its 17 digits are
+ * asked for once, and of them come the 16. False for other numbers, and where the 17th is a 5 and
+ * does not say how to round. Half of the step to the next double is at most 11.2 units of the 17th
+ * digit (10^17 / 2^53), which is half a unit off itself: beyond that 15 digits read back otherwise.
+ */
+static bool format_long(double value, char *text) {
+  enum { NEAR = 12 };
+  char shown[32];
+  snprintf(shown, sizeof shown, "%.16e", value);
+  const char *at = shown + (shown[0] == '-');
+  bool negative = at != shown;
+  uint64_t digits = (uint64_t)(at[0] - '0');
+  for (int i = 2; i < 18; i++) digits = 10 * digits + (uint64_t)(at[i] - '0');
+  int exponent = (int)strtol(at + 19, NULL, 10);
+  uint64_t last_two = digits % 100, last = digits % 10;
+  if (last == 5 || last_two == 50) return false;
+  if (last_two <= NEAR || last_two >= 100 - NEAR) {
+    format_digits(negative, (digits + 50) / 100, 15, exponent, text);
+    if (digits >= 99999999999999950 || strtod(text, NULL) == value) return false;
+  }
+  format_digits(negative, (digits + 5) / 10, 16, exponent, text);
+  if (strtod(text, NULL) != value) format_digits(negative, digits, 17, exponent, text);
+  return true;
+}
+
 /*
  * As the first of %.6g to %.17g that reads back equal. Fifteen digits survive the way through a
  * normal double, so if they read back equal no shorter number is another one, and if they do not no
@@ -120,6 +173,7 @@ void hl_json_format_real(double value, char ret_text[32]) {
   char text[32];
   int digits = 6;
   if (isnormal(value)) {
+    if (format_long(value, ret_text)) return;
     snprintf(text, sizeof text, "%.15g", value);
     digits = strtod(text, NULL) == value ? significant_digits(text) : 16;
     if (digits < 6) digits = 6;

@@ -117,6 +117,7 @@ static void reals_are_as_short_as_can_be(void **state) {
     memcpy(&value, &bits, sizeof value);
     if (isfinite(value)) check_shortest(value);
     check_shortest((double)(bits >> 40) / 1000); /* few digits */
+    check_shortest(nextafter((double)(bits >> 44) / 100, bits & 1 ? 0 : (double)INFINITY));
     check_shortest((double)(bits >> 11));
     check_shortest((double)(bits >> 11) * 0x1p-53 * 1e4);
   }
