@@ -1,5 +1,6 @@
 #include "cli/plan.h"
 
+#include "base/file.h"
 #include "cli/elsewhere.h"
 #include "cli/knowledge.h"
 #include "data/picture.h"
@@ -10,6 +11,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 bool hl_cli_model_is_file(const char *name) {
@@ -83,6 +85,29 @@ static hl_status check_imaging(const hl_options *options, const hl_configuration
                       p->radius, size, size / 2);
 }
 
+/* Files of a training run on this machine: that none can be written would show after an epoch. */
+static hl_status check_training(const hl_train_spec *train, hl_error *error) {
+  const char *checkpoint = train->checkpoint, *resume = train->resume_from;
+  hl_error inner = {0};
+  struct stat st;
+  hl_status status = checkpoint ? hl_file_can_replace(checkpoint, &inner) : HL_OK;
+  if (status != HL_OK)
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "--checkpoint: %s", inner.msg);
+  const char *slash = checkpoint ? strrchr(checkpoint, '/') : NULL;
+  HL_CLEANUP(hl_free_pointer)
+  char *folder =
+      slash && slash != checkpoint ? strndup(checkpoint, (size_t)(slash - checkpoint)) : NULL;
+  if (folder && access(folder, W_OK | X_OK) != 0)
+    return hl_error_errno(error, HL_INVALID_ARGUMENT, "--checkpoint: cannot create '%s'",
+                          checkpoint);
+  if (resume && (access(resume, R_OK) != 0 || stat(resume, &st) != 0))
+    return hl_error_errno(error, HL_NOT_FOUND, "--resume-from: cannot open '%s'", resume);
+  if (resume && !S_ISREG(st.st_mode))
+    return hl_error_set(error, HL_INVALID_ARGUMENT, "--resume-from: '%s' is no file of a network",
+                        resume);
+  return HL_OK;
+}
+
 hl_status hl_cli_plan(const hl_options *options, const hl_plan_model *models, size_t model_count,
                       const hl_machine *machine, hl_plan *ret_plan, hl_error *error) {
   hl_knowledge knowledge = {.options = options};
@@ -100,8 +125,12 @@ hl_status hl_cli_plan(const hl_options *options, const hl_plan_model *models, si
                           error);
   hl_knowledge_release(&knowledge);
   if (status != HL_OK) return status;
-  for (size_t i = 0; i < ret_plan->count && status == HL_OK; i++)
-    if (ret_plan->items[i].progressive) status = check_imaging(options, &ret_plan->items[i], error);
+  for (size_t i = 0; i < ret_plan->count && status == HL_OK; i++) {
+    const hl_configuration *c = &ret_plan->items[i];
+    if (c->progressive) status = check_imaging(options, c, error);
+    if (c->train && !hl_cli_is_far(options) && status == HL_OK)
+      status = check_training(c->train, error);
+  }
   const hl_method_options *method = &ret_plan->method;
   hl_requirement requirement;
   /* Which metrics a plug-in has is asked later, once: hl_sweep_begin. */

@@ -184,7 +184,7 @@ def checkpoints_that_do_not_fit():
         assert 'cut.onnx' in run.err + run.rows[0]['reason'] if run.status == 3 else 'cut.onnx' in run.err, run.explain()
     failed(resume(network('plain.onnx')), 'FAILED', 'holds a network and no optimiser')
     failed(resume(file('text.onnx', b'not a model')), 'FAILED', 'text.onnx')
-    failed(resume('nosuch.onnx'), 'FAILED', 'nosuch.onnx')
+    resume('nosuch.onnx').fails(2, "--resume-from: cannot open 'nosuch.onnx'")
     wide = network('wide.onnx', nodes=[node('Gemm', ['x', 'w', 'b'], ['y'], 'other')])
     failed(resume('good.onnx', net=wide), 'FAILED', 'is of another network')
     failed(resume('good.onnx', batch=4), 'FAILED', 'was made with batch-size 8, and this run has 4')
@@ -229,7 +229,7 @@ def a_checkpoint_takes_the_place_of_networks_only():
     train('--epochs', 1, '--checkpoint', HOME / 'rows.db', '--store', HOME / 'rows.db').fails(2, 'no ONNX model')
     row('--epochs', 1, '--checkpoint', file('made-by-mktemp', b''))
     row('--epochs', 1, '--checkpoint', 'made-by-mktemp')
-    failed(train('--epochs', 1, '--checkpoint', ''), 'FAILED', 'the name of the file to write is empty')
+    train('--epochs', 1, '--checkpoint', '').fails(2, '--checkpoint: the name of the file to write is empty')
 
 
 @case
@@ -365,6 +365,16 @@ def options_that_contradict_each_other():
                             (('--resume', '--checkpoint', 'a', '--resume-from', 'b'), 'give one of them'),
                             (('--transform', 'zoom=0.5'), 'is for volumes')):
         train(*arguments).fails(2, part)
+
+
+@case
+def files_that_cannot_be_are_refused_before_a_row():
+    for arguments, part in ((('--checkpoint', HOME / 'nowhere' / 'c.onnx'), '--checkpoint: cannot create'),
+                            (('--checkpoint', HOME), 'is a directory'), (('--checkpoint', ''), 'is empty'),
+                            (('--resume-from', HOME / 'nowhere.onnx'), '--resume-from: cannot open'),
+                            (('--resume-from', HOME), '--resume-from')):
+        run = train(*arguments).fails(2, part)
+        assert run.out == '', run.explain()
 
 
 main()
