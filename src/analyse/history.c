@@ -1,5 +1,6 @@
 #include "analyse/history-internal.h"
 
+#include "base/hash.h"
 #include "statistics/percentile.h"
 #include <math.h>
 #include <stdlib.h>
@@ -17,11 +18,18 @@ typedef struct entry {
   bool dirty;
 } entry;
 
+/* Of a thousand rows there are a handful of configurations. */
+enum { NAMES = 64 };
+typedef struct named {
+  const char *configuration, *name;
+} named;
+
 typedef struct maker {
   const hl_history_input *input;
   hl_history *history;
   entry *entries;
   size_t count;
+  named names[NAMES]; /* the last one of each hash */
 } maker;
 
 static hl_status no_memory(hl_error *error) {
@@ -30,6 +38,7 @@ static hl_status no_memory(hl_error *error) {
 
 /* NULL comes first. */
 static int compare_text(const char *a, const char *b) {
+  if (a == b) return 0;
   if (!a || !b) return (a != NULL) - (b != NULL);
   return strcmp(a, b);
 }
@@ -65,18 +74,24 @@ static bool same_point(const entry *a, const entry *b) {
          !a->dirty && !b->dirty;
 }
 
-static hl_status name_entry(maker *m, entry *e, hl_error *error) {
-  const char *configuration = e->row->configuration ? e->row->configuration : "";
-  hl_arena *arena = &m->history->arena;
+static const char *name_of(maker *m, const char *configuration) {
+  named *known = &m->names[hl_hash_text(HL_HASH_START, configuration) % NAMES];
+  if (known->configuration && strcmp(known->configuration, configuration) == 0) return known->name;
   hl_text name = HL_TEXT_INIT;
   bool operand = hl_history_operand(configuration, &name);
-  e->name = hl_arena_text(arena, operand ? name.data : configuration);
+  *known = (named){configuration,
+                   hl_arena_text(&m->history->arena, operand ? name.data : configuration)};
   hl_text_release(&name);
+  return known->name;
+}
+
+static hl_status name_entry(maker *m, entry *e, hl_error *error) {
   const char *commit = e->row->commit;
   size_t length = hl__history_commit_length(commit);
+  e->name = name_of(m, e->row->configuration ? e->row->configuration : "");
   if (length) {
     e->dirty = commit[length] != '\0';
-    e->commit = hl_arena_text_n(arena, commit, length);
+    e->commit = hl_arena_text_n(&m->history->arena, commit, length);
     if (!e->commit) return no_memory(error);
   }
   return e->name ? HL_OK : no_memory(error);
