@@ -110,10 +110,11 @@ static hl__phase5_item psnr_of_several(const sides *several, const sides *one, c
   double a = hl__phase5_median(&one->baseline, "psnr_db");
   double b = hl__phase5_median(&one->optimised, "psnr_db");
   if (!isnan(a - b))
-    snprintf(i.sentence + length, sizeof i.sentence - (size_t)length,
-             "; the one of each in full size, %.2f and %.2f dB, tells nothing, as rounding alone "
-             "parts two trainings by more",
-             a, b);
+    snprintf(
+        i.sentence + length, sizeof i.sentence - (size_t)length,
+        "; the one of each in full size, %.2f and %.2f dB, tells nothing: rounding alone parts "
+        "two trainings by more than 1 dB",
+        a, b);
   return i;
 }
 
