@@ -10,17 +10,6 @@ static bool has_rows(const hl_engine_model *m, size_t member) {
   return m->members[member].group->point_count > 0;
 }
 
-static void cell(hl_text *out, const char *text) {
-  hl_text_append(out, " ");
-  hl_markdown_text(out, text);
-  hl_text_append(out, " |");
-}
-
-static void number_cell(hl_text *out, double value) {
-  char number[HL_NUMBER_BYTES];
-  hl_text_format(out, " %s |", hl_report_number(value, "—", number));
-}
-
 static void int_cell(hl_text *out, int64_t value) {
   char number[HL_NUMBER_BYTES];
   hl_text_format(out, " %s |", hl_report_int(value, "—", number));
@@ -29,7 +18,7 @@ static void int_cell(hl_text *out, int64_t value) {
 static void ratio_cell(hl_text *out, const hl_engine_ratio *ratio) {
   hl_text text = HL_TEXT_INIT;
   hl_report_ratio_cell(ratio, &text);
-  cell(out, text.length ? text.data : NULL);
+  hl__markdown_word(out, text.length ? text.data : NULL);
   hl_text_release(&text);
 }
 
@@ -51,7 +40,7 @@ static void put_matrix(const hl_engine_model *m, hl_text *out) {
       if (!has_rows(m, b)) continue;
       hl_text_char(out, '|');
       int_cell(out, m->batch_sizes[k]);
-      cell(out, m->members[b].name);
+      hl__markdown_word(out, m->members[b].name);
       for (size_t a = 0; a < m->member_count; a++) {
         if (!has_rows(m, a)) continue;
         if (a == b)
@@ -79,12 +68,12 @@ static void put_front(const hl_engine_model *m, hl_text *out) {
     const hl_engine_point *p = &m->points[i];
     if (!p->on_front) continue;
     hl_text_char(out, '|');
-    number_cell(out, p->latency_ms);
-    number_cell(out, p->throughput_ips);
-    number_cell(out, p->memory_mb);
+    hl__markdown_cell(out, p->latency_ms);
+    hl__markdown_cell(out, p->throughput_ips);
+    hl__markdown_cell(out, p->memory_mb);
     int_cell(out, p->batch_size);
-    cell(out, m->members[p->member].name);
-    if (error) number_cell(out, p->output_error);
+    hl__markdown_word(out, m->members[p->member].name);
+    if (error) hl__markdown_cell(out, p->output_error);
     hl_text_char(out, '\n');
   }
   hl_text_char(out, '\n');
@@ -99,16 +88,16 @@ static void put_precision(const hl_engine_model *m, hl_text *out) {
     const hl_engine_precision *p = &m->precisions[i];
     hl_text_char(out, '|');
     int_cell(out, p->batch_size);
-    cell(out, m->members[p->member].name);
+    hl__markdown_word(out, m->members[p->member].name);
     ratio_cell(out, &p->speedup);
-    number_cell(out, p->memory_ratio);
-    number_cell(out, p->memory_change_mb);
-    number_cell(out, p->output_error);
-    number_cell(out, p->reference_output_error);
+    hl__markdown_cell(out, p->memory_ratio);
+    hl__markdown_cell(out, p->memory_change_mb);
+    hl__markdown_cell(out, p->output_error);
+    hl__markdown_cell(out, p->reference_output_error);
     if (isfinite(p->cosine))
       hl_text_format(out, " %.6f |", p->cosine);
     else
-      cell(out, NULL);
+      hl__markdown_word(out, NULL);
     if (isfinite(p->top1))
       hl_text_format(out, " %.1f %% |\n", 100 * p->top1);
     else

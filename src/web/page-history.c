@@ -93,7 +93,7 @@ static const char *name_of(const hl_history_point *p, char ret_text[32]) {
 }
 
 static void put_point(hl_html *html, const asked *a, const hl_history_point *p) {
-  char number[HL_NUMBER_BYTES], name[32];
+  char name[32];
   hl_html_open(html, "tr", NULL);
   hl_html_open(html, "td", NULL);
   hl_html_element(html, "code", p->commit ? name_of(p, name) : "-", "title", p->commit, NULL);
@@ -101,8 +101,7 @@ static void put_point(hl_html *html, const asked *a, const hl_history_point *p) 
   hl_html_element(html, "td", p->time, NULL);
   hl__web_number_cell(html, p->value);
   hl__web_number_cell(html, p->level);
-  hl_html_element(html, "td", hl_report_int((int64_t)p->runs, "-", number), "class", "number",
-                  NULL);
+  hl__web_int_cell(html, (int64_t)p->runs);
   hl__web_run_cell(html, a->rows.items[p->first_row].run_id);
   hl_html_close(html);
 }

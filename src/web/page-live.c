@@ -1,8 +1,6 @@
 #include "web/page.h"
 
-#include "report/number.h"
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,11 +8,6 @@ enum { ROWS = 1000 }; /* of a page; of a run that goes on more come as events */
 
 static void put_text(hl_html *html, const char *text) {
   hl_html_element(html, "td", text ? text : "-", NULL);
-}
-
-static void put_int(hl_html *html, int64_t value) {
-  char number[HL_NUMBER_BYTES];
-  hl_html_element(html, "td", hl_report_int(value, "-", number), "class", "number", NULL);
 }
 
 /* The cells are those that dashboard.js makes of an event. */
@@ -29,8 +22,8 @@ static void put_row(void *context, const hl_store_brief *row) {
   put_text(html, row->engine);
   put_text(html, row->dtype);
   put_text(html, row->device);
-  put_int(html, row->threads);
-  put_int(html, row->batch_size);
+  hl__web_int_cell(html, row->threads);
+  hl__web_int_cell(html, row->batch_size);
   hl__web_number_cell(html, row->throughput_ips);
   hl__web_number_cell(html, row->latency_p50_ms);
   hl__web_number_cell(html, row->latency_p99_ms);

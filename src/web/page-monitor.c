@@ -60,11 +60,9 @@ static void put_totals(hl_html *html, const hl__web *web, const hl_web_monitor *
 }
 
 static void put_size(hl_html *html, const hl_summary_recent *r) {
-  char number[HL_NUMBER_BYTES];
   hl_html_open(html, "tr", NULL);
-  hl_html_element(html, "td", hl_report_int(r->batch_size, "-", number), "class", "number", NULL);
-  hl_html_element(html, "td", hl_report_int((int64_t)r->count, "-", number), "class", "number",
-                  NULL);
+  hl__web_int_cell(html, r->batch_size);
+  hl__web_int_cell(html, (int64_t)r->count);
   const double values[] = {r->throughput_ips, r->p50_ms, r->p90_ms,
                            r->p99_ms,         r->max_ms, r->memory_mb};
   for (size_t i = 0; i < HL_COUNT(values); i++) hl__web_number_cell(html, values[i]);

@@ -124,6 +124,11 @@ void hl__web_number_cell(hl_html *html, double value) {
                   isfinite(value) ? exact : NULL, NULL);
 }
 
+void hl__web_int_cell(hl_html *html, int64_t value) {
+  char shown[HL_NUMBER_BYTES];
+  hl_html_element(html, "td", hl_report_int(value, "-", shown), "class", "number", NULL);
+}
+
 void hl__web_run_cell(hl_html *html, const char *id) {
   hl_text address = HL_TEXT_INIT;
   hl_text_append(&address, "/runs/");

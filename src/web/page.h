@@ -51,6 +51,8 @@ void hl__web_field(hl_html *html, const char *label, const char *name, const cha
                    const char *list);
 /* A cell with a number to sort by; a dash where it is NaN. */
 void hl__web_number_cell(hl_html *html, double value);
+/* A cell with a whole number; a dash where it is HL_INT_NULL. */
+void hl__web_int_cell(hl_html *html, int64_t value);
 /* A cell with a link to a run. */
 void hl__web_run_cell(hl_html *html, const char *id);
 
