@@ -206,8 +206,10 @@ static bool emit(hl_native_builder *b, const hl_native_node *node, bool turned) 
   int32_t masks = found.has_mask ? hl_native_in(b, mask.value, HL_LAYOUT_BLOCKED) : -1;
   int32_t to = over ? hl_native_out_view(b, mask.result, b->picture, residual, 0)
                     : hl_native_out_as(b, mask.result, b->picture, b->type);
-  hl_native_step *step = hl_native_call(b, turned ? "ConvTranspose Winograd" : "Conv Winograd",
-                                        run_winograd, context, NULL);
+  const char *name = turned       ? "ConvTranspose Winograd"
+                     : found.half ? "Conv Winograd half"
+                                  : "Conv Winograd";
+  hl_native_step *step = hl_native_call(b, name, run_winograd, context, NULL);
   hl_native_arg_add(b, step, from, 0, NULL);
   hl_native_arg_add(b, step, weights, 0, NULL);
   hl_native_arg_add(b, step, to, 0, NULL);

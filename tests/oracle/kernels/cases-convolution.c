@@ -119,10 +119,10 @@ hl_value_id case_convolution(maker *m) {
   return case_posts(m, y, 1, other(m, x, y));
 }
 
-hl_value_id case_winograd(maker *m) {
+static hl_value_id winograd(maker *m) {
   shape s = {.axes = maker_chance(m, 25) ? 3 : 2, .n = MAKER_PICK(m, 1, 1, 2, 3), .groups = 1};
-  s.from = MAKER_PICK(m, 16, 32, 32, 48, 64);
-  s.to = MAKER_PICK(m, 16, 32, 32, 64, 80, 96);
+  s.from = MAKER_PICK(m, 16, 32, 32, 48, 64, 64);
+  s.to = MAKER_PICK(m, 16, 32, 64, 64, 64, 80, 128);
   for (int32_t i = 0; i < s.axes; i++) {
     s.kernel[i] = 3;
     s.stride[i] = s.dilation[i] = 1;
@@ -147,6 +147,13 @@ hl_value_id case_winograd(maker *m) {
   if (!maker_chance(m, 30)) return half;
   hl_value_id z = maker_apply(m, "GlobalAveragePool", y, -1, -1);
   return maker_apply(m, "Add", half, z, -1);
+}
+
+/* Mostly with a convolution behind it: a result of the network would be float32 whatever its type.
+ */
+hl_value_id case_winograd(maker *m) {
+  hl_value_id y = winograd(m);
+  return y >= 0 && maker_chance(m, 70) ? case_same(m, y, 16, 1) : y;
 }
 
 hl_value_id case_transposed(maker *m) {
