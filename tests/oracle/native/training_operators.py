@@ -95,6 +95,15 @@ def strided():
     return n.conv(24, 8, dilations=[2, 2], pads=[2, 2, 2, 2])
 
 
+def blocks(axes):
+    """Weights of whole blocks, whose gradients are unpacked from them."""
+    def make():
+        n = Network((2, 32) + (6,) * axes).conv(32, 48, axes=axes, strides=[2] * axes)
+        n.then("Relu")
+        return n.conv(48, 16, k=1, axes=axes)
+    return make
+
+
 def grouped():
     n = picture(16, 9).conv(16, 16, group=16)
     return n.conv(16, 20, k=1)
@@ -381,6 +390,9 @@ CASES = [  # name, network, loss, options
     ("winograd", winograd, "mse", SGD),
     ("volume", volume, "mse", SGD),
     ("strided and dilated", strided, "mse", SGD),
+    ("blocks of a line", blocks(1), "mse", SGD),
+    ("blocks of a picture", blocks(2), "mse", SGD),
+    ("blocks of a volume", blocks(3), "mse", SGD),
     ("depthwise", grouped, "mse", SGD),
     ("transposed", transposed, "mse", SGD),
     ("residual", first_residual, "mse", SGD),
