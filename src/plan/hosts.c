@@ -27,7 +27,7 @@ static hl_status add(hl_plan_host *hosts, size_t *count, hl_plan_host host, hl_e
       status = hl_error_set(error, HL_INVALID_ARGUMENT,
                             "--hosts: '%s' is there twice; rows of one machine run one after "
                             "another",
-                            host.name);
+                            hosts[i].name);
   if (status == HL_OK && *count == HL_HOSTS)
     status = hl_error_set(error, HL_LIMIT, "--hosts: more than %d", HL_HOSTS);
   if (status == HL_OK) hosts[(*count)++] = host;
