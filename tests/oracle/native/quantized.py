@@ -72,7 +72,7 @@ def convolution(**more):
     def build():
         n = Network(1)
         c, out, groups = more.get("c", 16), more.get("out", 32), more.get("group", 1)
-        x = n.pair(n.input("x", more.get("batch", 2), c, 9, 11), 0.03, more.get("zero", 117),
+        x = n.pair(n.input("x", more.get("batch", 2), c, *more.get("size", (9, 11))), 0.03, more.get("zero", 117),
                    more.get("dtype", np.uint8))
         inputs = [x, n.weights("w", (out, c // groups, 3, 3), 0, more.get("per_channel", True),
                                more.get("w_dtype", np.int8))]
@@ -145,6 +145,8 @@ CASES = {
     "convolution, each channel": convolution(c=32, out=32, group=32),
     "convolution, picture": convolution(c=3, out=16, strides=[2, 2]),
     "convolution, odd channels": convolution(c=5, out=7),
+    "convolution, channels beyond vectors": convolution(c=17, out=33, size=(8, 16)),
+    "convolution, channels beyond vectors, int8": convolution(c=31, size=(8, 8), dtype=np.int8, zero=-77),
     "convolution, no bias": convolution(bias=False),
     "convolution, ReLU": convolution(relu=True),
     "convolution, float32 result": convolution(rounds=False),
