@@ -109,12 +109,13 @@ hl_status hl_window_read(const hl_node *node, const hl_shape *input, const int64
       continue;
     }
     int64_t padded = in + w.before[i] + w.after[i], room = padded - extent;
-    if (room < 0)
+    int64_t over = ceil_mode ? w.stride[i] - 1 : 0; /* that a last window may hang over */
+    if (room + over < 0)
       return hl_op_fail(node, HL_BAD_DATA, error,
                         "a window of %lld does not fit into %lld padded elements of spatial axis "
                         "%d",
                         (long long)extent, (long long)padded, i);
-    w.out[i] = (room + (ceil_mode ? w.stride[i] - 1 : 0)) / w.stride[i] + 1;
+    w.out[i] = (room + over) / w.stride[i] + 1;
     /* A window may not start in the padding behind the data. */
     if (ceil_mode && (w.out[i] - 1) * w.stride[i] >= in + w.before[i]) w.out[i]--;
   }

@@ -152,6 +152,7 @@ def pool():
         case(op, 12, [x], "plain", kernel_shape=[3, 2])
         case(op, 12, [x], "strides", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
         case(op, 12, [x], "ceil", kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
+        case(op, 12, [f32(1, 2, 1, 4)], "ceil, less than a window", kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1)
         case(op, 12, [x], "same", kernel_shape=[3, 3], strides=[2, 2], auto_pad="SAME_UPPER")
         case(op, 12, [f32(1, 2, 10)], "1d", kernel_shape=[3], strides=[3])
         case(op, 12, [f32(1, 2, 5, 4, 6)], "3d", kernel_shape=[2, 2, 2], strides=[2, 1, 2])

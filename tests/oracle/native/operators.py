@@ -141,6 +141,10 @@ def picture_cases():
            [("x", ["n", 5, 9, 8])], [])
     yield ("maxpool_ceil", [node("MaxPool", ["x"], ["y"], kernel_shape=[3, 3], strides=[2, 2],
                                  ceil_mode=1)], [("x", ["n", 20, 8, 8])], [])
+    for op in ("MaxPool", "AveragePool"):  # a picture of one row
+        yield (f"{op.lower()}_ceil_less_than_a_window",
+               [node("Relu", ["x"], ["r"]), node(op, ["r"], ["y"], kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1)],
+               [("x", ["n", 20, 1, 7])], [])
     yield ("maxpool3d", [node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2, 2],
                               strides=[2, 2, 2])], [("x", ["n", 3, 4, 6, 8])], [])
     for op in ("GlobalAveragePool", "GlobalMaxPool"):
