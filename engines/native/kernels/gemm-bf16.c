@@ -14,7 +14,7 @@ HL_INLINE void ask_for_ends(const tile *t, size_t rows) {
   const hl_gemm_bf16_args *a = t->args;
   for (size_t i = 0; i < rows; i++)
     for (size_t j = 0; j < PANEL; j += 32) {
-      size_t at = (t->row + i) * a->n + t->column + j;
+      size_t at = (t->row + i) * a->of.n + t->column + j;
       if (a->y) __builtin_prefetch(a->y + at, 1, 3);
       if (a->residual) __builtin_prefetch(a->residual + at, 0, 3);
     }
@@ -26,7 +26,7 @@ HL_INLINE void finish_vector(const hl_gemm_bf16_args *a, hl_sum sum, size_t at, 
   vfloat v = (vfloat)sum;
   if (a->bias) v += hl_vload(a->bias + column);
   if (residual) v += hl_load_bf16(a->residual + at);
-  v = hl_gemm_apply(leaky ? HL_GEMM_LEAKY : a->function, a->slope, v);
+  v = hl_gemm_apply(leaky ? HL_GEMM_LEAKY : a->of.function, a->of.slope, v);
   if (a->y)
     _mm256_storeu_si256((__m256i *)(void *)(a->y + at), (__m256i)_mm512_cvtneps_pbh((__m512)v));
   else
@@ -39,7 +39,8 @@ HL_INLINE void store_tile(const tile *t, size_t rows, hl_sum sum[ROWS][VECTORS],
   for (size_t i = 0; i < rows; i++) HL_UNROLLED
   for (size_t j = 0; j < VECTORS; j++) {
     size_t column = t->column + j * HL_LANES;
-    finish_vector(&a, sum[i][j], (t->row + i) * a.n + column, column, true, end == HL_END_RESIDUAL);
+    finish_vector(&a, sum[i][j], (t->row + i) * a.of.n + column, column, true,
+                  end == HL_END_RESIDUAL);
   }
 }
 
@@ -48,7 +49,7 @@ static void finish_rows(const tile *t, size_t rows, const hl_sum *sums) {
   for (size_t i = 0; i < rows; i++)
     for (size_t j = 0; j < VECTORS; j++) {
       size_t column = t->column + j * HL_LANES;
-      finish_vector(&a, sums[i * VECTORS + j], (t->row + i) * a.n + column, column, false,
+      finish_vector(&a, sums[i * VECTORS + j], (t->row + i) * a.of.n + column, column, false,
                     a.residual != NULL);
     }
 }
@@ -56,14 +57,14 @@ static void finish_rows(const tile *t, size_t rows, const hl_sum *sums) {
 void hl_gemm_bf16(const hl_gemm_bf16_args *a, unsigned threads) {
   product p = {.x = (const void *)a->x,
                .w = (const void *)a->w,
-               .m = a->m,
-               .n = a->n,
-               .units = a->k / 2,
+               .m = a->of.m,
+               .n = a->of.n,
+               .units = a->of.k / 2,
                .args = a,
-               .end = a->function != HL_GEMM_LEAKY ? HL_END_IN_MEMORY
-                      : a->residual                ? HL_END_RESIDUAL
-                                                   : HL_END_AT_ONCE};
-  if (a->m > 0 && a->n > 0) hl_kernels_parallel(share, &p, threads);
+               .end = a->of.function != HL_GEMM_LEAKY ? HL_END_IN_MEMORY
+                      : a->residual                   ? HL_END_RESIDUAL
+                                                      : HL_END_AT_ONCE};
+  if (a->of.m > 0 && a->of.n > 0) hl_kernels_parallel(share, &p, threads);
 }
 
 bool hl_gemm_bf16_suits(size_t k, size_t n) {

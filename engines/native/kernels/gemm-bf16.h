@@ -19,9 +19,7 @@ typedef struct hl_gemm_bf16_args {
   const uint16_t *residual; /* (m, n), and maybe y itself; or NULL */
   uint16_t *y;              /* (m, n), or NULL: */
   float *y_float;           /* in float32 */
-  size_t m, k, n;
-  hl_gemm_function function;
-  float slope;
+  hl_gemm_problem of;
 } hl_gemm_bf16_args;
 
 /* Can this processor do it, and do rows fill pairs and columns panels? */

@@ -37,7 +37,7 @@ HL_INLINE void store_bytes(uint8_t *y, vfloat v, __m512 low) {
 HL_INLINE void ask_for_ends(const tile *t, size_t rows) {
   const hl_gemm_int8_args *a = t->args;
   for (size_t i = 0; i < rows; i++) {
-    size_t at = (t->row + i) * a->n + t->column;
+    size_t at = (t->row + i) * a->of.n + t->column;
     if (a->y) __builtin_prefetch(a->y + at, 1, 3);
     if (a->residual) __builtin_prefetch(a->residual + at, 0, 3);
   }
@@ -48,7 +48,7 @@ HL_INLINE void store_tile(const tile *t, size_t rows, hl_sum sum[ROWS][VECTORS],
   HL_UNROLLED
   for (size_t i = 0; i < rows; i++) HL_UNROLLED
   for (size_t j = 0; j < VECTORS; j++) {
-    size_t column = t->column + j * HL_LANES, at = (t->row + i) * a.n + column;
+    size_t column = t->column + j * HL_LANES, at = (t->row + i) * a.of.n + column;
     vfloat v = (vfloat)_mm512_cvtepi32_ps((__m512i)sum[i][j]) * hl_vload(a.scale + column) +
                hl_vload(a.bias + column);
     if (end == HL_END_RESIDUAL) v = add_residual(&a, v, at);
@@ -60,12 +60,12 @@ static void finish_rows(const tile *t, size_t rows, const hl_sum *sums) {
   const hl_gemm_int8_args a = *(const hl_gemm_int8_args *)t->args;
   for (size_t i = 0; i < rows; i++)
     for (size_t j = 0; j < VECTORS; j++) {
-      size_t column = t->column + j * HL_LANES, at = (t->row + i) * a.n + column;
+      size_t column = t->column + j * HL_LANES, at = (t->row + i) * a.of.n + column;
       vfloat v =
           (vfloat)_mm512_cvtepi32_ps((__m512i)sums[i * VECTORS + j]) * hl_vload(a.scale + column) +
           hl_vload(a.bias + column);
       if (a.residual) v = add_residual(&a, v, at);
-      v = hl_gemm_apply(a.function, a.slope, v);
+      v = hl_gemm_apply(a.of.function, a.of.slope, v);
       if (a.y)
         store_bytes(a.y + at, v * a.y_inverse + a.y_zero, _mm512_setzero_ps());
       else
@@ -76,14 +76,14 @@ static void finish_rows(const tile *t, size_t rows, const hl_sum *sums) {
 void hl_gemm_int8(const hl_gemm_int8_args *a, unsigned threads) {
   product p = {.x = (const void *)a->x,
                .w = (const void *)a->w,
-               .m = a->m,
-               .n = a->n,
-               .units = a->k / 4,
+               .m = a->of.m,
+               .n = a->of.n,
+               .units = a->of.k / 4,
                .args = a,
                .end = !a->y || a->y_inverse != 0 ? HL_END_IN_MEMORY
                       : a->residual              ? HL_END_RESIDUAL
                                                  : HL_END_AT_ONCE};
-  if (a->m > 0 && a->n > 0) hl_kernels_parallel(share, &p, threads);
+  if (a->of.m > 0 && a->of.n > 0) hl_kernels_parallel(share, &p, threads);
 }
 
 bool hl_gemm_int8_suits(size_t k, size_t n) {

@@ -25,9 +25,7 @@ typedef struct hl_gemm_int8_args {
   uint8_t *y;        /* (m, n), or NULL: */
   float *y_float;    /* in float32 */
   float low, y_inverse, y_zero;
-  size_t m, k, n;
-  hl_gemm_function function;
-  float slope;
+  hl_gemm_problem of;
 } hl_gemm_int8_args;
 
 /* Can this processor do it, and do rows fill fours and columns panels? */

@@ -88,6 +88,13 @@ typedef enum hl_gemm_function {
   HL_GEMM_TANH
 } hl_gemm_function;
 
+/* The sizes of a product, x (m, k) · w (k, n), and what it goes through. */
+typedef struct hl_gemm_problem {
+  size_t m, k, n;
+  hl_gemm_function function;
+  float slope;
+} hl_gemm_problem;
+
 /* A matrix times a matrix: y = function(x · w + bias + residual), w in panels as above. */
 typedef struct hl_gemm_args {
   const float *x, *w;

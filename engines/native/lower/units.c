@@ -93,11 +93,11 @@ bool hl_native_lower_gemm_bf16(hl_native_builder *b, const hl_native_node *node)
   hl_dtype type = hl_native_result_type(b, node->outputs[0]);
   units_context *context = context_of(b);
   if (!context) return false;
-  context->bf16 = (hl_gemm_bf16_args){.m = (size_t)found.m,
-                                      .k = (size_t)found.k,
-                                      .n = (size_t)found.n,
-                                      .function = end.function,
-                                      .slope = end.slope};
+  context->bf16 = (hl_gemm_bf16_args){.of.m = (size_t)found.m,
+                                      .of.k = (size_t)found.k,
+                                      .of.n = (size_t)found.n,
+                                      .of.function = end.function,
+                                      .of.slope = end.slope};
   context->has_bias = found.bias >= 0;
   context->has_residual = end.residual >= 0;
   context->gives_float = type == HL_FLOAT32;
@@ -159,11 +159,11 @@ static bool emit_int8(hl_native_builder *b, const hl_native_node *node, const pr
                                       .low = end->slope == 0 ? fmaxf(0, (float)q->y_zero) : 0,
                                       .y_inverse = q->rounds && !folded ? 1 / q->y_scale : 0,
                                       .y_zero = (float)q->y_zero,
-                                      .m = (size_t)p->m,
-                                      .k = (size_t)p->k,
-                                      .n = (size_t)p->n,
-                                      .function = end->function,
-                                      .slope = end->slope};
+                                      .of.m = (size_t)p->m,
+                                      .of.k = (size_t)p->k,
+                                      .of.n = (size_t)p->n,
+                                      .of.function = end->function,
+                                      .of.slope = end->slope};
   context->has_residual = end->residual >= 0;
   context->gives_float = !q->rounds;
   int32_t scale = numbers(b, q->w_scales, p->n, factor * (double)q->x_scale, 0);

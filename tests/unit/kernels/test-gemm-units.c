@@ -74,11 +74,11 @@ static void check_bf16(problem p, unsigned threads, int residual, int gives_floa
                                                    : y,
                          .y = gives_float ? NULL : y,
                          .y_float = gives_float ? found : NULL,
-                         .m = p.m,
-                         .k = p.k,
-                         .n = n,
-                         .function = function,
-                         .slope = 0.25f};
+                         .of.m = p.m,
+                         .of.k = p.k,
+                         .of.n = n,
+                         .of.function = function,
+                         .of.slope = 0.25f};
   hl_gemm_bf16(&a, threads);
   for (size_t i = 0; !gives_float && i < count; i++) found[i] = widened(y[i]);
   assert_close("avx512bf16", "gemm", found, expected, count, gives_float ? 1e-5 : 4e-3);
@@ -116,11 +116,11 @@ static void check_int8(problem p, unsigned threads, int residual, int way,
                          .low = LOW,
                          .y_inverse = way == FUNCTION_ROUNDED ? 0.75f : 0,
                          .y_zero = 3,
-                         .m = p.m,
-                         .k = p.k,
-                         .n = n,
-                         .function = function,
-                         .slope = 0.25f};
+                         .of.m = p.m,
+                         .of.k = p.k,
+                         .of.n = n,
+                         .of.function = function,
+                         .of.slope = 0.25f};
   hl_gemm_int8(&a, threads);
   for (size_t r = 0; r < p.m; r++)
     for (size_t c = 0; c < n; c++) {
