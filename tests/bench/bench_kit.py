@@ -42,11 +42,11 @@ def seconds(text):
     return value
 
 
-def items(separator=None, *, each=None, known=None, at_least=1):
+def items(separator=None, *, each=None, known=None):
     """A list: what `each` takes, or some of `known`."""
     def read(text):
         found = text.split(separator)
-        if len(found) < at_least or not all(found):
+        if not found or not all(found):
             raise argparse.ArgumentTypeError(f'{text!r} has an empty item, or none')
         for item in found:
             if each:
