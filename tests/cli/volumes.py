@@ -81,12 +81,17 @@ def predictions_are_timed_and_written():
     run.passes('cells: 2 volumes, 2 with a file of targets; z-score, mask > 0.1', 'nuclei_0000.tif: 10 x 20 x 24',
                'p/nuclei_0001_prediction.tif', 'first batch', 'windows/s', 'mean Dice')
     assert sorted(p.name for p in (HOME / 'p').iterdir()) == [f'nuclei_000{i}_prediction.tif' for i in (0, 1)]
-    document = hotlap('predict', SMALL, '--data', 'cells', '--batch-size', '3', '--overlap', '0.25', '--json').passes().document
+    for _ in range(10):  # what a busy machine takes between two parts is in none of them: then again
+        document = hotlap('predict', SMALL, '--data', 'cells', '--batch-size', '3', '--overlap', '0.25', '--json').passes().document
+        parts = document['parts']
+        assert sum(parts.values()) <= document['total_s'], document
+        if document['total_s'] < sum(parts.values()) + 0.5:
+            break
+    else:
+        raise AssertionError(document)
     assert document['schema'] == 'hotlap.prediction/1' and document['success'] and document['reason'] is None
     assert document['windows'] == 2 * 2 * 2 * 2 and document['batches'] == 2 * 3, document
-    parts = document['parts']
     assert all(parts[f'{name}_s'] > 0 for name in ('read', 'gather', 'forward', 'stitch', 'post', 'prepare')), parts
-    assert sum(parts.values()) <= document['total_s'] < sum(parts.values()) + 60, document  # a busy machine's
     first = document['first_batch']
     assert 0 < first['forward_s'] < parts['forward_s'] and first['read_s'] is None, first
     assert document['memory_mb'] > 1 and document['device_memory_mb'] is None
