@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from harness import HOME, PROGRAM, case, environment, hotlap, main, refused, shared
+from harness import HOME, PROGRAM, case, daemon, environment, hotlap, main, refused, shared
 
 
 def commands(*texts, **more):
@@ -146,10 +146,7 @@ def a_hanging_command_is_ended():
 
 @case
 def daemons_are_ended_and_said():
-    # Ends once its daemon has said who it is: on a busy machine that is killed before, otherwise.
-    daemon = (f"rm -f {HOME}/there; setsid sh -c 'echo $$ >> {HOME}/daemons; touch {HOME}/there; exec sleep 100' & "
-              f'until [ -e {HOME}/there ]; do sleep 0.01; done')
-    commands(daemon, daemon, options=('--pairs', '3', '--warmup', '1')).passes('left behind were killed')
+    commands(daemon('daemons'), daemon('daemons'), options=('--pairs', '3', '--warmup', '1')).passes('left behind were killed')
     pids = (HOME / 'daemons').read_text().split()
     assert len(pids) == 8 and not any(alive(int(pid)) for pid in pids), pids
 

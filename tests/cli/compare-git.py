@@ -6,7 +6,7 @@ import time
 
 import onnx_bytes as onnx
 from git_kit import git, repository, state, write
-from harness import FAULTY, HOME, PROGRAM, Skip, case, environment, hotlap, main, shared
+from harness import FAULTY, HOME, PROGRAM, Skip, case, daemon, environment, hotlap, main, shared
 
 CACHE = HOME / 'cache dir'
 FEW = ('--pairs', '2', '--warmup', '0')
@@ -129,9 +129,8 @@ def a_build_that_fails_shows_its_last_lines():
     hangs = compare(repo, 'git:v0', 'git:v1', '--command', 'true', '--build', 'sleep 100', '--build-timeout', '0.5')
     hangs.fails(3, '--build for git:v0', 'did not end within 0.5 s; --build-timeout allows more')
     assert state(repo) == before and left() == []
-    daemon = (f"rm -f {HOME}/there; setsid sh -c 'echo $$ >> {HOME}/build-daemons; touch {HOME}/there; exec sleep 100' & "
-              f'until [ -e {HOME}/there ]; do sleep 0.01; done; chmod -w .')
-    compare(repo, 'git:v0', 'git:v1', '--command', 'true', '--build', daemon, *FEW).passes()
+    leaves = daemon('build-daemons') + '; chmod -w .'
+    compare(repo, 'git:v0', 'git:v1', '--command', 'true', '--build', leaves, *FEW).passes()
     for pid in (HOME / 'build-daemons').read_text().split():
         assert not os.path.exists(f'/proc/{pid}'), pid
     assert left() == []
