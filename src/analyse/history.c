@@ -218,7 +218,7 @@ hl_status hl_history_make(const hl_history_input *input, hl_history *ret_history
     history.items = hl_arena_array(&history.arena, m.count, sizeof *history.items);
     if (!history.items) status = no_memory(error);
   }
-  for (size_t i = 0, end; i < m.count && status == HL_OK; i = end) {
+  for (size_t i = 0, end; history.items && i < m.count && status == HL_OK; i = end) {
     for (end = i + 1; end < m.count && m.entries[end].series == m.entries[i].series;) end++;
     status = make_series(&m, i, end, error);
   }
