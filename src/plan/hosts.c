@@ -6,14 +6,17 @@ static hl_status no_memory(hl_error *error) {
   return hl_error_set(error, HL_OUT_OF_MEMORY, "no memory for hosts");
 }
 
-static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_@";
+/* Characters of the host's name that `text` begins with, which may be a directory's and a word of
+ * ssh; 0: with none. */
+static size_t name_length(const char *text) {
+  static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_@";
+  size_t length = strspn(text, good);
+  return length > HL_HOST_NAME || text[0] == '-' || text[0] == '.' ? 0 : length;
+}
 
-/* It names a directory, and is a word of ssh. */
 static hl_status check_name(const char *name, hl_error *error) {
-  size_t length = strlen(name);
-  bool fine = length > 0 && length <= HL_HOST_NAME && name[strspn(name, good)] == '\0' &&
-              name[0] != '-' && name[0] != '.';
-  if (fine) return HL_OK;
+  size_t length = name_length(name);
+  if (length && name[length] == '\0') return HL_OK;
   return hl_error_set(error, HL_INVALID_ARGUMENT,
                       "--hosts: '%.80s' is no name of a host: 1 to %d letters, digits and .-_@; a "
                       "launcher stands behind NAME=",
@@ -43,7 +46,7 @@ static const char *another_name(const char *command) {
       quote = quote ? '\0' : *c;
     } else if (!quote && *c == ',') {
       const char *name = c + 1 + strspn(c + 1, " \t");
-      size_t length = strspn(name, good);
+      size_t length = name_length(name);
       if (length && name[length] == '=') return name;
     }
   }
@@ -66,7 +69,7 @@ static hl_status add_launcher(const char *text, size_t length, hl_arena *arena, 
         "--hosts: '%.80s': is '%.*s=' another host, or of the command? Give --hosts "
         "once for each host with a launcher, and put a word with such a comma in "
         "single quotes",
-        text, (int)(strspn(another, good) % 64), another);
+        text, (int)name_length(another), another);
   bool here = strcmp(command, "none") == 0 || strcmp(command, "local") == 0;
   hl_plan_host host = {.name = hl_arena_text_n(arena, text, length),
                        .launcher = here ? NULL : command};
