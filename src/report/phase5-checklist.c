@@ -1,7 +1,6 @@
 /* The document's acceptance checklist, each item with its number. */
 #include "report/number.h"
 #include "report/phase5-internal.h"
-#include "statistics/distribution.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,18 +87,14 @@ static size_t differences(const sides *s, double *ret_values) {
  * pass. */
 static hl__phase5_item psnr_of_several(const sides *several, const sides *one, const char *name) {
   hl__phase5_item i = item(name, "mean PSNR lower by less than 1 dB", "dB");
-  double d[HL__PHASE5_ROWS], squares = 0;
+  double d[HL__PHASE5_ROWS], half;
   size_t n = differences(several, d);
   if (n < 3) {
     snprintf(i.sentence, sizeof i.sentence,
              "%zu pair%s of trainings from the same seed; 3 are needed", n, n == 1 ? "" : "s");
     return i;
   }
-  i.value = 0;
-  for (size_t k = 0; k < n; k++) i.value += d[k] / (double)n;
-  for (size_t k = 0; k < n; k++) squares += (d[k] - i.value) * (d[k] - i.value);
-  double error = sqrt(squares / (double)(n - 1) / (double)n);
-  double half = hl_student_quantile(0.975, (double)(n - 1)) * error;
+  i.value = hl__phase5_mean(d, n, &half);
   i.low = i.value - half;
   i.high = i.value + half;
   i.passed = i.high < 1;

@@ -30,6 +30,8 @@ void hl__phase5_select(const hl_records *records, const char *entry, const char 
 double hl__phase5_value(const hl_record *record, const char *key);
 double hl__phase5_median(const hl__phase5_side *side, const char *key);
 double hl__phase5_largest(const hl__phase5_side *side, const char *key);
+/* The mean of 2 values or more; its 95 % interval by Student is so wide on either side. */
+double hl__phase5_mean(const double *values, size_t n, double *ret_half);
 /* Samples of a pass; NaN where not known. */
 double hl__phase5_samples(const hl_record *record);
 

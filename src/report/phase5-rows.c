@@ -5,6 +5,7 @@
 #include "statistics/paired.h"
 #include "statistics/percentile.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { POOLED_MOST = 512 }; /* pairs of all repetitions */
@@ -76,22 +77,26 @@ double hl__phase5_largest(const hl__phase5_side *side, const char *key) {
   return largest;
 }
 
+double hl__phase5_mean(const double *values, size_t n, double *ret_half) {
+  double mean = 0, squares = 0;
+  for (size_t i = 0; i < n; i++) mean += values[i] / (double)n;
+  for (size_t i = 0; i < n; i++) squares += (values[i] - mean) * (values[i] - mean);
+  *ret_half =
+      hl_student_quantile(0.975, (double)(n - 1)) * sqrt(squares / (double)(n - 1) / (double)n);
+  return mean;
+}
+
 /* The mean log-ratio of all passes in turns with Student's interval, where there are too few pairs
  * for one by ranks. Pairs that the machine disturbed are among them: they widen it. */
 static void add_interval(const hl_record *a, const hl_record *b, hl__phase5_ratio *r) {
   size_t n = a->sample_count;
   if (n < 3 || n != b->sample_count || !a->samples_ns || !b->samples_ns) return;
-  double mean = 0, squares = 0;
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0; i < n; i++)
     if (!a->samples_ns[i] || !b->samples_ns[i]) return;
-    mean += log((double)a->samples_ns[i] / (double)b->samples_ns[i]) / (double)n;
-  }
-  for (size_t i = 0; i < n; i++) {
-    double off = log((double)a->samples_ns[i] / (double)b->samples_ns[i]) - mean;
-    squares += off * off;
-  }
-  double error = sqrt(squares / (double)(n - 1) / (double)n);
-  double half = hl_student_quantile(0.975, (double)(n - 1)) * error;
+  HL_CLEANUP(hl_free_pointer) double *logs = malloc(n * sizeof *logs);
+  if (!logs) return; /* no interval */
+  for (size_t i = 0; i < n; i++) logs[i] = log((double)a->samples_ns[i] / (double)b->samples_ns[i]);
+  double half, mean = hl__phase5_mean(logs, n, &half);
   r->value = exp(mean);
   r->pairs = (int64_t)n;
   r->low = exp(mean - half);
