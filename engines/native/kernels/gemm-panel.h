@@ -8,24 +8,22 @@
 #include "vector.h"
 #include "vmath.h"
 
-/* y = function(y + bias), of `count` columns, a multiple of HL_LANES. */
+/* y = function(y), of `count` columns, a multiple of HL_LANES. */
 #define HL_GEMM_EACH(expression)                                                                   \
   do {                                                                                             \
     _Pragma("omp simd") for (size_t i = 0; i < count; i++) {                                       \
-      float v = y[i] + bias[i];                                                                    \
+      float v = y[i];                                                                              \
       y[i] = (expression);                                                                         \
     }                                                                                              \
   } while (0)
 
-HL_INLINE void hl_gemm_finish(hl_gemm_function function, float slope, const float *bias, float *y,
-                              size_t count) {
+HL_INLINE void hl_gemm_finish(hl_gemm_function function, float slope, float *y, size_t count) {
   switch (function) {
   case HL_GEMM_LEAKY:
     HL_GEMM_EACH(hl_leaky(v, slope));
     break;
   case HL_GEMM_GELU:
-    for (size_t i = 0; i < count; i += HL_LANES)
-      hl_vstore(y + i, hl_vgelu(hl_vload(y + i) + hl_vload(bias + i)));
+    for (size_t i = 0; i < count; i += HL_LANES) hl_vstore(y + i, hl_vgelu(hl_vload(y + i)));
     break;
   case HL_GEMM_SWISH:
     HL_GEMM_EACH(v * hl_sigmoid(v));
@@ -37,17 +35,16 @@ HL_INLINE void hl_gemm_finish(hl_gemm_function function, float slope, const floa
     HL_GEMM_EACH(hl_tanh(v));
     break;
   default:
-    HL_GEMM_EACH(v);
+    break;
   }
 }
 
 HL_INLINE vfloat hl_gemm_apply(hl_gemm_function function, float slope, vfloat v) {
   if (function == HL_GEMM_LEAKY) return hl_vleaky(v, slope);
   if (function == HL_GEMM_GELU) return hl_vgelu(v);
-  static const float none[HL_LANES] = {0};
   float y[HL_LANES];
   hl_vstore(y, v);
-  hl_gemm_finish(function, slope, none, y, HL_LANES);
+  hl_gemm_finish(function, slope, y, HL_LANES);
   return hl_vload(y);
 }
 

@@ -28,7 +28,7 @@ typedef struct tile {
   const char *ahead;
   size_t lines;
   const float *bias;  /* of the columns: what the sums begin with */
-  const float *start; /* what is added to them in the end, as c; or NULL */
+  const float *added; /* what is added to them in the end, as c; or NULL */
 } tile;
 
 /* The lines that the tile's end reads and writes, so that they are there by then. */
@@ -37,7 +37,7 @@ HL_INLINE void ask_for_ends(size_t rows, const tile *t) {
     for (size_t j = 0; j < STRIP; j += 16) {
       size_t at = i * t->c_row + j;
       __builtin_prefetch(t->c + at, 1, 3);
-      if (t->start) __builtin_prefetch(t->start + at, 0, 3);
+      if (t->added) __builtin_prefetch(t->added + at, 0, 3);
     }
 }
 
@@ -70,7 +70,7 @@ HL_INLINE void multiply(size_t rows, const tile *t) {
   for (size_t j = 0; j < VECTORS; j++) {
     size_t at = i * t->c_row + j * HL_LANES;
     vfloat value = sum[i][j];
-    if (t->start) value += hl_vload(t->start + at);
+    if (t->added) value += hl_vload(t->added + at);
     hl_vstore(t->c + at, value);
   }
 }
@@ -112,20 +112,20 @@ static void run_piece(const hl_gemm_args *a, const piece *p, const float *bias) 
   for (size_t i = 0; i < tiles; i++) {
     size_t row = p->first + rows * i / tiles, count = p->first + rows * (i + 1) / tiles - row;
     float *c = a->y + row * a->n + p->panel * PANEL;
-    const float *start = p->chunk > 0 ? c : a->residual;
-    if (p->chunk == 0 && start) start += row * a->n + p->panel * PANEL;
+    const float *added = p->chunk > 0 ? c : a->residual;
+    if (p->chunk == 0 && added) added += row * a->n + p->panel * PANEL;
     t.a = a->x + row * a->x_row + p->chunk;
     if (i * t.lines >= MANY_TILES) t.lines = 0;
     for (size_t strip = 0; strip < PANEL; strip += STRIP) {
       t.b = b + strip;
       t.c = c + strip;
       t.bias = (p->chunk == 0 ? bias : none) + strip;
-      t.start = start ? start + strip : NULL;
+      t.added = added ? added + strip : NULL;
       by_rows[count](&t);
     }
     t.ahead += p->depth / 4 * t.lines * 64;
     for (size_t r = 0; last && r < count; r++)
-      hl_gemm_finish(a->function, a->slope, none, c + r * a->n, PANEL);
+      hl_gemm_finish(a->function, a->slope, c + r * a->n, PANEL);
   }
 }
 
