@@ -19,11 +19,11 @@ static hl_status run_winograd(const void *opaque, void *const *pointers, hl_erro
   const winograd_context *context = opaque;
   int at = 4;
   const float *bias = context->has_bias ? pointers[at++] : NULL;
-  const float *residual = context->has_residual ? pointers[at++] : NULL;
+  const void *residual = context->has_residual ? pointers[at++] : NULL;
   const float *mask = context->has_mask ? pointers[at] : NULL;
   if (context->half)
-    hl_winograd_half_run(&context->shape, pointers[0], pointers[1], bias, (const void *)residual,
-                         context->slope, pointers[2], pointers[3]);
+    hl_winograd_half_run(&context->shape, pointers[0], pointers[1], bias, residual, context->slope,
+                         pointers[2], pointers[3]);
   else
     hl_winograd_run(&context->shape, pointers[0], pointers[1], bias, residual, mask, context->slope,
                     pointers[2], pointers[3]);
