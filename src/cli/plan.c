@@ -85,7 +85,8 @@ static hl_status check_imaging(const hl_options *options, const hl_configuration
                       p->radius, size, size / 2);
 }
 
-/* Files of a training run on this machine: that none can be written would show after an epoch. */
+/* Files of a training run on this machine. That a checkpoint cannot be written would show after an
+ * epoch only. */
 static hl_status check_training(const hl_train_spec *train, hl_error *error) {
   const char *checkpoint = train->checkpoint, *resume = train->resume_from;
   hl_error inner = {0};

@@ -23,7 +23,7 @@
 /* Under an emulator a worker needs a second of a processor before it says hello, and under mpirun
  * the ranks find each other first: on a busy machine that takes many times as long as on an idle
  * one. */
-enum { hello_s = 60, ranks_hello_s = 120, grace_s = 2 };
+enum { hello_s = 60, ranks_hello_s = 120, grace_s = 2, last_s = 1 };
 /* A far worker without a sign of life ends itself after so long; it gets one so many times. */
 enum { least_idle_s = 3, most_idle_s = 60, alive_share = 6 };
 
@@ -292,11 +292,12 @@ static hl_status wait_for_reply(hl_process *process, hl_message *ret_reply, hl_e
   return HL_OK;
 }
 
-/* A worker that ended before it was asked may have said why where a reply is waited for. */
+/* A worker that ended before it was asked may have said why where a reply is waited for. Its words
+ * are there already; only a process of its own that keeps the stream open is waited for so long. */
 static void hear_the_last(hl_process *process) {
   hl_message ignored;
   hl_error error;
-  const uint64_t until = hl_clock_ns() + 1000000000;
+  const uint64_t until = hl_clock_ns() + last_s * 1000000000ull;
   if (hl_channel_receive(&process->channel, until, -1, &ignored, &error) == HL_OK)
     hl_message_release(&ignored);
 }
