@@ -246,8 +246,11 @@ static bool read_seconds(const char *text, double *ret) {
 static bool read_isa(const char *text, const char **ret) {
   static const char *const names[] = {"auto", "baseline", "avx2", "avx512"};
   for (size_t i = 0; i < HL_COUNT(names); i++)
-    if (strcmp(names[i], text) == 0) *ret = names[i];
-  return *ret != NULL;
+    if (strcmp(names[i], text) == 0) {
+      *ret = names[i];
+      return true;
+    }
+  return false;
 }
 
 static bool read_dtype(const char *text, arguments *a) {
@@ -257,7 +260,7 @@ static bool read_dtype(const char *text, arguments *a) {
 }
 
 static bool read_value(const char *key, const char *value, arguments *a) {
-  if (strcmp(key, "--isa") == 0) return a->isa = NULL, read_isa(value, &a->isa);
+  if (strcmp(key, "--isa") == 0) return read_isa(value, &a->isa);
   if (strcmp(key, "--dtype") == 0) return read_dtype(value, a);
   if (strcmp(key, "--cases") == 0) return read_count(value, 1, &a->cases);
   if (strcmp(key, "--first") == 0) return read_count(value, 0, &a->first);

@@ -365,6 +365,16 @@ static void expect_in_order(const char *text, const char *const *parts, size_t c
   }
 }
 
+/* Of a sample that is complete, and is released. */
+static void expect_report(sample *s, const char *const *parts, size_t count) {
+  hl_text text = HL_TEXT_INIT;
+  sample_analyse(s);
+  hl_report_markdown(&s->input, NULL, &text);
+  expect_in_order(text.data, parts, count);
+  hl_text_release(&text);
+  sample_release(s);
+}
+
 /* On the terminal as in the report, also where a larger size that ties measured a little faster. */
 static void speedups_are_of_the_optimal_size(void **state) {
   (void)state;
@@ -375,12 +385,7 @@ static void speedups_are_of_the_optimal_size(void **state) {
   sample s;
   sample_init(&s);
   for (int64_t b = 1; b <= 128; b *= 2) sample_pass(&s, "native", b);
-  sample_analyse(&s);
-  hl_text text = HL_TEXT_INIT;
-  hl_report_markdown(&s.input, NULL, &text);
-  expect_in_order(text.data, parts, HL_COUNT(parts));
-  hl_text_release(&text);
-  sample_release(&s);
+  expect_report(&s, parts, HL_COUNT(parts));
 }
 
 static void speedups_without_batch_1_name_the_smallest(void **state) {
@@ -392,12 +397,7 @@ static void speedups_without_batch_1_name_the_smallest(void **state) {
   sample_init(&s);
   sample_pass(&s, "native", 2);
   sample_pass(&s, "native", 16);
-  sample_analyse(&s);
-  hl_text text = HL_TEXT_INIT;
-  hl_report_markdown(&s.input, NULL, &text);
-  expect_in_order(text.data, parts, HL_COUNT(parts));
-  hl_text_release(&text);
-  sample_release(&s);
+  expect_report(&s, parts, HL_COUNT(parts));
 }
 
 static void report_has_its_sections(void **state) {
