@@ -71,12 +71,15 @@ static void put_text(packer *p, const char *text, size_t length) {
   hl_json_text(&p->json, NULL, p->scratch.data);
 }
 
+static size_t *slot_of(packer *p, const piece *now) {
+  return &p->slots[hl_hash_bytes(HL_HASH_START, now->text, now->prefix) % SLOTS];
+}
+
 /* The way back to the last piece with this prefix, where the usual one leads to another: rows of
- * different length. Of cells, which have no names, the whole row before is looked for once. */
+ * different length. Cells have no names; their way back is as long as a row, or there is none. */
 static size_t look_back(packer *p, size_t i, char separator) {
   const piece *now = &p->pieces[i];
-  if (separator == ',') return 0;
-  size_t last = p->slots[hl_hash_bytes(0, now->text, now->prefix) % SLOTS];
+  size_t last = separator == ',' ? 0 : *slot_of(p, now);
   return last && same_prefix(now, &p->pieces[last - 1]) ? i + 1 - last : 0;
 }
 
@@ -89,7 +92,7 @@ static void pack_piece(packer *p, size_t i, char separator) {
     p->back = back;
     hl_json_int(&p->json, NULL, -(int64_t)back);
   }
-  p->slots[hl_hash_bytes(0, now->text, now->prefix) % SLOTS] = i + 1;
+  *slot_of(p, now) = i + 1;
   if (back && same(now, &p->pieces[i - back])) {
     p->run++;
     return;
