@@ -12,10 +12,6 @@ static const int64_t most_apertures = 1 << 20;
 
 static const char *const names[HL_PATTERN_COUNT] = {"fermat", "random", "star", "grid"};
 
-const char *hl_pattern_name(hl_pattern pattern) {
-  return names[pattern];
-}
-
 bool hl_pattern_parse(const char *name, hl_pattern *ret_pattern) {
   for (int i = 0; i < HL_PATTERN_COUNT; i++)
     if (strcmp(name, names[i]) == 0) {

@@ -24,8 +24,7 @@ typedef enum hl_pattern {
 } hl_pattern;
 #define HL_PATTERN_COUNT 4
 
-/* "fermat", "random", "star", "grid"; parse gives false for other names. */
-const char *hl_pattern_name(hl_pattern pattern);
+/* Of "fermat", "random", "star", "grid"; false for other names. */
 bool hl_pattern_parse(const char *name, hl_pattern *ret_pattern);
 
 typedef struct hl_aperture {

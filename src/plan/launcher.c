@@ -118,11 +118,6 @@ hl_status hl_launcher_read(const hl_options *options, hl_arena *arena,
                       "--remote-program is for --launcher, and there is none");
 }
 
-bool hl_launcher_same(const hl_launcher *a, const hl_launcher *b) {
-  if (!a || !b) return a == b;
-  return strcmp(a->text, b->text) == 0 && hl_text_same(a->program, b->program);
-}
-
 void hl_launcher_options(const hl_launcher *launcher, hl_text *out) {
   hl_text_append(out, " --launcher ");
   hl_shell_quote(out, launcher->text);

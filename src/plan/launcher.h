@@ -37,9 +37,6 @@ hl_status hl_launcher_read(const hl_options *options, hl_arena *arena,
 hl_status hl_launcher_make(const char *text, const char *program, hl_arena *arena,
                            const hl_launcher **ret_launcher, hl_error *error);
 
-/* Whether both start the same worker; NULL: no launcher. */
-bool hl_launcher_same(const hl_launcher *a, const hl_launcher *b);
-
 /* --launcher and --remote-program, each with a space before it. */
 void hl_launcher_options(const hl_launcher *launcher, hl_text *out);
 
