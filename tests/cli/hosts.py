@@ -87,7 +87,7 @@ def what_is_no_host_is_refused():
     for two in ('a=ssh x,b=ssh y', 'a=ssh x, b=ssh y', 'a=none,b=none', 'a=srun --export=ALL,b=1'):
         refused(('mlp', *QUICK, '--hosts', two), "is 'b=' another host", 'once for each host', 'single quotes')
     refused(('mlp', *QUICK, '--hosts', 'a,b=none'), "'a,b' is no name of a host")
-    for one in ("a=env 'X=1,b=2'", f'a=taskset -c {CPUS[0]},{CPUS[-1]}', 'a=env X=1,,b'):  # commas of a command
+    for one in ("a=env 'X=1,b=2'", f'a=taskset -c {CPUS[0]},{CPUS[-1]}', 'a=env X=1,,b', 'a=env X=1,-b=2'):  # commas of a command
         assert len(hotlap('sweep', 'mlp', *QUICK, '--hosts', one, '--json').passes().document['hosts']) == 1
     refused(('mlp', *QUICK, '--hosts', 'a='), "--hosts: 'a=' names no command")
     refused(('mlp', *QUICK, *BOTH, '--launcher', 'ssh box'), '--launcher names one machine')
