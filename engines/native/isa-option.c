@@ -52,8 +52,11 @@ hl_status hl_native_isa_choose(hl_engine *engine, const char *name, hl_error *er
   hl_status status = cap(row, error);
   if (status != HL_OK) return status;
   dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
-  engine->kernels = kernels;
   engine->block = (isa & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core ? 16 : 8;
+  /* Both read the same blocks, also where ONEDNN_MAX_CPU_ISA caps oneDNN alone. */
+  if (engine->block == 8 && strcmp(kernels->isa, "avx512") == 0)
+    kernels = hl_kernels_by_name("avx2");
+  engine->kernels = kernels;
   engine->fast_bfloat16 = (isa & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16;
   engine->saturates = (isa & dnnl_cpu_isa_avx512_core_vnni) != dnnl_cpu_isa_avx512_core_vnni &&
                       (isa & dnnl_cpu_isa_avx2_vnni) != dnnl_cpu_isa_avx2_vnni;

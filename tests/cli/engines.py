@@ -132,6 +132,14 @@ def passes_are_left_out_by_name():
 
 
 @case
+def a_cap_of_onednn_is_one_of_the_kernels_too():
+    """Of the environment: blocks of 8 and of 16 numbers do not mix."""
+    for cap in ('SSE41', 'AVX2'):
+        run = hotlap('sweep', 'dynunet:dims=2,patch=20x12', *SHORT, env=environment(ONEDNN_MAX_CPU_ISA=cap)).passes()
+        assert run.rows[0]['output_error'] < 1e-4, run.explain()
+
+
+@case
 def libraries_find_their_engine():
     both = ('sweep', 'mlp:dims=8-8', '--engine', 'onnxruntime,openvino', *SHORT)
     hotlap(*both, '--engine-library', FAKE).fails(2, 'ENGINE=PATH')
