@@ -47,6 +47,10 @@ static const char *obstacle(const hl_run_info *info, const hl_record *r,
                  "is idle";
   if (!isfinite(p->memory_use.low))
     return "the engine does not tell how much memory traffic it plans";
+  /* Then neither memory's limit nor its distance is known. */
+  if (p->memory_use.low > use_most && p->compute_use < bound_least)
+    return "it moves more than the measured bandwidth: the caches serve it, or the machine was "
+           "busy when its bandwidth was measured";
   return NULL;
 }
 

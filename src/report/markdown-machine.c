@@ -55,7 +55,9 @@ void hl__markdown_hardware(const hl_report_input *input, hl_text *out) {
     if (g->best_point >= g->point_count || !hl__matrix_answers_throughput(input->analysis, g))
       continue;
     if (!any)
-      hl_text_append(out, "| Configuration | Best Batch | GFLOP/image | images/s | Arithmetic's "
+      hl_text_append(out, "GFLOP are those executed; images/s is the mean, shares are of the "
+                          "median step.\n\n"
+                          "| Configuration | Best Batch | GFLOP/image | images/s | Arithmetic's "
                           "limit (images/s) | of the peak | of the bandwidth | Bound by |\n"
                           "|---|---:|---:|---:|---:|---:|---:|---|\n");
     any = true;

@@ -267,6 +267,8 @@ static void roofline(void **state) {
       {0.75, 90, HL_BOUND_MIXED},
       {0.1, 10, HL_BOUND_OVERHEAD},
       {0.6, 10, HL_BOUND_MIXED},
+      {0.9, 120, HL_BOUND_COMPUTE}, /* more than memory can: the caches serve it, */
+      {0.1, 120, HL_BOUND_UNKNOWN}, /* or the bandwidth was measured too low */
       {(double)NAN, 10, HL_BOUND_UNKNOWN},
       {0.9, (double)NAN, HL_BOUND_UNKNOWN},
   };
