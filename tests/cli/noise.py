@@ -47,23 +47,24 @@ def a_simulated_clock_is_not_disturbed():
 
 @case
 def others_on_the_same_cpu_are_seen():
-    """The row and two that spin share one CPU: the row waits for most of its time, and says so. The canary sings for
-    a moment beside each slice, and may be spared in all of a few: then again."""
+    """The row and two that spin share one CPU: the row waits for most of its time, and says so. Only where the
+    kernel does not tell how long, the canary has to: it sings for a moment, which the scheduler may spare."""
     cpu = {min(os.sched_getaffinity(0))}
     os.sched_setaffinity(0, cpu)
     spinning = [subprocess.Popen([sys.executable, '-c', 'while True: pass'], env=environment()) for _ in range(2)]
     try:
         for _ in range(10):
             (row,) = hotlap(*SPIN).passes().rows
-            if row['canary_lost_percent'] > 5:
+            if row['wait_percent'] is not None or row['canary_lost_percent'] > 5:
                 break
     finally:
         for process in spinning:
             process.kill()
             process.wait()
-    assert row['wait_percent'] is None or row['wait_percent'] > 20, row['wait_percent']
-    assert row['canary_lost_percent'] > 5 and row['involuntary_switches_per_step'] > 0, row
-    assert 'disturbed: ' in row['notes'] and 'canary' in row['notes'], row['notes']
+    told, least, word = (('wait_percent', 20, 'waiting for a CPU') if row['wait_percent'] is not None else
+                         ('canary_lost_percent', 5, 'canary'))
+    assert row[told] > least and row['involuntary_switches_per_step'] > 0, row
+    assert 'disturbed: ' in row['notes'] and word in row['notes'], row['notes']
 
 
 main()
