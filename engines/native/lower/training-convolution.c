@@ -78,6 +78,7 @@ static bool unpack(hl_native_builder *b, const hl_value *k, int32_t from,
   int rank = k->shape.rank;
   dnnl_dims_t dims = {0};
   dnnl_memory_desc_t blocks = NULL;
+  if (rank < 3 || rank > 5) return false;
   for (int i = 0; i < rank; i++) dims[i] = k->shape.dims[i];
   if (!from_desc || dims[0] % 16 != 0 || dims[1] % 16 != 0 ||
       dnnl_memory_desc_create_with_tag(&blocks, rank, dims, dnnl_f32, tags[rank - 3]) !=
