@@ -113,6 +113,11 @@ typedef struct hl_native_window {
  * where it follows from shapes (auto_pad SAME_..., output_shape). */
 bool hl_native_pads_read(const hl_node *source, int64_t ret_pads[2 * HL_MAX_RANK]);
 
+/* Adds a step that copies `from` to `to` by the extents and strides of `args`, whose places are not
+ * read. False without memory, which the builder then says. */
+bool hl_native_copy_strided(hl_native_builder *b, const char *kind, const hl_copy_args *args,
+                            int32_t from, int32_t to);
+
 bool hl_native_window_read(const hl_native_builder *b, const hl_native_node *node, bool transposed,
                            hl_native_window *w);
 /* Dimensions of the weights as oneDNN counts them ((groups,) out, in, kernel), and the strides by

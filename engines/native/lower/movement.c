@@ -88,6 +88,14 @@ static bool emit_copy(hl_native_builder *b, const char *kind, copy_context *cont
   return true;
 }
 
+bool hl_native_copy_strided(hl_native_builder *b, const char *kind, const hl_copy_args *args,
+                            int32_t from, int32_t to) {
+  copy_context *context = new_copy(b);
+  if (!context) return false;
+  context->args = *args;
+  return emit_copy(b, kind, context, from, to);
+}
+
 static bool movable(const hl_native_builder *b, const hl_native_node *node) {
   const hl_value *x = hl_native_in_value(b, node, 0), *y = hl_native_out_value(b, node, 0);
   return x && y && hl_native_float(b, node) && x->shape.rank >= 1 &&
